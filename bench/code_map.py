@@ -1,7 +1,7 @@
 """Maps of code: how long they take, and how many of the files a commit touched stand in a map ranked for its subject.
 
-For the hit rate, the last 50 commits of this repository that change one to five files are taken, each at the tree of its
-parent, and the map is given the subject alone. A file that the commit adds cannot be on a map, and is not counted.
+For the hit rate, the last 50 commits of this repository that change one to five files are taken, each at the tree of
+its parent, and the map is given the subject alone. A file that the commit adds cannot be on a map, and is not counted.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ class Facts:
         listed = [line.split("\t", 1) for line in git("ls-tree", "-r", revision).split("\n") if line]
         blobs = {path: entry.split()[2] for entry, path in listed}
         self.known_paths = set(blobs)
-        missing = [(path, blob) for path, blob in blobs.items() if belongs_on_map(path) and (path, blob) not in self._by_blob]
+        missing = [
+            (path, blob) for path, blob in blobs.items() if belongs_on_map(path) and (path, blob) not in self._by_blob
+        ]
         for (path, blob), data in zip(missing, read_blobs([blob for _, blob in missing]), strict=True):
             self._by_blob[path, blob] = collect_facts(path, data, 0, len(data))
         return {path: self._by_blob[path, blob] for path, blob in blobs.items() if (path, blob) in self._by_blob}

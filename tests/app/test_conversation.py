@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import open_conversation, supports_images
+from ollm.app import open_conversation
 from ollm.app.conversation import ask, create_process
 from ollm.domain.errors import BusyError, OllmError
 from ollm.runtime.base import Conversation
@@ -147,15 +147,12 @@ async def test_a_server_that_does_not_say_shows_no_pictures(place: AppPlace) -> 
     async with ScriptedServer([]) as server:
         use(place, server)
         model = await place.process().choose_model()
-        assert await supports_images(model) is False
-
-        class Broken:
-            name = "broken"
-
-            class provider:  # noqa: N801 - stands in the place of an attribute
-                @staticmethod
-                async def describe(_name: str) -> None:
-                    raise OllmError("away")
-
-        assert await supports_images(Broken()) is False  # type: ignore[arg-type]
+        assert await model.supports_images() is False
         await model.provider.close()
+
+        class Away:
+            async def describe(self, _name: str) -> None:
+                raise OllmError("away")
+
+        model.provider = Away()  # type: ignore[assignment]
+        assert await model.supports_images() is False

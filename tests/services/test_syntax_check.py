@@ -15,6 +15,10 @@ from ollm.services.syntax_check import describe_broken_syntax
         ("a.json", "{}", "{", "a.json no longer parses"),
         ("a.toml", "a = 1\n", "a = \n", "a.toml no longer parses"),
         ("a.txt", "x", "(", ""),
+        ("a.ts", "const a = 1;\n", "const a = 1;\nfunction b( {\n", "a.ts no longer parses: line 2: syntax error"),
+        ("a.go", None, "package main\nfunc main() {\n", "a.go does not parse: line 2: syntax error"),
+        ("a.rs", "fn main() {}\n", "fn main() { let x = 1; }\n", ""),
+        ("a.c", "int a;\n", "int a(\n", ""),
         (
             "a.py",
             "def f():\n    return 1\n",

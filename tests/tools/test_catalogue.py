@@ -29,6 +29,7 @@ def test_every_tool_is_described_and_has_a_category() -> None:
         "ls",
         "outline",
         "recall",
+        "task",
     }
     assert {name for name, kind in categories.items() if kind == "write"} == {"write_file", "edit_file"}
     assert (categories["shell"], categories["web_fetch"], categories["write_todos"]) == ("run", "web", "notes")
@@ -61,6 +62,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "grep": {"pattern": "x"},
     "ls": {},
     "outline": {"path": "a"},
+    "task": {"prompt": "x"},
     "memory": {"action": "list"},
     "write_todos": {"action": "list"},
     "goal": {"action": "set", "text": "x"},
@@ -78,6 +80,7 @@ NEEDS = {
     "grep": ["discovery"],
     "ls": ["discovery"],
     "outline": ["discovery", "code_map", "count_tokens"],
+    "task": ["run_task"],
     "memory": ["notes", "global_notes"],
     "write_todos": ["notes", "todos_changed"],
     "goal": ["goals"],

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession as ClosedSession
     from ollm.app.conversation import ConversationScope as ConversationScope
     from ollm.app.conversation import open_conversation as open_conversation
-    from ollm.app.conversation import supports_images as supports_images
     from ollm.app.process import ProcessScope as ProcessScope
     from ollm.app.run_settings import print_warning as print_warning
     from ollm.app.run_settings import redact_error as redact_error
@@ -30,7 +29,6 @@ __getattr__, __dir__ = lazy_exports(
         "conversation": (
             "ConversationScope",
             "open_conversation",
-            "supports_images",
         ),
         "process": ("ProcessScope",),
         "run_settings": (

@@ -11,13 +11,14 @@ from ollm.app.prompt_factory import PromptFactory
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import OllmError
 from ollm.domain.lazy import Lazy
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ollm.app.task_runner import TaskRunner
+    from ollm.app.task_toolbox import TaskOrigin
     from ollm.domain.session import Session
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.conversation_options import ConversationOptions
@@ -40,14 +41,16 @@ class ConversationScope:
         options: ConversationOptions,
         stack: AsyncExitStack,
         attached: Callable[[], bool] = lambda: True,
+        task: TaskOrigin | None = None,
     ) -> None:
         make_undumpable()
+        self.task = task
         self.scope = scope
         self.process = scope.process
         self.options = options
         self.stack = stack
         self.storage = Storage(scope, options)
-        self.toolbox = Toolbox(self.storage, stack, attached)
+        self.toolbox = create_toolbox(self.storage, stack, attached, task)
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
         self.workspace_sessions = Lazy(lambda: self.scope.context)
         self.resume_point: ResumePoint | None = None
@@ -132,7 +135,11 @@ class ConversationScope:
         from ollm.domain.errors import ModelError
         from ollm.providers.window import explain_small_window
 
+        if self.task and (self.task.agent is None or self.task.agent.model in ("", self.task.model.name)):
+            return self.task.model  # its parent closes the server
         model: Model | None = None
+        if self.task and self.task.agent:
+            model = await self.process.choose_model(self.task.agent.model)
         if resumed and not self.process.settings.provider.model:
             try:
                 model = await self.process.choose_model(resumed.session.model)
@@ -194,6 +201,8 @@ class ConversationScope:
         from ollm.runtime.observers.housekeeping import LazyObserver, PageCacheObserver, WorkspaceMoveObserver
         from ollm.runtime.observers.model_facts import ModelFactsObserver
 
+        if self.task:
+            return []  # its parent's turn is the one that is told of
         toolbox, emit = self.toolbox, parts.stream.emit
         observers: list[TurnObserver] = [
             WorkspaceMoveObserver(self.workspace_sessions),
@@ -249,6 +258,7 @@ class ConversationScope:
             switch = "off"  # nobody is there to answer
         state = ConversationState(model=model, approval=settings.policy.approval, auto_switch=switch)
         prompt = self.prompts.build_prompt(model)
+        toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, lambda: state.model))
         toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
         return ConversationParts(
             workspace=self.options.workspace,
@@ -266,7 +276,7 @@ class ConversationScope:
             notes=Lazy(lambda: self.storage.notes),
             archive=Lazy(lambda: storage.archive),
             workspace_sessions=self.workspace_sessions,
-            dispatch=Lazy(lambda: toolbox.create_dispatch(lambda: supports_images(state.model))),
+            dispatch=Lazy(lambda: toolbox.create_dispatch(state)),
             registry=Lazy(lambda: toolbox.registry),
             policy=Lazy(lambda: toolbox.policy),
             bus=Lazy(lambda: toolbox.bus),
@@ -279,18 +289,34 @@ class ConversationScope:
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,
             export=self.process.export_session,
+            tasks=toolbox.tasks,
             asked_to_close=self.asked_to_close,
             closing=self.stack,
             clock=self.process.clock,
         )
 
 
-async def supports_images(model: Model) -> bool:
-    """Whether a model takes pictures, as its server says; False when it does not say."""
-    try:
-        return (await model.provider.describe(model.name)).vision
-    except OllmError:
-        return False
+def create_task_runner(toolbox: Toolbox, get_model: Callable[[], Model]) -> TaskRunner:
+    from ollm.app.task_runner import TaskRunner
+
+    return TaskRunner(toolbox, get_model, open_task)
+
+
+def create_toolbox(
+    storage: Storage, stack: AsyncExitStack, attached: Callable[[], bool], task: TaskOrigin | None
+) -> Toolbox:
+    if task is None:
+        return Toolbox(storage, stack, attached)
+    from ollm.app.task_toolbox import TaskToolbox
+
+    return TaskToolbox(storage, stack, task)
+
+
+async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: AsyncExitStack) -> LocalConversation:
+    """The conversation of a task: the lease and the row in the workspace's records are its parent's."""
+    parent = origin.toolbox
+    scope = WorkspaceScope(parent.process, parent.scope.path)
+    return await ConversationScope(scope, options, stack, parent.attached, origin).open()
 
 
 @asynccontextmanager

@@ -55,9 +55,10 @@ class Storage:
     def session(self) -> OpenSession:
         from ollm.runtime.session import OpenSession
 
-        origin = "one-shot" if self.options.one_shot else None
+        origin = "task" if self.options.parent else "one-shot" if self.options.one_shot else None
         recording = self.process.create_recording_service(self.stream.emit, self.counter.count_text)
-        return OpenSession(recording, str(self.options.workspace), origin, self.process.clock)
+        workspace = str(self.options.workspace)
+        return OpenSession(recording, workspace, origin, self.process.clock, self.options.parent)
 
     @cached_property
     def counter(self) -> TokenCounter:
@@ -120,7 +121,12 @@ class Storage:
     def create_loop_detection(self) -> LoopDetectionService:
         from ollm.services.loop_detection import LoopDetectionService
 
-        return LoopDetectionService(self.process.settings.loop_detection, self.stream.emit)
+        settings = self.process.settings.loop_detection
+        if self.options.max_steps is not None:
+            import msgspec
+
+            settings = msgspec.structs.replace(settings, max_turns=self.options.max_steps, enabled=True)
+        return LoopDetectionService(settings, self.stream.emit)
 
     @property
     def command_directories(self) -> tuple[Path, ...]:
@@ -134,6 +140,12 @@ class Storage:
         """Where skills are; those of the workspace come first, if it is trusted."""
         theirs = (self.options.workspace / ".ollm" / "skills",) if self.process.trusted else ()
         return (*theirs, self.process.home.skills)
+
+    @property
+    def agent_directories(self) -> tuple[Path, ...]:
+        """Where agents are defined; those of the workspace come first, if it is trusted."""
+        theirs = (self.options.workspace / ".ollm" / "agents",) if self.process.trusted else ()
+        return (*theirs, self.process.home.root / "agents")
 
     @cached_property
     def archive(self) -> SessionArchive:

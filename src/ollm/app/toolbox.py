@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.storage import Storage
+from ollm.domain.errors import ToolFailure
 from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
     from ollm.runtime.resume.session_archive import SessionArchive
+    from ollm.runtime.state import ConversationState
+    from ollm.runtime.task_offer import TaskStarter
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map import CodeMapService
     from ollm.services.edit_ledger import EditLedger
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.registry import ToolRegistry
+    from ollm.tools.task import RunTask
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
@@ -53,6 +57,7 @@ class Toolbox:
         self.stack = stack
         self.attached = attached
         self.measure_room: Callable[[], int] | None = None
+        self.tasks: Lazy[TaskStarter] | None = None
         self.pages = Lazy(create_page_cache)
         self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
@@ -104,6 +109,13 @@ class Toolbox:
     def get_result_tokens(self) -> int | None:
         """What one result may take of the window now; None where there is no conversation."""
         return self.measure_room() if self.measure_room else None
+
+    @property
+    def run_task(self) -> RunTask:
+        """Work in a conversation of its own; only where there is one to begin it."""
+        if self.tasks is None:
+            raise ToolFailure("NotFound", "A task belongs to a conversation, and there is none here. Use the chat.")
+        return self.tasks.get().run
 
     @property
     def notes(self) -> NoteStore:
@@ -253,8 +265,11 @@ class Toolbox:
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
         return ProjectFiles(context, self.policy, self.edits, self.discovery)
 
-    def create_dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
+    def create_dispatch(self, state: ConversationState) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch
+
+        async def sees() -> bool:
+            return await state.model.supports_images()
 
         return Dispatch(self.create_call_services(sees))
 

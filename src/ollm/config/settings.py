@@ -155,12 +155,19 @@ class WebSearchSettings(Data, frozen=True):
     num_results: Annotated[Positive, Meta(description="Number of results.")] = 5
 
 
+class TaskSettings(Data, frozen=True):
+    max_steps: Annotated[Positive, Meta(description="Maximum model requests of a task.")] = 15
+    max_seconds: Annotated[float, Meta(gt=0, description="Timeout of a task in seconds.")] = 300
+    report_tokens: Annotated[Positive, Meta(description="Maximum tokens of a task's report.")] = 800
+
+
 class ToolSettings(Data, frozen=True):
     output: OutputSettings = OutputSettings()
     read_file: ReadFileSettings = ReadFileSettings()
     shell: ShellSettings = ShellSettings()
     web_fetch: WebFetchSettings = WebFetchSettings()
     web_search: WebSearchSettings = WebSearchSettings()
+    task: TaskSettings = TaskSettings()
     max_results: Annotated[Positive, Meta(description="Maximum results of glob and grep.")] = 100
     max_depth: Annotated[Positive, Meta(description="Maximum depth of ls.")] = 3
     allowed_roots: Annotated[

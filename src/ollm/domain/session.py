@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ollm.domain.messages import Message
 from ollm.domain.struct import Data
+from ollm.domain.tasks import ParentCall
 from ollm.domain.tools import ToolCallRecord
 
 SCHEMA_VERSION = 1
@@ -38,6 +40,7 @@ class SessionMetadata(Data, frozen=True):
     title: str = ""
     context_window: int | None = None
     origin: str | None = None
+    parent: ParentCall | UnsetType | None = UNSET  # of a task: the call it was begun by
     schema_version: int = SCHEMA_VERSION
 
 

@@ -19,7 +19,7 @@ READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"}
 FIND_TOOL = "find_tool"  # finds tools from outside by words: known wherever there are such tools
 # For an engine that is not handed what the classes of the tools say.
 KNOWN_CATEGORIES: Mapping[str, ToolCategory] = {
-    **dict.fromkeys(("read_file", "read_many_files", "glob", "grep", "ls", "recall", "outline"), "read"),
+    **dict.fromkeys(("read_file", "read_many_files", "glob", "grep", "ls", "recall", "outline", "task"), "read"),
     **dict.fromkeys(("memory", "write_todos", "goal"), "notes"),
     **dict.fromkeys(("write_file", "edit_file"), "write"),
     **dict.fromkeys(("web_fetch", "web_search"), "web"),

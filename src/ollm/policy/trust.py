@@ -20,7 +20,7 @@ from ollm.system.small_files import read_small_file
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md")
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")
-_DIRECTORIES = (".ollm/commands", ".ollm/skills", ".ollm/hooks", ".ollm/extensions")
+_DIRECTORIES = (".ollm/commands", ".ollm/skills", ".ollm/agents", ".ollm/hooks", ".ollm/extensions")
 _MAX_FILES = 2_000
 _BLOCK_BYTES = 1 << 20
 _MAX_NAMED_FILES = 200

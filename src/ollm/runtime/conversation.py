@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
 from ollm.domain.events import AnyEvent, Event, Notice, TextDelta, ToolStarted, TurnFinished
@@ -206,7 +208,7 @@ class LocalConversation:
             else:
                 parts.stream.emit(event)
 
-        turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request, self._create_guide)
+        turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request, self._create_guide, self._explore)
         self._in_turn = True
         try:
             await turn.run(build_message_parts(text, attachments))
@@ -229,6 +231,16 @@ class LocalConversation:
 
         return TurnGuide(self.parts.project_files.get(), self.parts.model.window)
 
+    async def _explore(self, text: str) -> str:
+        """What a task found out before the model is asked, where one was wanted."""
+        form, budget = self.parts.model.facts.call_form, self.parts.prompt.compute_budget()
+        full = form != "native" and self.parts.prompt.used_tokens > budget.limit // 2
+        if "@agent-" not in text and not full:
+            return ""
+        from ollm.runtime.task_offer import offer_task
+
+        return await offer_task(self.parts, text)
+
     async def _prepare_turn(self, text: str) -> None:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
         for observer in self._observers:
@@ -242,6 +254,8 @@ class LocalConversation:
     async def _after_turn(self, finished: TurnFinished) -> None:
         """Save, tell the observers, and only then say that the turn is over."""
         recorder = self.parts.session.recorder
+        if self.parts.tasks and (tasks := self.parts.tasks.built):
+            finished = msgspec.structs.replace(finished, usage=finished.usage + tasks.take_usage())
         report = TurnReport(
             session_id=recorder.session_id,
             messages=tuple(recorder.messages),

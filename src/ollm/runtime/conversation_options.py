@@ -9,6 +9,7 @@ from msgspec import field
 
 from ollm.domain.context import ModeName
 from ollm.domain.struct import Data
+from ollm.domain.tasks import ParentCall
 
 
 class ConversationOptions(Data, frozen=True):
@@ -28,4 +29,6 @@ class ConversationOptions(Data, frozen=True):
     yes: bool = False
     flags: dict[str, Any] = field(default_factory=dict)
     home: Path | None = None  # in place of ~/.ollm
+    parent: ParentCall | None = None  # the call that began it: it is a task
+    max_steps: int | None = None  # in place of loopDetection.maxTurns
     record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import OpenSession
     from ollm.runtime.state import ConversationState
+    from ollm.runtime.task_offer import TaskStarter
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.services.loop_detection import LoopDetectionService
@@ -67,6 +68,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: Lazy[FileCheckpoints]
     checkpoints_enabled: bool = True
     mcp: McpServers | None = None
+    tasks: Lazy[TaskStarter] | None = None
 
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]

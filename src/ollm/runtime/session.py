@@ -11,6 +11,7 @@ from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.struct import Data
+from ollm.domain.tasks import ParentCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
 from ollm.runtime.recorder import Recorder
@@ -34,10 +35,18 @@ class ResumedSession(Data, frozen=True):
 class OpenSession:
     """Knows whether there is a session yet, and records into it."""
 
-    def __init__(self, service: ChatRecordingService, workspace: str, origin: str | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        service: ChatRecordingService,
+        workspace: str,
+        origin: str | None,
+        clock: Clock,
+        parent: ParentCall | None = None,
+    ) -> None:
         self.service = service
         self.workspace = workspace
         self.origin = origin
+        self._parent = parent
         self._clock = clock
         self._recorder: Recorder | None = None
         self._metadata = SessionMetadata()  # as it was when the session was opened, with the compressions since
@@ -59,6 +68,7 @@ class OpenSession:
             workspace=self.workspace,
             origin=self.origin,
             context_window=model.window,
+            parent=self._parent,
         )
         self._recorder = Recorder(self.service, session_id, 0, self._clock)
         return session_id

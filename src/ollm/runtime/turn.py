@@ -43,6 +43,11 @@ MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what 
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
 
+async def explore_nothing(_request: str) -> str:
+    """Nothing is looked into before the model is asked."""
+    return ""
+
+
 class TurnParts(CallParts, Protocol):
     """What a turn works with, of all that a conversation is made of."""
 
@@ -58,7 +63,7 @@ class TurnParts(CallParts, Protocol):
 
 class Turn:
     """Runs once. Ends with exactly one `TurnFinished`, also when cancelled. `prepare` is called between the user's
-    message and the first request, `before_request` before each."""
+    message and the first request, `before_request` before each; `explore` gives what goes with the user's words."""
 
     def __init__(
         self,
@@ -68,8 +73,10 @@ class Turn:
         prepare: Callable[[str], Awaitable[None]],
         before_request: Callable[[], Awaitable[None]],
         create_guide: Callable[[], TurnGuide | None] = lambda: None,
+        explore: Callable[[str], Awaitable[str]] = explore_nothing,
     ) -> None:
         self._parts = parts
+        self._explore = explore
         self._recorder = recorder
         self._emit = emit
         self._prepare = prepare
@@ -99,7 +106,9 @@ class Turn:
         message = await self._recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._prepare(message.text)
-        self._parts.prompt.add_message(message, {}, await self._calls.prime_request(message.text))
+        primed = await self._calls.prime_request(message.text)
+        explored = await self._explore(message.text)
+        self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
 
     async def _run_step(self) -> bool:
         """One request and the calls it asks for; True when the model is to be asked again."""

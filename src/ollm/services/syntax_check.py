@@ -1,4 +1,5 @@
-"""Whether a text still parses as what its file's name says it is: Python, JSON and TOML, by what Python brings."""
+"""Whether a text still parses as what its file's name says it is: Python, JSON and TOML by what Python brings, other
+languages by their grammar where that is installed (extra `[code]`)."""
 
 from __future__ import annotations
 
@@ -21,6 +22,11 @@ def find_syntax_error(name: str, text: str) -> str | None:
                 import tomllib
 
                 tomllib.loads(text)
+            case _:
+                from ollm.services.code_map.syntax_tree import find_parse_error
+
+                line = find_parse_error(name, text.encode("utf-8", "replace"))
+                return f"line {line}: syntax error" if line else None
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:

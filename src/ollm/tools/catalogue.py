@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ollm.tools.read_many_files import ReadManyFilesNeeds
     from ollm.tools.recall import Archive
     from ollm.tools.search.code_files import CodeNeeds
+    from ollm.tools.task import RunTask
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
     from ollm.tools.write_todos import TodoList
@@ -66,6 +67,9 @@ class ToolServices(Protocol):
 
     @property
     def search(self) -> WebSearchNeeds: ...
+
+    @property
+    def run_task(self) -> RunTask: ...
 
     def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 
@@ -143,6 +147,7 @@ TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
     "glob": ("glob:Glob", lambda services: services.discovery),
     "grep": ("grep:Grep", lambda services: services.discovery),
     "ls": ("ls:Ls", lambda services: services.discovery),
+    "task": ("task:Task", lambda services: services.run_task),
     "outline": ("outline:Outline", _make_code),
     "memory": ("memory:Memory", _make_notes),
     "write_todos": ("write_todos:WriteTodos", _make_todos),

@@ -18,11 +18,12 @@ from ollm.system.terminal_text import make_printable
 @click.command("list")
 @click.option("--trash", is_flag=True, help="List sessions in the trash.")
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number to show.")
+@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
 @workspace_option
 @json_option
-def list_sessions(trash: bool, limit: int | None, workspace: str | None, as_json: bool) -> None:
+def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
     """List all sessions, last active first; --workspace narrows it to one."""
-    show_sessions(trash=trash, limit=limit, place=resolve_place(workspace), as_json=as_json)
+    show_sessions(trash=trash, limit=limit, place=resolve_place(workspace), as_json=as_json, tasks=tasks)
 
 
 def resolve_place(workspace: str | None) -> str | None:

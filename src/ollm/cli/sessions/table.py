@@ -17,16 +17,21 @@ SIMPLE_ARGUMENTS: dict[tuple[str, ...], bool] = {(): False, ("--json",): True}  
 
 
 def show_sessions(
-    *, trash: bool = False, limit: int | None = None, place: str | None = None, as_json: bool = False
+    *,
+    trash: bool = False,
+    limit: int | None = None,
+    place: str | None = None,
+    as_json: bool = False,
+    tasks: bool = False,
 ) -> None:
-    """Print all sessions, or those of the workspace at `place`."""
+    """Print all sessions, or those of the workspace at `place`; those of `tasks` only when they are wanted."""
     from ollm.app import ProcessScope
 
     process = ProcessScope()
     rows = (
         _list_trashed(process)
         if trash
-        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS)
+        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
     )
     short = shorten_ids(row["sessionId"] for row in rows)
     if place:

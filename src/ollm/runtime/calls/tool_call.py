@@ -123,6 +123,7 @@ class ToolCallRun:
             boundary=self._permit.boundary,
             unasked=self._permit.unasked,
             approved=self._permit.approved,
+            call_id=self.record.id,
         )
         try:
             if self._may_change_files:

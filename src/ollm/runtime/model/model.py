@@ -43,6 +43,13 @@ class Model:
         """Tokens are counted better now."""
         self.facts = msgspec.structs.replace(self.facts, token_factor=factor, token_samples=samples)
 
+    async def supports_images(self) -> bool:
+        """Whether it takes pictures, as its server says; False when that does not say."""
+        try:
+            return (await self.provider.describe(self.name)).vision
+        except OllmError:
+            return False
+
     async def stream(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
     ) -> AsyncGenerator[AnyPiece, None]:

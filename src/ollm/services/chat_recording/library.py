@@ -13,6 +13,7 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
+from ollm.services.chat_recording.tasks import find_tasks, hide_tasks
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
 
 if TYPE_CHECKING:
@@ -60,15 +61,32 @@ class SessionLibrary:
     def places(self) -> SessionPlaces:
         return self.files.places
 
-    def list_summaries(self, progress: Progress | None = None) -> list[SessionSummary]:
-        """Last active first. One damaged file is named and hides no other."""
+    def list_summaries(self, progress: Progress | None = None, *, tasks: bool = False) -> list[SessionSummary]:
+        """Last active first, without those of `tasks` unless they are wanted. One damaged file is named and hides no
+        other."""
         if self.index is None:
             found = [self.files.summarize_session(session_id) for session_id in self.places.list_ids()]
         else:
             import msgspec
 
-            found = [msgspec.convert(line, SessionSummary) for line in self.index.list_sessions(progress)]
-        return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
+            lines = self.index.list_sessions(progress, tasks=True)
+            found = [msgspec.convert(line, SessionSummary) for line in lines]
+        return sorted(found if tasks else hide_tasks(found), key=lambda summary: summary.last_activity, reverse=True)
+
+    def find_tasks(self, ids: Iterable[str]) -> list[str]:
+        """The sessions of tasks that these sessions began, also those in the trash."""
+        parents = list(ids)
+        found = find_tasks(self.files, self.list_summaries(tasks=True), parents)
+        return [*found, *(self._find_trashed_tasks(parents) if self.places.trash else ())]
+
+    def _find_trashed_tasks(self, parents: Sequence[str]) -> list[str]:
+        trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
+        return find_tasks(trash, map(trash.summarize_session, trash.places.list_ids()), parents)
+
+    def delete_alone(self, session_id: str) -> None:
+        """One that cannot have begun anything yet."""
+        if failed := self.delete_many([session_id], with_tasks=False):
+            raise failed[0]
 
     def delete(self, session_id: str) -> None:
         """Remove every trace of a session, in the trash too. Raises `BusyError` while a process has it open."""
@@ -77,9 +95,17 @@ class SessionLibrary:
             raise failed[0]
 
     def delete_many(
-        self, ids: Sequence[str], progress: Progress | None = None, seconds: float | None = None
+        self,
+        ids: Sequence[str],
+        progress: Progress | None = None,
+        seconds: float | None = None,
+        *,
+        with_tasks: bool = True,
     ) -> list[OllmError]:
-        """Remove every trace of these sessions; gives what went wrong. With `seconds` the index may finish later."""
+        """Remove every trace of these sessions and of their tasks; gives what went wrong. With `seconds` the index may
+        finish later."""
+        if with_tasks:
+            ids = [*ids, *(found for found in self.find_tasks(ids) if found not in ids)]
         gone: list[str] = []
         failed: list[OllmError] = []
         for done, session_id in enumerate(ids, start=1):
@@ -143,20 +169,22 @@ class SessionLibrary:
         return gone
 
     def move_to_trash(self, session_id: str) -> None:
-        """Put a session where it can be restored from for `trashDays`."""
-        self.files.move(session_id, self._require_trash(), at=self._clock())
-        if self.index:
-            self.index.forget(session_id)
+        """Put a session, with its tasks, where it can be restored from for `trashDays`."""
+        for found in (session_id, *find_tasks(self.files, self.list_summaries(tasks=True), [session_id])):
+            self.files.move(found, self._require_trash(), at=self._clock())
+            if self.index:
+                self.index.forget(found)
 
     def restore(self, session_id: str) -> None:
-        """Take a session back out of the trash."""
-        self.files.restore_from_trash(session_id, at=self._clock())
+        """Take a session, with its tasks, back out of the trash."""
+        for found in (session_id, *self._find_trashed_tasks([session_id])):
+            self.files.restore_from_trash(found, at=self._clock())
 
     def list_trashed(self) -> list[SessionSummary]:
         """The sessions in the trash, last active first."""
         trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
         found = [trash.summarize_session(session_id) for session_id in trash.places.list_ids()]
-        return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
+        return sorted(hide_tasks(found), key=lambda summary: summary.last_activity, reverse=True)
 
     def purge_trash(self) -> None:
         """Delete for good what has been in the trash too long."""

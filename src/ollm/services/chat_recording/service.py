@@ -31,6 +31,7 @@ from ollm.store.session_files.journal import clean_json
 
 if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
+    from ollm.domain.tasks import ParentCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.store.session_files import LoadedSession, MessagePage
     from ollm.store.session_files.recovery import KnownDocument
@@ -92,12 +93,15 @@ class ChatRecordingService:
         workspace: str | None = None,
         origin: str | None = None,
         context_window: int | None = None,
+        parent: ParentCall | None = None,
     ) -> str:
         """Start a session; its file is there when this returns. The oldest go when there are too many."""
         session_id, at = self._make_id(), format_stamp(self._clock())
         metadata = SessionMetadata(
             workspace=workspace, origin=origin, context_window=context_window, schema_version=SCHEMA_VERSION
         )
+        if parent is not None:
+            metadata = replace(metadata, parent=parent)
         head = {
             "sessionId": session_id,
             "startTime": at,
@@ -111,7 +115,8 @@ class ChatRecordingService:
         self._attempts.attempt_write(session_id, writer.flush)
         writer.deferred = not self._settings.auto_save
         self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
-        self._enforce_limit(session_id)
+        if parent is None:
+            self._enforce_limit(session_id)
         return session_id
 
     async def open_session(self, session_id: str, since: int = 0) -> LoadedSession:
@@ -217,7 +222,7 @@ class ChatRecordingService:
             ours = writer.has_own_files
             writer.abandon()
             if ours:
-                self._attempts.attempt_write(session_id, self._library.delete, session_id)
+                self._attempts.attempt_write(session_id, self._library.delete_alone, session_id)
             return
         try:
             if self._attempts.close(writer, lambda: self._update_index(writer)):

@@ -58,15 +58,20 @@ class SessionIndex:
             self._connection.close()
             self._connection = None
 
-    def list_sessions(self, progress: Progress | None = None, seconds: float | None = None) -> list[dict[str, Any]]:
-        """Every session as a list shows it, last active first; a broken index is rebuilt on the way. After so many
-        `seconds` no other session is read: those left are in `unread`, and listed by their files' times."""
+    def list_sessions(
+        self, progress: Progress | None = None, seconds: float | None = None, *, tasks: bool = False
+    ) -> list[dict[str, Any]]:
+        """Every session as a list shows it, last active first, those of `tasks` only when wanted; a broken index
+        is rebuilt on the way. After so many `seconds` no other session is read: those left are in `unread`, and listed
+        by their files' times."""
         found, locked = read_stamps(self.directories)
         self._read_until = time.monotonic() + seconds if seconds else math.inf
         rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress))
         self._read_until = math.inf
         active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
         shown = [_row_to_summary(row, row[0] in active) for row in rows]
+        if not tasks:
+            shown = [row for row in shown if row["origin"] != "task"]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
 
     def _load_current_rows(self, found: dict[str, Stamp], progress: Progress | None) -> list[Row]:

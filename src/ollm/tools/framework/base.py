@@ -57,6 +57,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Sandbox | None = None
     unasked: bool = False
     approved: tuple[str, ...] = ()
+    call_id: str = ""
 
     @property
     def workspace(self) -> Path:

@@ -1,0 +1,43 @@
+"""Tasks: work that a conversation hands to one of its own, and the report that comes back."""
+
+from __future__ import annotations
+
+from ollm.domain.context import ModeName
+from ollm.domain.struct import Data
+
+
+class ParentCall(Data, frozen=True):
+    """The call a child conversation was begun by; no call where the product began it itself."""
+
+    session_id: str
+    call_id: str | None = None
+
+
+class TaskRequest(Data, frozen=True):
+    """What a task is to find out or do."""
+
+    prompt: str
+    files: tuple[str, ...] = ()
+    agent: str = ""
+    call_id: str | None = None
+
+
+class TaskReport(Data, frozen=True):
+    """What a task came to. `problem` says why it ended early; `files` are those it looked at."""
+
+    text: str
+    session_id: str
+    steps: int
+    files: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class Agent(Data, frozen=True):
+    """A kind of worker somebody defined in `.ollm/agents/NAME.md`. Without `tools` it has all of its mode."""
+
+    name: str
+    description: str
+    instructions: str
+    mode: ModeName = "plan"
+    model: str = ""
+    tools: tuple[str, ...] = ()

@@ -1,0 +1,93 @@
+"""Tasks that nobody called for: `@agent-NAME` in what the user says, and questions over many files where the context
+is nearly full and the model would not make the call itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from ollm.domain.context import Usage
+from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.events import Notice
+from ollm.domain.lazy import Lazy
+from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.runtime.event_stream import EventStream
+from ollm.runtime.model.model import Model
+from ollm.runtime.prompt.prompt import Prompt
+
+MAX_MENTIONED_AGENTS = 3
+FULL_SHARE = 0.5  # of what may be used, from which on exploring would cost the conversation its memory
+WEAK_FORMS = ("blocks", "text", "none")
+_MENTION = re.compile(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})")
+_WIDE_QUESTION = re.compile(
+    r"\b(?:where (?:is|are|do|does)|how (?:is|are|do|does)|find (?:all|every)|which (?:files|functions|classes)|"
+    r"who (?:calls|uses)|what (?:calls|uses))\b",
+    re.IGNORECASE,
+)
+
+
+class TaskStarter(Protocol):
+    """Runs tasks; `take_usage` gives the tokens they took since it was last asked."""
+
+    async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
+
+    def take_usage(self) -> Usage: ...
+
+
+class TaskParts(Protocol):
+    """What of a conversation decides whether a task is offered."""
+
+    @property
+    def tasks(self) -> Lazy[TaskStarter] | None: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def stream(self) -> EventStream: ...
+
+
+async def offer_task(parts: TaskParts, text: str) -> str:
+    """Reports to go with the user's words; nothing where no task was wanted."""
+    if parts.tasks is None:
+        return ""
+    tasks = parts.tasks.get()
+    names = list(dict.fromkeys(_MENTION.findall(text)))[:MAX_MENTIONED_AGENTS]
+    if names:
+        prompt = _MENTION.sub(r"\1", text).strip()
+        reports = [await _run_task(parts, tasks, TaskRequest(prompt=prompt, agent=name)) for name in names]
+    elif needs_exploring(text) and parts.model.facts.call_form in WEAK_FORMS and is_half_full(parts.prompt):
+        reports = [await _run_task(parts, tasks, TaskRequest(prompt=text))]
+    else:
+        return ""
+    return "\n\n".join(filter(None, reports))
+
+
+def needs_exploring(text: str) -> bool:
+    """Whether a question is about the whole project rather than something at hand."""
+    return bool(_WIDE_QUESTION.search(text))
+
+
+def is_half_full(prompt: Prompt) -> bool:
+    return prompt.used_tokens > FULL_SHARE * prompt.compute_budget().limit
+
+
+async def _run_task(parts: TaskParts, tasks: TaskStarter, request: TaskRequest) -> str:
+    """The report, with where it comes from; a failure is told and leaves the turn to go on without."""
+    who = f"agent {request.agent}" if request.agent else "a task"
+    parts.stream.emit(Notice(level="info", text=f"Exploring in {who}; only its report joins this conversation."))
+    try:
+        report = await tasks.run(request, lambda _line: None)
+    except ToolFailure as failure:
+        parts.stream.emit(Notice(level="warning", text=failure.message))
+        return ""
+    except OllmError as error:
+        parts.stream.emit(Notice(level="warning", text=str(error)))
+        return ""
+    from ollm.tools.task import render_report
+
+    return f"[Report of {who}:]\n{render_report(report)}"

@@ -1,0 +1,64 @@
+"""Have a question explored, or work done, in a conversation of its own; only the report comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from ollm.domain.context import ModeName
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+
+WIDE_WINDOW_TOKENS = 32_000
+MAX_NAMED_FILES = 12
+
+RunTask = Callable[[TaskRequest, Callable[[str], None]], Awaitable[TaskReport]]
+
+
+class Task(Tool[RunTask], frozen=True):
+    """Explore a question in a conversation of its own, with as many files as it takes; you get only its report."""
+
+    name: ClassVar[str] = "task"
+    category: ClassVar[ToolCategory] = "read"
+    risk: ClassVar[Risk] = Risk.LOW
+    aliases: ClassVar[dict[str, str]] = {
+        "question": "prompt", "description": "prompt", "subagent_type": "agent", "paths": "files",
+    }  # fmt: skip
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 11, "debug": 11, "plan": 12, "assistant": 12}
+    min_window: ClassVar[int] = WIDE_WINDOW_TOKENS
+    small: ClassVar[SmallForm] = SmallForm(description="Have a question explored; you get a report.")
+
+    prompt: Annotated[str, Meta(min_length=1, description="All it needs to know: it sees nothing of this talk.")]
+    files: Annotated[tuple[str, ...], Meta(description="Files to begin with.")] = ()
+    agent: Annotated[str, Meta(description="An agent of .ollm/agents, by name.")] = ""
+
+    def summary(self) -> str:
+        first = self.prompt.strip().split("\n")[0]
+        return f"Task{f' for {self.agent}' if self.agent else ''}: {first[:100]}"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=path) for path in self.files]
+
+    async def run(self, context: ToolContext, needs: RunTask) -> ToolResult:
+        request = TaskRequest(prompt=self.prompt, files=self.files, agent=self.agent, call_id=context.call_id or None)
+        report = await needs(request, context.emit)
+        if not report.text:
+            raise ToolFailure("Interrupted", report.problem or "The task ended without a report.")
+        steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
+        return ToolResult(
+            llm_content=render_report(report),
+            return_display=f"report after {steps}" + (f"; {report.problem}" if report.problem else ""),
+        )
+
+
+def render_report(report: TaskReport) -> str:
+    """The report, and below it what it rests on."""
+    named = ", ".join(report.files[:MAX_NAMED_FILES])
+    more = f" and {len(report.files) - MAX_NAMED_FILES} more" if len(report.files) > MAX_NAMED_FILES else ""
+    notes = [f"It looked at {named}{more}." if named else "", report.problem]
+    told = " ".join(filter(None, notes))
+    return f"{report.text}\n[{told}]" if told else report.text

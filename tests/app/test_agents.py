@@ -1,0 +1,60 @@
+"""Agents read from their files: what counts, what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from ollm.app.agents import MAX_AGENT_BYTES, list_agent_names, load_agent, read_agent
+from ollm.domain.errors import ToolFailure
+
+
+def test_the_front_matter_and_the_body() -> None:
+    agent = read_agent(
+        "a", "---\ndescription: Does it.\ntools: [read_file, grep]\nmodel: qwen\nmode: debug\n---\nBe strict.\n"
+    )
+
+    assert (agent.description, agent.tools, agent.model, agent.mode) == (
+        "Does it.",
+        ("read_file", "grep"),
+        "qwen",
+        "debug",
+    )
+    assert agent.instructions == "Be strict."
+
+
+def test_without_front_matter_it_plans_with_all_tools() -> None:
+    assert (read_agent("a", "Just do.").mode, read_agent("a", "Just do.").tools) == ("plan", ())
+
+
+def test_a_list_below_its_key_is_a_list() -> None:
+    assert read_agent("a", "---\ntools:\n  - read_file\n  - ls\n---\nx").tools == ("read_file", "ls")
+
+
+def test_a_mode_of_nobody_is_refused() -> None:
+    with pytest.raises(ToolFailure, match="mode is assistant, plan, code, debug, not wild"):
+        read_agent("a", "---\nmode: wild\n---\nx")
+
+
+def test_the_first_directory_counts_and_links_and_odd_names_do_not(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.md").write_text(folder)
+    (tmp_path / "two" / "other.md").write_text("x")
+    (tmp_path / "two" / "Odd Name.md").write_text("x")
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "two" / "link.md").symlink_to(tmp_path / "secret")
+    directories = (tmp_path / "one", tmp_path / "two", tmp_path / "none")
+
+    assert list_agent_names(directories) == ["other", "same"]
+    assert load_agent(directories, "same").instructions == "one"
+    with pytest.raises(ToolFailure, match="did you mean other"):
+        load_agent(directories, "othr")
+    with pytest.raises(ToolFailure, match="available: other, same"):
+        load_agent(directories, "../secret")
+
+
+def test_a_huge_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "big.md").write_bytes(b"x" * (MAX_AGENT_BYTES + 1))
+
+    with pytest.raises(ToolFailure, match="more than"):
+        load_agent((tmp_path,), "big")
