@@ -10,6 +10,7 @@ from ollm.app.process import ProcessScope
 from ollm.app.prompt_factory import PromptFactory
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox
+from ollm.app.wanted_session import find_wanted_session
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.lazy import Lazy
 from ollm.system.process_tree import make_undumpable
@@ -68,7 +69,7 @@ class ConversationScope:
             await self.hold_workspace()
         self.stack.push_async_callback(storage.session.close)
         await self.finish_interrupted_restore()
-        wanted = self.find_wanted_session()
+        wanted = find_wanted_session(storage, self.workspace_sessions)
         resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
         storage.resumed_mode = find_last_mode(resumed.session) if resumed else None
         model = await self.choose_model(resumed)
@@ -89,32 +90,6 @@ class ConversationScope:
 
         if has_interrupted_restore(self.process.home) and (said := await finish_restore(self.scope)):
             self.storage.notices.append(said)
-
-    def find_wanted_session(self) -> str | None:
-        """The id of the session to resume; None for a new one."""
-        if self.options.session:
-            return self.process.session_files.places.find(self.options.session)
-        if not self.options.newest:
-            return None
-        unarchived = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
-        if self.options.beside:
-            unarchived = [found for found in unarchived if not self.process.session_files.is_open(found.session_id)]
-        if self.options.interactive and unarchived:
-            one_shots = self.workspace_sessions.get().list_one_shot_ids()
-            unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
-        if not unarchived:
-            self.storage.notices.append("No session in this workspace yet; starting a new one.")
-            self.report_unused_memory()
-        return unarchived[0].session_id if unarchived else None
-
-    def report_unused_memory(self) -> None:
-        """A folder that was moved or came from elsewhere brings its memory along: say why it does not count."""
-        from ollm.store.workspace_place import find_untrusted_memory
-
-        if found := find_untrusted_memory(self.scope.path, self.process.home):
-            self.storage.notices.append(
-                f"{found} came with this folder and is not used. If the folder is yours (moved, say), run `ollm trust`."
-            )
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""
