@@ -10,6 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from ollm.acp.client import ClientAbilities, Editor
+from ollm.acp.client_files import EditorBuffers
+from ollm.acp.mcp_servers import read_servers
 from ollm.acp.session import EditorSession
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
@@ -101,14 +103,22 @@ class EditorSessions:
         self, workspace: Path, servers: list[JsonObject], session: str | None = None
     ) -> ConversationOptions:
         return ConversationOptions(
-            workspace=workspace, session=session, beside=True, interactive=True, flags=self._flags
+            workspace=workspace,
+            session=session,
+            beside=True,
+            interactive=True,
+            flags=self._flags,
+            mcp_servers=read_servers(servers),
         )
 
     async def _open_session(self, options: ConversationOptions) -> EditorSession:
         stack = AsyncExitStack()
         try:
-            conversation = await stack.enter_async_context(open_conversation(options))
+            buffers = EditorBuffers(self._editor, self._abilities)
+            editor = buffers if self._abilities.reads_files else None
+            conversation = await stack.enter_async_context(open_conversation(options, editor=editor))
             await conversation.create_session()
+            buffers.session_id = conversation.session_id or ""
             boundary = WorkspaceScope(self._process, options.workspace).boundary
             session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
         except BaseException:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.runtime.session import ResumedSession
     from ollm.runtime.turn_observer import TurnObserver
+    from ollm.tools.framework.base import EditorFiles
 
 MAX_RECORD_MESSAGES = 4000  # newest messages, from which the workspace's record of a session it does not know is made
 
@@ -291,19 +292,24 @@ async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: Asy
     """The conversation of a task: the lease and the row in the workspace's records are its parent's."""
     parent = origin.toolbox
     scope = WorkspaceScope(parent.process, parent.scope.path)
-    return await ConversationScope(scope, options, stack, parent.attached, origin).open()
+    conversation = ConversationScope(scope, options, stack, parent.attached, origin)
+    conversation.toolbox.editor = parent.editor
+    return await conversation.open()
 
 
 @asynccontextmanager
 async def open_conversation(
-    options: ConversationOptions, attached: Callable[[], bool] = lambda: True
+    options: ConversationOptions,
+    attached: Callable[[], bool] = lambda: True,
+    editor: EditorFiles | None = None,
 ) -> AsyncIterator[LocalConversation]:
     """A conversation, closed on leaving: session folded, processes ended, lease released.
 
-    `attached` says whether a front end listens, for questions that wait."""
+    `attached` says whether a front end listens, for questions that wait; `editor` has files open that are not saved."""
     process = create_process(options)
     async with AsyncExitStack() as stack:
         scope = ConversationScope(WorkspaceScope(process, options.workspace), options, stack, attached)
+        scope.toolbox.editor = editor
         conversation = await scope.open()
         try:
             yield conversation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +13,7 @@ from ollm.app.process import ProcessScope
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ollm.app.server_gate import ServerGate
     from ollm.extensions.mcp.catalogue import CatalogueFile
     from ollm.extensions.mcp.forms import AskPerson
     from ollm.extensions.mcp.servers import McpServers
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
 
 
-def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
+def read_configured_servers(
+    process: ProcessScope, brought: Mapping[str, Any] | None = None
+) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
     """The servers with their variables filled in, and what is wrong with the others.
 
     A server of the user's own file may name any variable; one that a workspace brings only those that tools get."""
     from ollm.extensions.mcp.settings import expand_variables, read_servers
 
     configured, notes = collect_entries(process)
+    configured = {**(brought or {}), **configured}
     found, problems = read_servers(configured)
     own = process.own_settings.mcp_servers
 
@@ -81,20 +85,25 @@ def create_mcp_servers(
     tell: Callable[[str], None],
     first_wait: float | None = None,
     ask: AskPerson | None = None,
+    gate: ServerGate | None = None,
 ) -> tuple[McpServers, tuple[str, ...]]:
     """The servers of one conversation, none of them started, and what is wrong with the settings of others.
     `first_wait`: seconds a first turn waits for servers nothing is known of. `ask`: how a server's questions reach the
-    person; None where nobody can be asked."""
+    person; None where nobody can be asked. `gate`: servers the front end brings, which are asked about."""
     from ollm.extensions.mcp.client_features import ClientFeatures
     from ollm.extensions.mcp.connection import McpConnection, make_opener
     from ollm.extensions.mcp.servers import McpServers
 
-    servers, problems = read_configured_servers(process)
+    servers, problems = read_configured_servers(process, gate.entries if gate else None)
+    own = collect_entries(process)[0] if gate else {}
 
     def connect(server: McpServer) -> McpConnection:
         logins = process.home.mcp_logins
         opener = make_opener(server, host, workspace, process.tool_environment, sandbox, logins)
         features = ClientFeatures(server.name, workspace, tell, ask)
-        return McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath), features)
+        line = McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath), features)
+        if gate is not None and server.name not in own:
+            line.approve = gate.approve
+        return line
 
     return McpServers(servers, connect, open_catalogue_file(process), tell, first_wait), problems

@@ -13,6 +13,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
+    from ollm.app.server_gate import ServerGate
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
+    from ollm.tools.framework.base import EditorFiles
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.task import RunTask
     from ollm.tools.web_fetch import PageCache
@@ -56,6 +58,7 @@ class Toolbox:
         self.options = storage.options
         self.stack = stack
         self.attached = attached
+        self.editor: EditorFiles | None = None  # has files open that are not saved
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
         self.pages = Lazy(create_page_cache)
@@ -157,11 +160,12 @@ class Toolbox:
     @cached_property
     def mcp(self) -> McpServers | None:
         """The configured MCP servers, none of them started yet; None when there are none."""
-        if not self.process.settings.mcp_servers and not (self.scope.path / ".mcp.json").exists():
+        brought = self.options.mcp_servers
+        if not brought and not self.process.settings.mcp_servers and not (self.scope.path / ".mcp.json").exists():
             return None
         from ollm.app.mcp_setup import create_mcp_servers, has_servers
 
-        if not has_servers(self.process):
+        if not brought and not has_servers(self.process):
             return None
         from ollm.domain.events import Notice
 
@@ -176,10 +180,17 @@ class Toolbox:
             tell,
             ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
             self.ask_person if self.options.interactive else None,
+            self.create_server_gate() if brought else None,
         )
         self.storage.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
+
+    def create_server_gate(self) -> ServerGate:
+        """Asks before a server starts that the front end brought."""
+        from ollm.app.server_gate import ServerGate
+
+        return ServerGate(self.options.mcp_servers, self.ask_person, self.policy.grants)
 
     async def ask_person(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         """A question that is not about permission: no rule, grant or flag answers it."""
@@ -287,6 +298,7 @@ class Toolbox:
             environment=self.process.tool_environment,
             settings=settings.tools,
             sandbox=self.sandbox,
+            editor=self.editor,
         )
         if sees is not None:
             context = msgspec.structs.replace(context, sees=sees)

@@ -28,6 +28,7 @@ class ConversationOptions(Data, frozen=True):
     grants: tuple[str, ...] = ()
     yes: bool = False
     flags: dict[str, Any] = field(default_factory=dict)
+    mcp_servers: dict[str, Any] = field(default_factory=dict)  # those the front end brings; asked about before they run
     home: Path | None = None  # in place of ~/.ollm
     parent: ParentCall | None = None  # the call that began it: it is a task
     max_steps: int | None = None  # in place of loopDetection.maxTurns

@@ -112,7 +112,7 @@ class EditFile(Tool[EditLedger], frozen=True):
         refuse_stale(context, needs, self.path, before)
         text, notes = self._make_edits(before)
         assert before.encoding is not None
-        write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
+        await write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
         count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
         remarks = "".join(f" Note: {note}." for note in notes)
         return make_result(f"Edited {self.path}: {count} made.{remarks}", make_diff(self.path, before.text, text))

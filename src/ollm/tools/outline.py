@@ -47,7 +47,7 @@ class Outline(Tool[CodeNeeds], frozen=True):
         if scope.file is not None:
             from ollm.tools.files.code_outline import render_file_outline
 
-            with context.boundary.open_file(self.path) as file:
+            with context.open_file(self.path) as file:
                 text = await render_file_outline(self.path, file, most, needs.count)
             lines = text.count("\n") + 1
             return ToolResult(llm_content=text, return_display=f"{self.path}: outline of {lines} lines")

@@ -85,7 +85,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
             raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
         if self.symbol:
             return await self._read_symbol(self.symbol, context, needs)
-        with context.boundary.open_file(self.path) as file:
+        with context.open_file(self.path) as file:
             if (picture := read_picture(file)) is not None and await context.sees():
                 words = f"{self.path}: {picture.words}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
@@ -120,7 +120,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
 
             found = await find_symbol_file(context, needs.code(), self.path, symbol)
             return await msgspec.structs.replace(self, path=found).run(context, needs)
-        with context.boundary.open_file(self.path) as file:
+        with context.open_file(self.path) as file:
             lines = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
             excerpt = await read_text(self.path, file, lines, context.settings)
             needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)

@@ -94,7 +94,7 @@ class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
     ) -> str | ToolFailure:
         settings = msgspec.structs.replace(context.settings, output=limits)
         try:
-            with context.boundary.open_file(path) as file:
+            with context.open_file(path) as file:
                 excerpt = await read_text(path, file, LineRange(), settings)
                 ledger.remember_file(context.boundary.check(path), os.fstat(file.fileno()), excerpt.content)
         except ToolFailure as failure:

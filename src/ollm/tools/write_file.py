@@ -69,7 +69,7 @@ class WriteFile(Tool[EditLedger], frozen=True):
         if before is not None:
             refuse_stale(context, needs, self.path, before)
         after = self._encode_content(before)
-        write_change(context, needs, self.path, before.content if before else None, after)
+        await write_change(context, needs, self.path, before.content if before else None, after)
         done = "Replaced" if before else "Created"
         lines = count_lines(self.content)
         count = "1 line" if lines == 1 else f"{lines:,} lines"

@@ -119,11 +119,11 @@ def test_a_long_file_that_others_changed_is_to_be_read_again(
     assert caught.value.message.endswith("x" if shown else "Read it again, then redo the change.")
 
 
-def test_a_change_is_written_and_remembered(context: ToolContext, workspace: Path, ledger: EditLedger) -> None:
+async def test_a_change_is_written_and_remembered(context: ToolContext, workspace: Path, ledger: EditLedger) -> None:
     (workspace / "f").write_bytes(b"old")
 
-    write_change(context, ledger, "f", b"old", b"new")
-    write_change(context, ledger, "made/new", None, b"made")
+    await write_change(context, ledger, "f", b"old", b"new")
+    await write_change(context, ledger, "made/new", None, b"made")
 
     assert (workspace / "f").read_bytes() == b"new"
     assert (workspace / "made" / "new").read_bytes() == b"made"
@@ -132,13 +132,13 @@ def test_a_change_is_written_and_remembered(context: ToolContext, workspace: Pat
     refuse_stale(context, ledger, "f", now)
 
 
-def test_a_change_that_fails_leaves_no_copy_to_undo_with(
+async def test_a_change_that_fails_leaves_no_copy_to_undo_with(
     context: ToolContext, workspace: Path, ledger: EditLedger, tmp_path: Path
 ) -> None:
     (workspace / "f").write_bytes(b"there already")
 
     with pytest.raises(ToolFailure):
-        write_change(context, ledger, "f", None, b"new")
+        await write_change(context, ledger, "f", None, b"new")
     assert (workspace / "f").read_bytes() == b"there already"
     assert [path for path in (tmp_path / "undo").rglob("*") if path.is_file()] == []
 

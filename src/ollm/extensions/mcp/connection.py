@@ -54,6 +54,10 @@ class SessionLostError(Exception):
     """The server no longer knows the session it gave."""
 
 
+async def allow_server(server: McpServer) -> None:
+    """One that needs no question: the settings name it."""
+
+
 class McpConnection:
     """`ask` runs a request. After a crash the next request opens the line again; a success forgets earlier failures."""
 
@@ -70,6 +74,7 @@ class McpConnection:
         self.features.pause = self._pause_deadlines
         self._workspace = workspace
         self._search_path = search_path  # where programs are looked for
+        self.approve: Callable[[McpServer], Awaitable[None]] = allow_server
         self.failures = 0
         self._deadlines: set[asyncio.Timeout] = set()  # of the requests that wait for their answers
         self._open = open_transport
@@ -85,6 +90,7 @@ class McpConnection:
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """The answer; ToolFailure when the server fails, refuses or takes too long. A server that has forgotten the
         session it gave has not done anything: the session is begun anew and the request sent again."""
+        await self.approve(self.server)
         client, line = await self._ensure_connected()
         try:
             return await self._ask_once(request, client, line)

@@ -82,6 +82,10 @@ async def build_confirmation(
     details = invocation.confirmation(verdict) or ConfirmationDetails(
         call_id="", tool=spec.name, description=invocation.summary(), risk=verdict.risk, reason=verdict.reason
     )
+    if context.editor is not None:
+        from ollm.tools.files.buffers import load_buffers
+
+        context = await load_buffers(context, invocation.locations())
     diff = details.diff or await preview_change(invocation, context, verdict)
     return msgspec.structs.replace(
         details,

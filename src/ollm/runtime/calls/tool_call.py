@@ -128,6 +128,8 @@ class ToolCallRun:
         try:
             if self._may_change_files:
                 await self._services.before_change()
+            if context.editor is not None:
+                context = await load_editor_buffers(context, self._invocation)
             return await self._invocation.run(context)
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             return self._log_and_build_failure(error)
@@ -211,6 +213,13 @@ class ToolCallRun:
 
     def _list_tool_names(self) -> list[str]:
         return [spec.name for spec in self._services.registry.list()]
+
+
+async def load_editor_buffers(context: ToolContext, invocation: Invocation) -> ToolContext:
+    """The context of one call with the files it names as an editor has them."""
+    from ollm.tools.files.buffers import load_buffers
+
+    return await load_buffers(context, invocation.locations())
 
 
 def unwrap_arguments(arguments: Any) -> Any:

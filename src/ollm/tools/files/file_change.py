@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from itertools import takewhile
+from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
@@ -34,7 +35,7 @@ class CurrentFile(Data, frozen=True):
 def read_current(context: ToolContext, given: str) -> CurrentFile | None:
     """What is at a path, or None when nothing is."""
     try:
-        file = context.boundary.open_file(given)
+        file = context.open_file(given)
     except ToolFailure as failure:
         if failure.kind == "FileNotFound" and not os.path.lexists(context.workspace / given):
             return None
@@ -61,17 +62,26 @@ def refuse_stale(context: ToolContext, ledger: EditLedger, given: str, now: Curr
     raise ToolFailure("FileChanged", f"{given} has changed since you read it; nothing was written. {reach}")
 
 
-def write_change(context: ToolContext, ledger: EditLedger, given: str, before: bytes | None, after: bytes) -> None:
-    """Write it, keeping a copy to undo with first."""
+async def write_change(
+    context: ToolContext, ledger: EditLedger, given: str, before: bytes | None, after: bytes
+) -> None:
+    """Write it, keeping a copy to undo with first; a file that an editor has open is changed there."""
     path = context.boundary.check(given, "write")
     copy = ledger.save_undo_copy(path, before, after)
     try:
-        context.boundary.write_file(given, after, overwrite=before is not None)
+        if not (context.buffers and await write_in_editor(context, path, after)):
+            context.boundary.write_file(given, after, overwrite=before is not None)
     except BaseException:
         if copy is not None:
             copy.unlink(missing_ok=True)
         raise
     ledger.remember_file(path, path.stat(), after)
+
+
+async def write_in_editor(context: ToolContext, path: Path, after: bytes) -> bool:
+    from ollm.tools.files.buffers import write_buffer
+
+    return await write_buffer(context, path, after)
 
 
 def encode_text(given: str, text: str, encoding: Encoding) -> bytes:

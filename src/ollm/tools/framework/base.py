@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -42,11 +42,24 @@ async def _cannot_see_pictures() -> bool:
     return False
 
 
+class EditorFiles(Protocol):
+    """The buffers of an editor. Paths are resolved ones that the boundary let through."""
+
+    async def read(self, path: Path) -> str | None:
+        """The text an editor has for a file; None when it has none to give."""
+        ...
+
+    async def write(self, path: Path, text: str) -> bool:
+        """Put a text in place of a file's; False when the editor did not."""
+        ...
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
 
     `sees` says whether the model that asks can see pictures; it may have to ask a server. A command runs in a box of
     `sandbox`: the reading one when it runs `unasked` because it only reads; `approved` paths are open to this call.
+    `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None.
     """
 
     boundary: Boundary
@@ -58,10 +71,31 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     unasked: bool = False
     approved: tuple[str, ...] = ()
     call_id: str = ""
+    editor: EditorFiles | None = None
+    buffers: Mapping[Path, bytes | None] = {}
+
+    def open_file(self, given: str) -> BinaryIO:
+        """A file as an editor shows it, else as it is on disk, open for reading. Close it."""
+        file = self.boundary.open_file(given)
+        unsaved = self.buffers.get(self.boundary.check(given)) if self.buffers else None
+        if unsaved is None:
+            return file
+        file.close()
+        return open_bytes(unsaved)
 
     @property
     def workspace(self) -> Path:
         return self.boundary.workspace
+
+
+def open_bytes(content: bytes) -> BinaryIO:
+    """Bytes as a file that has a size and a descriptor like any other."""
+    from tempfile import TemporaryFile
+
+    file = TemporaryFile()  # noqa: SIM115 - whoever asked closes it
+    file.write(content)
+    file.seek(0)
+    return file
 
 
 def build_confirmation(

@@ -1,0 +1,122 @@
+"""The editor's file system: unsaved text is read and changed through it, under the same policy and boundary."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from acp import schema as wire
+
+from ollm.acp.client import ClientAbilities, ClientGoneError
+from ollm.acp.client_files import EditorBuffers
+from tests.acp.editor import EDIT, editing
+from tests.servers.answers import Answer
+
+FILES = wire.ClientCapabilities(fs=wire.FileSystemCapabilities(read_text_file=True, write_text_file=True))
+READ_ONLY = wire.ClientCapabilities(fs=wire.FileSystemCapabilities(read_text_file=True, write_text_file=False))
+READ = Answer(calls=[("read_file", {"path": "a.txt"})])
+
+
+def prepare_file(directory: Path) -> Path:
+    file = directory / "project" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("one\ntwo\n")
+    return file
+
+
+async def test_unsaved_text_is_read_shown_and_changed_in_the_editor(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [READ, EDIT, "Done."], "once", FILES) as (editor, server):
+        editor.client.buffers[str(file)] = "unsaved\ntwo\n"
+        await editor.say(await editor.open(), "change it")
+
+    change = editor.client.asked[0][0].content[0]
+    assert (change.old_text, change.new_text) == ("unsaved\ntwo\n", "unsaved\nthree\n")
+    assert editor.client.written == {str(file): "unsaved\nthree\n"}
+    assert "unsaved" in str(server.chats[1])
+
+
+async def test_a_change_in_the_editor_can_be_undone(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, _):
+        editor.client.buffers[str(file)] = "unsaved\ntwo\n"
+        session = await editor.open()
+        await editor.say(session, "change it")
+        await editor.say(session, "/undo yes")
+
+    assert file.read_text() == "unsaved\ntwo\n"
+
+
+async def test_an_editor_that_only_reads_lets_us_write_the_file(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."], "once", READ_ONLY) as (editor, _):
+        editor.client.buffers[str(file)] = "unsaved\ntwo\n"
+        await editor.say(await editor.open(), "change it")
+
+    assert editor.client.written == {}
+    assert file.read_text() == "unsaved\nthree\n"
+
+
+async def test_a_file_the_editor_does_not_have_is_read_and_written_on_disk(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    new = Answer(calls=[("write_file", {"path": "deep/new.txt", "content": "x\n"})])
+    async with editing(tmp_path, [READ, EDIT, new, "Done."], "once", FILES) as (editor, _):
+        await editor.say(await editor.open(), "change it")
+
+    assert file.read_text() == "one\nthree\n"
+    assert (file.parent / "deep" / "new.txt").read_text() == "x\n"
+    assert editor.client.written == {}
+
+
+async def test_line_ends_and_encoding_of_the_file_are_kept(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    file.write_bytes("ä und ö und ü\r\ntwo\r\n".encode("latin-1"))
+    async with editing(tmp_path, [EDIT, "Done."], "once", READ_ONLY) as (editor, _):
+        editor.client.buffers[str(file)] = "ä und ü\ntwo\n"
+        await editor.say(await editor.open(), "change it")
+
+    assert file.read_bytes() == "ä und ü\r\nthree\r\n".encode("latin-1")
+
+
+async def test_the_editor_is_not_asked_for_what_the_boundary_refuses(tmp_path: Path) -> None:
+    prepare_file(tmp_path)
+    (tmp_path / "project" / ".env").write_text("KEY=1\n")
+    outside = tmp_path / "outside.txt"
+    outside.write_text("far\n")
+    calls = Answer(calls=[("read_file", {"path": str(outside)}), ("read_file", {"path": ".env"})])
+    asked: list[str] = []
+    async with editing(tmp_path, [calls, "Done."], "reject", FILES) as (editor, server):
+        editor.client.buffers |= {str(outside): "far!\n", str(tmp_path / "project" / ".env"): "KEY=2\n"}
+        kept = editor.client.read_text_file
+
+        async def read(session_id: str, path: str, **more: Any) -> Any:
+            asked.append(path)
+            return await kept(session_id, path, **more)
+
+        editor.client.read_text_file = read  # type: ignore[method-assign]
+        await editor.say(await editor.open(), "read them")
+
+    assert asked == []
+    assert "far!" not in str(server.chats)
+    assert "KEY=2" not in str(server.chats)
+
+
+class GoneEditor:
+    """One that answers nothing."""
+
+    async def send_update(self, session_id: str, update: dict[str, Any]) -> None: ...
+
+    async def ask_permission(self, session_id: str, call: Any, options: Any) -> str | None:
+        return None
+
+    async def read_text_file(self, session_id: str, path: str) -> str:
+        raise ClientGoneError("gone")
+
+    async def write_text_file(self, session_id: str, path: str, text: str) -> None:
+        raise TimeoutError
+
+
+def test_an_editor_that_does_not_answer_is_passed_over() -> None:
+    buffers = EditorBuffers(GoneEditor(), ClientAbilities(reads_files=True, writes_files=True))
+
+    assert asyncio.run(buffers.read(Path("/x"))) is None
+    assert asyncio.run(buffers.write(Path("/x"), "text")) is False

@@ -1,0 +1,93 @@
+"""MCP servers that an editor sends: asked about before they start, remembered where the person wants it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import schema as wire
+
+from ollm.acp.mcp_servers import make_name, read_servers
+from tests.acp.editor import RunningEditor, editing
+from tests.extensions.raw_servers import raw_entry, shown_tools
+
+TOOL = {"name": "greet", "description": "Greet.", "inputSchema": {"type": "object", "properties": {}}}
+
+
+def started(directory: Path) -> bool:
+    return (directory / "project" / "started").exists()
+
+
+def server(directory: Path) -> wire.McpServerStdio:
+    """A server of ours; that it was started is seen from a file it leaves."""
+    entry = raw_entry(directory, "greeter", tools=[TOOL], log=str(directory / "project" / "started"))
+    return wire.McpServerStdio(name="my tools", command=entry["command"], args=entry["args"], env=[])
+
+
+async def open_with(editor: RunningEditor, found: wire.McpServerStdio) -> str:
+    opened = await editor.agent.new_session(cwd=str(editor.workspace), mcp_servers=[found])
+    return opened.session_id
+
+
+async def test_a_server_is_asked_about_and_started_when_allowed(tmp_path: Path) -> None:
+    async with editing(tmp_path, [], "once", OLLM_CONTEXT_WINDOW="16384") as (editor, chat):
+        session = await open_with(editor, server(tmp_path))
+        assert not started(tmp_path)
+        for _ in range(20):  # a turn goes on without a server that starts slowly
+            await editor.say(session, "hi")
+            if "my-tools__greet" in shown_tools(chat.chats[-1]):
+                break
+
+    asked = [call.title for call, _ in editor.client.asked]
+    assert len(asked) == 1
+    assert asked[0].startswith("Start the MCP server my-tools: ")
+    assert started(tmp_path)
+    assert "my-tools__greet" in shown_tools(chat.chats[-1])
+
+
+async def test_a_server_that_is_refused_is_not_started_and_not_asked_about_again(tmp_path: Path) -> None:
+    async with editing(tmp_path, [], "reject", OLLM_CONTEXT_WINDOW="16384") as (editor, chat):
+        session = await open_with(editor, server(tmp_path))
+        await editor.say(session, "hi")
+        await editor.say(session, "hi")
+
+    assert len(editor.client.asked) == 1
+    assert not started(tmp_path)
+    assert "my-tools__greet" not in shown_tools(chat.chats[-1])
+
+
+async def test_a_server_allowed_for_good_is_not_asked_about_again_until_it_changes(tmp_path: Path) -> None:
+    found = server(tmp_path)
+    async with editing(tmp_path, [], "always") as (editor, _):
+        await editor.say(await open_with(editor, found), "hi")
+        await editor.say(await open_with(editor, found), "hi")
+        assert len(editor.client.asked) == 1
+        other = found.model_copy(update={"args": [*found.args, "--more"]})
+        await editor.say(await open_with(editor, other), "hi")
+
+    assert len(editor.client.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "entry"),
+    [
+        (
+            {"name": "a", "command": "run", "args": ["-x"], "env": [{"name": "K", "value": "v"}]},
+            {"command": "run", "args": ["-x"], "env": {"K": "v"}},
+        ),
+        (
+            {"name": "a", "type": "http", "url": "http://h", "headers": [{"name": "X", "value": "y"}]},
+            {"type": "http", "url": "http://h", "headers": {"X": "y"}},
+        ),
+    ],
+)
+def test_a_server_is_read_as_the_settings_have_it(sent: dict[str, Any], entry: dict[str, Any]) -> None:
+    assert read_servers([sent, {**sent, "command": "other"}]) == {"a": entry}
+
+
+def test_a_name_is_one_that_tools_can_begin_with() -> None:
+    assert [make_name(name) for name in ("My Server!", "__", "x" * 50, "a__b")] == [
+        "My-Server",
+        "server",
+        "x" * 32,
+        "a-b",
+    ]
