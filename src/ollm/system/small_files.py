@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 MAX_SMALL_BYTES = 16 << 20
+GROWTH_BYTES = 1 << 16  # that a file may grow by while it is read; some say that they are empty and are not
 
 
 def read_small_file(path: Path, max_bytes: int = MAX_SMALL_BYTES) -> bytes:
@@ -21,4 +22,4 @@ def read_small_file(path: Path, max_bytes: int = MAX_SMALL_BYTES) -> bytes:
             raise OSError(errno.EINVAL, "It is not a regular file", str(path))
         if status.st_size > max_bytes:
             raise OSError(errno.EFBIG, f"It is larger than {max_bytes // 1024:,} KiB", str(path))
-        return file.read(max_bytes)
+        return file.read(min(max_bytes, status.st_size + GROWTH_BYTES))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.reading import read_signature
 from ollm.system.sandbox.confined import make_helper_environment, start_confined
+from ollm.system.small_files import read_small_file
 
 _GIT_TIMEOUT_SECONDS = 5
 _CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
@@ -42,9 +45,28 @@ class GitFinder:
         seen = tuple((path, found) for path in settings if (found := read_signature(str(path))) is not None)
         key = (root, *seen) if seen else ()
         if key not in self._answers:
-            self._answers[key] = _read_config(root, self._home, self._config_home)
+            usual = self._config_home / "git" / "ignore", False
+            asks = _needs_git(repository, [path for path, _ in seen])
+            self._answers[key] = _read_config(root, self._home, self._config_home) if asks else usual
         excludes_file, ignore_case = self._answers[key]
         return GitInfo(repository=repository, excludes_file=excludes_file, ignore_case=ignore_case, settings=settings)
+
+
+def _needs_git(repository: Path | None, settings: Sequence[Path]) -> bool:
+    """Whether only git can tell, for its settings may stand elsewhere or say something about it."""
+    elsewhere = sys.platform != "linux" or any(name in os.environ for name in _CONFIG_VARIABLES)
+    in_worktree = repository is not None and (repository / ".git").is_file()
+    return elsewhere or in_worktree or any(map(_may_say, settings))
+
+
+def _may_say(file: Path) -> bool:
+    """Whether a settings file may name an ignore file or the case of names, itself or by one that it includes. Most do
+    not, and then git need not be started."""
+    try:
+        text = read_small_file(file).lower()
+    except OSError:
+        return True
+    return any(word in text for word in (b"excludesfile", b"ignorecase", b"include", b"worktreeconfig", b"\\"))
 
 
 def is_repository(folder: Path) -> bool:

@@ -48,14 +48,16 @@ class Matcher:
 
 
 class _QuickMatcher:
-    """Most rules are a name or an ending: those need no search, only the others do."""
+    """Most rules are a name, its beginning or its ending: those need no search, only the others do."""
 
     def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
-        plain = [rule for rule in rules if rule.name or rule.ending] if not ignore_case else []
-        others = [rule.expression for rule in rules if ignore_case or not (rule.name or rule.ending)]
+        plain = [rule for rule in rules if is_plain(rule)] if not ignore_case else []
+        others = [rule.expression for rule in rules if ignore_case or not is_plain(rule)]
         self._names = frozenset(rule.name for rule in plain if rule.name)
         self._endings = tuple({rule.ending for rule in plain if rule.ending})
         self._ended = tuple(ending + "\0" for ending in self._endings)
+        self._beginnings = tuple({rule.beginning for rule in plain if rule.beginning})
+        self._begun = tuple("\0" + beginning for beginning in self._beginnings)
         self._searches = [
             NameSearch(others[start : start + _MAX_GROUP_RULES], ignore_case=ignore_case)
             for start in range(0, len(others), _MAX_GROUP_RULES)
@@ -63,29 +65,34 @@ class _QuickMatcher:
 
     def find_candidates(self, base: str, names: Sequence[str]) -> Names:
         found: Names = self._names.intersection(names)
-        if self._endings:
-            together = "\0".join(names) + "\0"  # it nearly always holds no ending, and that is soon told
+        if self._endings or self._beginnings:
+            together = "\0" + "\0".join(names) + "\0"  # it nearly always holds none of them, and that is soon told
             if any([ending in together for ending in self._ended]):  # noqa: C419 - a list is faster for so few
                 found = found.union([name for name in names if name.endswith(self._endings)])
+            if any([beginning in together for beginning in self._begun]):  # noqa: C419 - likewise
+                found = found.union([name for name in names if name.startswith(self._beginnings)])
         for search in self._searches:
             found = found.union(search.find_matches(base, names))
         return found
 
 
 class _RuleGroup:
-    """Some rules. Those that are a name or an ending are found by it; the others are one set that tells them apart."""
+    """Some rules. Plain ones are found by the name they tell; the others are one set that tells them apart."""
 
     def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
         self._rules = rules
         self._ignore_case = ignore_case
         self._named: dict[str, list[int]] = {}
         self._ended: list[tuple[str, int]] = []
+        self._begun: list[tuple[str, int]] = []
         self._others: list[int] = []
         for number, rule in enumerate(rules):
             if rule.name and not ignore_case:
                 self._named.setdefault(rule.name, []).append(number)
             elif rule.ending and not ignore_case:
                 self._ended.append((rule.ending, number))
+            elif rule.beginning and not ignore_case:
+                self._begun.append((rule.beginning, number))
             else:
                 self._others.append(number)
 
@@ -99,6 +106,7 @@ class _RuleGroup:
     def _find_matching(self, path: bytes) -> list[int]:
         name = os.fsdecode(path.rpartition(b"/")[2])
         likely = self._named.get(name, []) + [number for ending, number in self._ended if name.endswith(ending)]
+        likely += [number for beginning, number in self._begun if name.startswith(beginning)]
         found = [number for number in likely if _matches(self._rules[number], path)]
         if self._others:
             found += [self._others[place] for place in self._set.Match(path) or ()]
@@ -109,8 +117,13 @@ class _RuleGroup:
         return compile_set([self._rules[number].expression for number in self._others], ignore_case=self._ignore_case)
 
 
+def is_plain(rule: IgnoreRule) -> bool:
+    """Whether a name tells already that the rule does not match."""
+    return bool(rule.name or rule.beginning or rule.ending)
+
+
 def _matches(rule: IgnoreRule, path: bytes) -> bool:
-    """Whether a rule matches a path that has its name or ending."""
+    """Whether a rule matches a path that has its name, beginning or ending."""
     if rule.anywhere:
         return not rule.base or path.startswith(rule.base + b"/")
     return compile_bytes(rule.expression).fullmatch(path) is not None

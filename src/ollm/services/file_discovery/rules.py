@@ -16,7 +16,7 @@ _ANYWHERE = rb"(?:[^\x00]*/)?"
 
 class IgnoreRule(Data, frozen=True, gc=False):
     """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has the
-    name `name` or one that ends with `ending`, where either is set."""
+    name `name` or one that begins with `beginning` or ends with `ending`, where one of them is set."""
 
     expression: bytes
     negated: bool
@@ -26,6 +26,7 @@ class IgnoreRule(Data, frozen=True, gc=False):
     source: str
     line: int
     name: str = ""
+    beginning: str = ""
     ending: str = ""
     anywhere: bool = False
 
@@ -103,17 +104,19 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
         source=source,
         line=number,
         anywhere=b"/" not in pattern,
-        **_find_name_or_ending(pattern),
+        **_find_name_hints(pattern),
     )
 
 
-def _find_name_or_ending(pattern: bytes) -> dict[str, str]:
+def _find_name_hints(pattern: bytes) -> dict[str, str]:
     """What can be told about the names a pattern matches without looking at the whole path."""
     last = pattern.rpartition(b"/")[2]
     if last and measure_literal(last) == len(last):
         return {"name": os.fsdecode(last)}
     if len(last) > 1 and last.startswith(b"*") and measure_literal(last[1:]) == len(last) - 1:
         return {"ending": os.fsdecode(last[1:])}
+    if len(last) > 1 and last.endswith(b"*") and measure_literal(last[:-1]) == len(last) - 1:
+        return {"beginning": os.fsdecode(last[:-1])}
     return {}
 
 
