@@ -132,16 +132,28 @@ async def test_a_refusal_in_any_words_is_held_against_the_list(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("path", "page"),
+    ("owner", "path", "page"),
     [
-        ("/model/info", {"data": [{"model_name": "scripted", "model_info": {"max_input_tokens": 12288}}]}),
-        ("/info", {"model_id": "x", "max_total_tokens": 12288, "max_input_tokens": 12000}),
+        ("openai", "/model/info", {"data": [{"model_name": "scripted", "model_info": {"max_input_tokens": 12288}}]}),
+        ("scripted", "/info", {"model_id": "x", "max_total_tokens": 12288, "max_input_tokens": 12000}),
     ],
 )
-async def test_the_window_is_asked_for_where_proxies_say_it(tmp_path: Path, path: str, page: Any) -> None:
-    done = await run(tmp_path, OddServer({path: (200, page)}), "doctor", "--json")
+async def test_the_window_is_asked_for_where_proxies_say_it(tmp_path: Path, owner: str, path: str, page: Any) -> None:
+    listed = {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": owner}]}
+    done = await run(tmp_path, OddServer({path: (200, page), "/v1/models": (200, listed)}), "doctor", "--json")
 
     assert json.loads(done.out)["server"]["window"] == 12288
+
+
+async def test_a_turn_at_an_unknown_server_waits_for_its_list_alone(tmp_path: Path) -> None:
+    server = OddServer({}, ["Hello."])
+    done = await run(tmp_path, server, "-p", "hi")
+
+    assert done.code == 0
+    assert [f"{asked.method} {asked.path}" for asked in server.requests] == [
+        "GET /v1/models",
+        "POST /v1/chat/completions",
+    ]
 
 
 async def test_a_window_above_the_served_one_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 from ollm.providers.base import ModelInfo
 from ollm.providers.server_kind import (
     add_server_details,
-    add_window_of_pages,
+    add_window_of_page,
+    choose_window_page,
     convert_completion_chunk,
     detect_kind,
     parse_model_infos,
@@ -98,19 +99,34 @@ def test_others_tell_nothing_more(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("proxied", "served", "window"),
+    ("page", "window"),
     [
-        ({"data": [{"model_name": "m", "model_info": {"max_input_tokens": 10, "max_tokens": 20}}]}, {}, 10),
-        ({"data": [{"model_name": "m", "model_info": {"max_input_tokens": None, "max_tokens": 20}}]}, {}, 20),
-        ({"data": [{"model_name": "x", "model_info": {"max_tokens": 20}}]}, {"max_model_len": 30}, 30),
-        (None, {"max_total_tokens": 1, "max_model_len": 30}, 1),
-        (None, {"max_input_length": 5}, 5),
-        (None, None, None),
-        ({"data": []}, {"max_total_tokens": -1}, None),
+        ({"data": [{"model_name": "m", "model_info": {"max_input_tokens": 10, "max_tokens": 20}}]}, 10),
+        ({"data": [{"model_name": "m", "model_info": {"max_input_tokens": None, "max_tokens": 20}}]}, 20),
+        ({"data": [{"model_name": "x", "model_info": {"max_tokens": 20}}]}, None),
+        ({"max_total_tokens": 1, "max_model_len": 30}, 1),
+        ({"max_input_length": 5}, 5),
+        (None, None),
+        ({"max_total_tokens": -1}, None),
     ],
 )
-def test_the_window_that_other_pages_give(proxied: Any, served: Any, window: int | None) -> None:
-    assert add_window_of_pages(INFO, [proxied, served]).window == window
+def test_the_window_that_other_pages_give(page: Any, window: int | None) -> None:
+    assert add_window_of_page(INFO, page).window == window
+
+
+@pytest.mark.parametrize(
+    ("listed", "page"),
+    [
+        ({"data": [{"id": "m", "owned_by": "openai"}]}, "/model/info"),
+        ({"data": [{"id": "m", "owned_by": "m"}]}, "/info"),
+        ({"data": []}, "/info"),
+        (None, "/info"),
+        ({"data": [{"id": "m", "owned_by": "someone"}]}, None),
+        ({"data": [{"id": "m"}]}, None),
+    ],
+)
+def test_only_a_page_that_is_likely_there_is_asked_for(listed: Any, page: str | None) -> None:
+    assert choose_window_page(listed, "m") == page
 
 
 @pytest.mark.parametrize(

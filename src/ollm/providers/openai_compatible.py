@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
@@ -32,7 +31,8 @@ from ollm.providers.server_kind import (
     VLLM,
     Kind,
     add_server_details,
-    add_window_of_pages,
+    add_window_of_page,
+    choose_window_page,
     convert_completion_chunk,
     detect_kind,
     parse_model_infos,
@@ -42,7 +42,6 @@ from ollm.system.http import Response, iter_server_events
 
 Chunk = dict[str, Any]
 REFUSAL_STATUSES = (400, 404, 422)
-WINDOW_PAGES = ("/model/info", "/info")  # litellm; text-generation-inference and transformers
 PAGE_TIMEOUT_SECONDS = 2.0
 
 # For llama.cpp: inside a string a schema allows anything, and small models fill it with line breaks for ever. Only what
@@ -107,8 +106,12 @@ class OpenAICompatible:
 
     async def _ask_other_pages(self, info: ModelInfo) -> ModelInfo:
         """What proxies and servers that are not told apart by their list say about the window, where they say it."""
-        pages = (self._exchange.try_request_json("GET", page, timeout=PAGE_TIMEOUT_SECONDS) for page in WINDOW_PAGES)
-        return add_window_of_pages(info, await asyncio.gather(*pages))
+        page = choose_window_page(self._listing, info.name)
+        if page is None:
+            return info
+        return add_window_of_page(
+            info, await self._exchange.try_request_json("GET", page, timeout=PAGE_TIMEOUT_SECONDS)
+        )
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         await self._get_listing()

@@ -15,6 +15,8 @@ Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]
 LLAMA_CPP: Final = "llama.cpp"
 VLLM: Final = "vllm"
 LM_STUDIO: Final = "lm-studio"
+PROXY_PAGE = "/model/info"
+SERVED_PAGE = "/info"
 PROXY_WINDOW_KEYS = ("max_input_tokens", "max_tokens")
 WINDOW_KEYS = ("max_total_tokens", "max_model_len", "context_length", "max_input_tokens", "max_input_length")
 OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_owner": LM_STUDIO}
@@ -74,9 +76,21 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
     return info
 
 
-def add_window_of_pages(info: ModelInfo, pages: list[Any]) -> ModelInfo:
+def choose_window_page(listed: Any, model: str) -> str | None:
+    """The page on which a server that this list may be of says its window; None where none is likely to, so that a
+    turn waits for no page in vain."""
+    entries = as_entries(as_mapping(listed).get("data"))
+    if not entries:
+        return SERVED_PAGE  # transformers, text-generation-inference of old
+    owner = next((as_text(entry.get("owned_by")) for entry in entries if entry.get("id") == model), "")
+    if owner == "openai":
+        return PROXY_PAGE  # what litellm says of every model
+    return SERVED_PAGE if owner and owner == model else None
+
+
+def add_window_of_page(info: ModelInfo, page: Any) -> ModelInfo:
     """The model with the window that `/model/info` (litellm) or `/info` (TGI and others) gives it."""
-    proxied, served = (as_mapping(page) for page in pages)
+    proxied = served = as_mapping(page)
     entries = [e for e in as_entries(proxied.get("data")) if as_text(e.get("model_name")) == info.name]
     described = as_mapping(entries[0].get("model_info")) if entries else {}
     window = next((as_int(described.get(key)) for key in PROXY_WINDOW_KEYS if as_int(described.get(key))), 0)
