@@ -131,6 +131,20 @@ async def test_a_call_that_keeps_failing_is_bound_to_the_schema_of_the_tools(tmp
     assert "tools" not in bound
 
 
+async def test_a_server_that_ignores_the_schema_is_noticed_and_not_asked_again(tmp_path: Path) -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    script: list[Answer | str] = [wrong, wrong, "Hello! How can I help?", wrong, wrong]
+    async with running(tmp_path, script, kind="vllm") as runner:
+        first = await runner.run("-p", "what does note.txt say?")
+        assert runner.server.chats[2]["response_format"]
+        assert "ignores response_format" in first.err
+        assert facts(runner)["bindsAnswers"] is False
+        await runner.run("-p", "what does note.txt say?")
+
+    assert len(runner.server.chats) == 5
+    assert not any("response_format" in chat for chat in runner.server.chats[3:])
+
+
 async def test_on_llama_cpp_a_bound_call_goes_on_where_the_answer_stood(tmp_path: Path) -> None:
     wrong = "I look.\n<tool_call>\n{what\n</tool_call>"
     right = '{"name": "read_file", "arguments": {"path": "note.txt"}}'

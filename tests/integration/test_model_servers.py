@@ -43,7 +43,11 @@ def litellm(llama_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     config = tmp_path_factory.mktemp("litellm") / "config.yaml"
     config.write_text(json.dumps({"model_list": [entry]}), encoding="utf-8")
     command = [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
-    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    environment = {
+        **os.environ,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # on loopback, for the length of a test
+    }
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as run:

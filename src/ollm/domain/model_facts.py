@@ -19,6 +19,7 @@ class ModelFacts(Data, frozen=True):
     written_form: WrittenForm = "fence"  # how it writes calls as text
     result_form: ResultForm = "tool"
     takes_tools: bool = True  # False: the server refuses tools for this model, they are listed in the prompt
+    binds_answers: bool = True  # False: the server ignores response_format, so no call can be bound to a schema
     window: int | None = None
     served_window: int | None = None  # what the server turned out to serve where it said or was set to `said_window`
     said_window: int | None = None

@@ -61,6 +61,7 @@ class ToolCallFallback:
         self._provider = provider
         self._request = request
         self._usage = Usage()
+        self._last_collected = ""  # what was written under the last schema, whole or not
         self._has_all = False  # it asked again for what it was given
         self.advice = ""  # how the server would take tools, when it refused them
 
@@ -233,7 +234,10 @@ class ToolCallFallback:
         return await self._collect_text(self._provider.complete(request))
 
     async def _request_schema_answer(self, parser: AnswerParser) -> str:
-        """The whole answer is held to the schema (Ollama, vLLM and others)."""
+        """The whole answer is held to the schema (Ollama, vLLM and others). A server that ignores the schema is noticed
+        and not asked again."""
+        if not self.facts.binds_answers:
+            return ""
         plain = render_messages(self._request.messages, self.facts.written_form)
         words = PromptMessage(role="user", content=f"Call the tool now. {parser.mistake}".strip())
         request = replace(
@@ -244,7 +248,10 @@ class ToolCallFallback:
             max_tokens=min(self._request.max_tokens or MAX_CALL_TOKENS, MAX_CALL_TOKENS),
             temperature=0,
         )
-        return await self._collect_text(self._provider.stream(request))
+        text = await self._collect_text(self._provider.stream(request))
+        if self._last_collected.strip() and not self._last_collected.lstrip().startswith("{"):
+            self.facts = replace(self.facts, binds_answers=False)
+        return text
 
     async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
         """What was written under the schema; nothing when it stopped early or was cut, for a value would be half."""
@@ -257,6 +264,7 @@ class ToolCallFallback:
                     break
         self.facts = parser.pace.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
+        self._last_collected = text
         return text if text.rstrip().endswith("}") else ""
 
     # Learning
@@ -285,7 +293,8 @@ class ToolCallFallback:
             self.facts = replace(self.facts, call_form="native")
         elif parser.form:
             self._learn_form(parser.form)
-        if self.stumbles >= MAX_STUMBLED_ANSWERS and self.facts.call_form in ("unknown", "text"):
+        may_bind = self.facts.binds_answers and self.facts.call_form in ("unknown", "text")
+        if self.stumbles >= MAX_STUMBLED_ANSWERS and may_bind:
             self.facts = replace(self.facts, call_form="constrained")
 
     def _find_command(self, parser: AnswerParser) -> CallPiece | None:

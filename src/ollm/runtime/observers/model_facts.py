@@ -75,6 +75,8 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     news = [forms.get(changes.get("call_form", ""), "")]
     if read and write:
         news.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
+    if changes.get("binds_answers") is False:
+        news.append("the server ignores response_format, so tool calls cannot be bound to a schema")
     line = "; ".join(filter(None, news))
     line = f"{line}. Run `ollm models probe` for more." if line else ""
     if changes.get("takes_tools") is False:
