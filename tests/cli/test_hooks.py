@@ -38,6 +38,49 @@ async def test_hooks_of_claude_code_are_imported(tmp_path: Path) -> None:
     assert call["status"] == "denied"
 
 
+READ = "import json, sys; given = json.load(sys.stdin)['tool_input'];"
+LOG = f"""{sys.executable} -c "{READ} print(given['command'])" >> ~/.claude/commands.txt"""
+PROTECT = f"""{sys.executable} -c "{READ} sys.exit(2 if '.lock' in given['file_path'] else 0)" """
+FORMAT = f"""{sys.executable} -c "{READ} open(given['file_path'], 'a').write('# formatted')" """
+
+
+async def test_hooks_of_the_home_log_format_and_protect_as_in_claude_code(tmp_path: Path) -> None:
+    """What Claude Code's own guide shows: one writes into the home, one formats what was written, one protects files."""
+    written = {"PreToolUse": [("Bash", LOG), ("Edit|Write", PROTECT)], "PostToolUse": [("Edit|Write", FORMAT)]}
+    hooks = {
+        event: [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]} for matcher, command in listed]
+        for event, listed in written.items()
+    }
+    calls = [
+        ("shell", {"command": "echo hi"}),
+        ("write_file", {"path": "a.py", "content": "x = 1\n"}),
+        ("write_file", {"path": "b.lock", "content": "{}"}),
+    ]
+    home = tmp_path / "me"
+    (home / ".claude").mkdir(parents=True)
+    (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    async with running(tmp_path, [Answer(calls=calls), "Done."]) as runner:
+        imported = await runner.run("hooks", "import", HOME=str(home))
+        done = await runner.run("-p", "go", "--yes", "-o", "json", HOME=str(home))
+
+    assert "run outside the sandbox" in imported.out
+    assert [call["status"] for call in json.loads(done.out)["toolCalls"]] == ["ok", "ok", "denied"]
+    assert (home / ".claude" / "commands.txt").read_text() == "echo hi\n"
+    assert (runner.workspace / "a.py").read_text() == "x = 1\n# formatted"
+    assert not (runner.workspace / "b.lock").exists()
+
+
+async def test_a_hook_that_the_sandbox_stops_says_how_to_let_it_out(tmp_path: Path) -> None:
+    """As root no sandbox refuses a plain file: the shell's own words are what is looked for."""
+    hook = "echo 'cannot create x: Permission denied' >&2; exit 2"
+    async with running(tmp_path, [Answer(calls=[("shell", {"command": "echo hi"})]), "Done."]) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text(json.dumps({"hooks": {"PreToolUse": hook}}))
+        done = await runner.run("-p", "go", "--yes")
+
+    assert "sandbox: off" in done.err
+
+
 def test_hooks_are_listed(inside: Inside) -> None:
     assert inside.read("hooks", "list") == "No hooks are configured.\n"
     inside.configure(
@@ -82,9 +125,9 @@ def test_hooks_are_imported_once(inside: Inside) -> None:
 def test_hooks_are_collected_by_event(tmp_path: Path, text: str, hooks: dict[str, list[str]]) -> None:
     (tmp_path / "s.json").write_text(text)
 
-    assert collect_hooks([tmp_path / "s.json"]) == hooks
+    assert collect_hooks([tmp_path / "s.json"], tmp_path) == hooks
     both = {event: entries * 2 for event, entries in hooks.items()}
-    assert collect_hooks([tmp_path / "s.json"] * 2) == both
+    assert collect_hooks([tmp_path / "s.json"] * 2, tmp_path) == both
 
 
 def test_a_file_that_cannot_be_read_is_said(inside: Inside) -> None:

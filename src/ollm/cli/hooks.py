@@ -50,7 +50,8 @@ def list_hooks(workspace: str | None, as_json: bool) -> None:
 def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
     """Copy the hooks of Claude Code into your settings.
 
-    From FILE, or from .claude/settings.json here and in your home directory. The scripts stay where they are.
+    From FILE, or from .claude/settings.json here and in your home directory. The scripts stay where they are. Those of
+    your home run outside the sandbox, as they do in Claude Code; those of the workspace inside it.
     """
     from ollm.app import ProcessScope
     from ollm.config.change import put_mapping_entry
@@ -58,7 +59,7 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
 
     process, place = ProcessScope(), resolve_workspace(workspace)
     named = files or tuple(root / name for root in (place, Path.home()) for name in SETTINGS_FILES)
-    found = collect_hooks([file for file in named if files or file.is_file()])
+    found = collect_hooks([file for file in named if files or file.is_file()], place)
     if not found:
         raise UsageError("No hooks were found.", action="Name the settings file: ollm hooks import FILE.")
     for event, entries in found.items():
@@ -67,11 +68,19 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
         kept = process.settings.hooks.get(event) or []
         before = list(kept) if isinstance(kept, list | tuple) else [kept]
         file = put_mapping_entry(process.home, "hooks", event, [*before, *(e for e in entries if e not in before)])
-        print(f"{event}: {len(entries)} imported into {file}.")
+        free = " They run outside the sandbox (`sandbox: off`)." if "'sandbox': 'off'" in str(entries) else ""
+        print(f"{event}: {len(entries)} imported into {file}.{free}")
 
 
-def collect_hooks(files: list[Path]) -> dict[str, list[Any]]:
-    """The `hooks` of all these files by event."""
+def free_hooks(entry: Any) -> Any:
+    """An entry whose hooks run outside the sandbox."""
+    if isinstance(entry, dict) and isinstance(entry.get("hooks"), list):
+        return {**entry, "hooks": [free_hooks(each) for each in entry["hooks"]]}
+    return {"sandbox": "off", **entry} if isinstance(entry, dict) and "command" in entry else entry
+
+
+def collect_hooks(files: list[Path], workspace: Path) -> dict[str, list[Any]]:
+    """The `hooks` of all these files by event. Only what comes from outside the workspace leaves the sandbox."""
     import json
 
     found: dict[str, list[Any]] = {}
@@ -82,5 +91,7 @@ def collect_hooks(files: list[Path]) -> dict[str, list[Any]]:
             raise UsageError(f"{file} cannot be read: {error}.") from error
         listed = document.get("hooks") if isinstance(document, dict) else None
         for event, entries in listed.items() if isinstance(listed, dict) else ():
-            found.setdefault(event, []).extend(entries if isinstance(entries, list) else [entries])
+            listed_here = entries if isinstance(entries, list) else [entries]
+            boxed = file.resolve().is_relative_to(workspace.resolve())
+            found.setdefault(event, []).extend(listed_here if boxed else [free_hooks(each) for each in listed_here])
     return found

@@ -18,6 +18,7 @@ from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls
 
 MAX_OUTPUT_BYTES = 1024 * 1024
+BOXED_HINT = b" (Hooks run in the sandbox; `sandbox: off` beside its command in your settings lets this one out.)"
 BLOCK_EXIT_CODE = 2
 MAX_SHOWN_CHARACTERS = 500
 CLAUDE_KEYS = frozenset({"hookSpecificOutput", "decision", "reason", "stopReason", "systemMessage", "suppressOutput"})
@@ -59,6 +60,8 @@ class HookRunner:
             return HookReply(failure=f"it could not be started: {error}")
         if len(out) > MAX_OUTPUT_BYTES:
             return HookReply(failure="it printed more than 1 MiB")
+        if code and hook.boxed and b"ermission denied" in errors:
+            errors += BOXED_HINT
         if code == BLOCK_EXIT_CODE:
             return msgspec.structs.replace(read_reply(out), go_on=False, failure="", message=find_reason(out, errors))
         if code != 0:

@@ -64,7 +64,12 @@ class Hooks:
 
     async def after_tool(self, record: ToolCallRecord) -> str:
         """What hooks have to say about the call, for the model."""
-        replies = await self._run_all("after-tool", {"call": msgspec.to_builtins(record)}, record.name)
+        hooks = self._select_hooks("after-tool", record.name)
+        wanted = [
+            hook for hook in hooks if record.status == "ok" or not hook.claude
+        ]  # PostToolUse is for what was done
+        data = {"call": msgspec.to_builtins(record)}
+        replies = await asyncio.gather(*(self._run(hook, data) for hook in wanted))
         return "\n".join(text for reply in replies if (text := self._get_words(reply)))
 
     async def before_turn(self, text: str) -> None:
