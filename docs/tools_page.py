@@ -38,7 +38,8 @@ either. `--args -` reads the arguments from stdin. Exit codes: 0 done, 1 the too
   cancelled. Esc stops them within a tenth of a second.
 - **Edits** can be taken back one by one with `/undo`, byte for byte, as long as nobody else changed the file since. A
   file that others changed since the model saw it is not overwritten: the model is shown what it says now.
-- **Few at a time**: a mode shows the model nine or ten tools, fewer in a small window. One that is not shown can
+- **Few at a time**: a mode shows the model nine or ten tools, up to twelve in a window of 32,000 tokens, fewer in a
+  small one. One that is not shown can
   still be called.
 """
 

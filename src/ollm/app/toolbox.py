@@ -14,6 +14,7 @@ from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
     from ollm.app.server_gate import ServerGate
+    from ollm.domain.tasks import TaskReport, TaskRequest
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.base import EditorFiles
     from ollm.tools.framework.registry import ToolRegistry
-    from ollm.tools.task import RunTask
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
@@ -113,12 +113,11 @@ class Toolbox:
         """What one result may take of the window now; None where there is no conversation."""
         return self.measure_room() if self.measure_room else None
 
-    @property
-    def run_task(self) -> RunTask:
+    async def run_task(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
         """Work in a conversation of its own; only where there is one to begin it."""
         if self.tasks is None:
             raise ToolFailure("NotFound", "A task belongs to a conversation, and there is none here. Use the chat.")
-        return self.tasks.get().run
+        return await self.tasks.get().run(request, emit)
 
     @property
     def notes(self) -> NoteStore:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.domain.lazy import Lazy
+    from ollm.domain.tasks import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map import CodeMapService
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ollm.tools.read_many_files import ReadManyFilesNeeds
     from ollm.tools.recall import Archive
     from ollm.tools.search.code_files import CodeNeeds
-    from ollm.tools.task import RunTask
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
     from ollm.tools.write_todos import TodoList
@@ -68,8 +68,7 @@ class ToolServices(Protocol):
     @property
     def search(self) -> WebSearchNeeds: ...
 
-    @property
-    def run_task(self) -> RunTask: ...
+    async def run_task(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
 
     def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 

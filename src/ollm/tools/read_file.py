@@ -36,7 +36,7 @@ class ReadFileNeeds(Data, frozen=True):
 
 
 class ReadFile(Tool[ReadFileNeeds], frozen=True):
-    """Read a text file, the lines of it you ask for, or one class or function (symbol: Turn.run)."""
+    """Read a text file, or lines of it."""
 
     name: ClassVar[str] = "read_file"
     category: ClassVar[ToolCategory] = "read"
@@ -62,8 +62,8 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
     path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
     start_line: Annotated[Line | None, Meta(description="From 1.")] = None
     end_line: Annotated[Line | None, Meta(description="Included.")] = None
-    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = False
-    symbol: Annotated[str | None, Meta(description="A definition; path may be a directory.")] = None
+    line_numbers: bool = False
+    symbol: Annotated[str | None, Meta(description="Such as Turn.run.")] = None
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:

@@ -13,11 +13,12 @@ from ollm.tools.framework.base import ToolDescription
 from ollm.tools.framework.small_schemas import SMALL_WINDOW_TOKENS, TINY_WINDOW_TOKENS, shorten_schema
 
 MIN_FOREIGN_TOOLS = 2  # find_tool and use_tool, whatever a model was seen to bear: a person configured a server
-MIN_TINY_TOOLS, MIN_TOOLS, MAX_TOOLS = 4, 5, 10
+MIN_TINY_TOOLS, MIN_TOOLS, MAX_TOOLS, MAX_ROOMY_TOOLS = 4, 5, 10, 12
 TINIEST_WINDOW_TOKENS = 2_000  # they get one tool less
-MAX_SCHEMA_TOKENS = 1_500
+MAX_SCHEMA_TOKENS, MAX_ROOMY_SCHEMA_TOKENS = 1_500, 2_000
 MAX_WINDOW_SHARE = 0.15
 WIDE_WINDOW_TOKENS = 16_000  # smaller windows get the tools in few words
+ROOMY_WINDOW_TOKENS = 32_000  # from here on there is room for those that spare a window, too
 
 
 def select_tools(
@@ -31,11 +32,11 @@ def select_tools(
     permitted: AbstractSet[str] = frozenset(),
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, five where the window is small and four where it is tiny, under
-    1,500 tokens, and with the instructions under 15 % of the window; the last ones in few words where more
-    does not fit. Those that extensions bring have 15 % to themselves, since a person asked for them; the rest is
-    found with `find_tool`. Those that are `permitted` by name are shown in every mode. `most` is how many the model was
-    seen to bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still
-    be called."""
+    1,500 tokens (twelve and 2,000 where there is much room), and with the instructions under 15 % of the window; the
+    last ones in few words where more does not fit. Those that extensions bring have 15 % to themselves, since a person
+    asked for them; the rest is found with `find_tool`. Those that are `permitted` by name are shown in every mode.
+    `most` is how many the model was seen to bear. Once something was `folded` away `recall` is one of them. A tool
+    that is not shown can still be called."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [name for _, name in placed]
@@ -51,7 +52,7 @@ def select_tools(
         ours.insert(least - 1, "recall")
     shown: dict[str, ToolSchema] = {}
     left = {
-        True: min(MAX_SCHEMA_TOKENS, MAX_WINDOW_SHARE * window - instruction_tokens),
+        True: min(_get_schema_limit(window), MAX_WINDOW_SHARE * window - instruction_tokens),
         False: MAX_WINDOW_SHARE * window,
     }  # for ours, for theirs
     for name in [*ours[:least], *theirs, *ours[least:]]:
@@ -90,8 +91,14 @@ def _fit_schema(tool: ToolDescription, window: int, max_tokens: float | None) ->
     return schema, count([schema])
 
 
+def _get_schema_limit(window: int) -> int:
+    return MAX_ROOMY_SCHEMA_TOKENS if window >= ROOMY_WINDOW_TOKENS else MAX_SCHEMA_TOKENS
+
+
 def _count_limits(window: int, most: int | None) -> tuple[int, int]:
     """How many of our tools are shown whatever they cost, and how many at the most."""
     least = MIN_TINY_TOOLS - (window < TINIEST_WINDOW_TOKENS) if window < TINY_WINDOW_TOKENS else MIN_TOOLS
     limit = MIN_TOOLS if window < SMALL_WINDOW_TOKENS else MAX_TOOLS
+    if window >= ROOMY_WINDOW_TOKENS:
+        limit = MAX_ROOMY_TOOLS
     return (least, limit) if most is None else (min(least, most), min(limit, most))
