@@ -60,7 +60,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
     )
 
     path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
-    start_line: Annotated[Line | None, Meta(description="From 1.")] = None
+    start_line: Line | None = None
     end_line: Annotated[Line | None, Meta(description="Included.")] = None
     line_numbers: bool = False
     symbol: Annotated[str | None, Meta(description="Such as Turn.run.")] = None

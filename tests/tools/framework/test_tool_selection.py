@@ -120,7 +120,10 @@ def test_a_tool_without_a_word_is_listed_by_its_name(tools: list[ToolSpec]) -> N
 def test_a_model_that_bears_few_tools_is_shown_few(tools: list[ToolSpec], mode: ModeName) -> None:
     theirs = [ToolDescription(name="mcp_1", description="Anything.", parameters={})]
 
-    assert len(select(mode, [*tools, *theirs], 8_192, 3)) == 3
+    shown = [schema.name for schema in select(mode, [*tools, *theirs], 8_192, 3)]
+
+    assert len([name for name in shown if name != "mcp_1"]) == 3
+    assert len(shown) <= 4, "one from outside was configured by a person"
 
 
 @pytest.mark.parametrize("mode", MODES)
