@@ -5,7 +5,9 @@ import contextlib
 import io
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from ollm.app import ProcessScope
 from ollm.cli.entry import main
 from ollm.domain.messages import Message, TextPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.system.locks import read_owner
 
 AT = "2026-01-27T10:00:00.000Z"
 
@@ -63,10 +66,15 @@ class ArchiveMachine:
 
     def record(self, *texts: str, calls: tuple[ToolCallRecord, ...] = (), workspace: str | None = None) -> str:
         """A closed session in which these were said in turn, the first by the user."""
-        return asyncio.run(self._record(None, texts, calls, workspace))
+        return self._run_apart(None, texts, calls, workspace)
 
     def go_on(self, session_id: str, *texts: str) -> None:
-        asyncio.run(self._record(session_id, texts, (), None))
+        self._run_apart(session_id, texts, (), None)
+
+    def _run_apart(self, *arguments: Any) -> str:
+        """In a thread, for tests that run in a loop of their own."""
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: asyncio.run(self._record(*arguments))).result()
 
     async def _record(
         self, session_id: str | None, texts: tuple[str, ...], calls: tuple[ToolCallRecord, ...], workspace: str | None
@@ -102,6 +110,21 @@ def make_call(call_id: str, result: str, name: str = "read_file", **args: Any) -
         status="ok",
         result=RecordedResult(llm_content=result),
     )
+
+
+def stop_shippers(root: Path) -> None:
+    """End the processes that ship the sessions of the homes below a directory."""
+    for lock in root.rglob("run/archive.lock"):
+        if owner := read_owner(lock):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(owner["pid"], signal.SIGKILL)
+
+
+@pytest.fixture
+def shipping_root(tmp_path: Path) -> Iterator[Path]:
+    """A directory for homes whose shippers are ended with the test."""
+    yield tmp_path
+    stop_shippers(tmp_path)
 
 
 MakeMachine = Callable[..., ArchiveMachine]

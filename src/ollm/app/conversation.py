@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from ollm.app.archive_process import ArchiveProcess
 from ollm.app.process import ProcessScope
 from ollm.app.prompt_factory import PromptFactory
 from ollm.app.storage import Storage
@@ -55,6 +56,7 @@ class ConversationScope:
         self.toolbox = create_toolbox(self.storage, stack, attached, task)
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
         self.workspace_sessions = Lazy(lambda: self.scope.context)
+        self.archive = ArchiveProcess(self.process)
         self.resume_point: ResumePoint | None = None
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
@@ -71,6 +73,8 @@ class ConversationScope:
         self.stack.push_async_callback(storage.session.close)
         await self.finish_interrupted_restore()
         wanted = find_wanted_session(storage, self.workspace_sessions)
+        if wanted and self.archive.is_wanted:
+            await self.archive.require_lease(wanted, force=self.options.force)
         resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
         storage.resumed_mode = find_last_mode(resumed.session) if resumed else None
         model = await self.choose_model(resumed)
@@ -202,6 +206,10 @@ class ConversationScope:
             from ollm.runtime.observers.extensions import ExtensionObserver
 
             observers.append(ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit))
+        if self.archive.is_wanted:
+            from ollm.runtime.observers.archive import ArchiveObserver
+
+            observers.append(ArchiveObserver(self.archive, emit))
         if toolbox.mcp:
             from ollm.runtime.observers.mcp import McpObserver
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ollm.providers.local_models.model_store import ModelStore
     from ollm.providers.registry import ProviderRegistry
     from ollm.runtime.model.model import Model
-    from ollm.services.chat_recording import ChatRecordingService, ErasableStore, SessionLibrary
+    from ollm.services.chat_recording import ChatRecordingService, DeletionLog, ErasableStore, SessionLibrary
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
     from ollm.store.session_files import SessionFiles
@@ -54,10 +54,24 @@ class ProcessScope(RunSettings):
     def library(self) -> SessionLibrary:
         from ollm.services.chat_recording import SessionLibrary
 
-        sessions = self.settings.sessions
         return SessionLibrary(
-            self.session_files, self.session_index, sessions, traces=self.find_traces, clock=self.clock
+            self.session_files,
+            self.session_index,
+            self.settings.sessions,
+            traces=self.find_traces,
+            deletions=self.find_deletion_log(),
+            clock=self.clock,
         )
+
+    def find_deletion_log(self) -> DeletionLog | None:
+        """Where it is kept which sessions the team archive is to forget; None where there is no archive, or it is to
+        keep them."""
+        settings = self.settings.archive
+        if settings.deletes == "keep" or not (settings.url or settings.url_env):
+            return None
+        from ollm.store.archive_tombstones import ArchiveTombstones
+
+        return ArchiveTombstones(self.home.archive_state, self.clock)
 
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
         """Everything outside a session's own files that may hold something of it: also of one that was resumed in a

@@ -24,7 +24,7 @@ from ollm.services.archive_shipping.shipper import ship_session
 from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 from ollm.store.team_archive import reading
 from ollm.store.team_archive.connection import ArchiveAwayError, ArchiveTarget, open_connection, translate_faults
-from ollm.store.team_archive.leases import refuse_held_lease
+from ollm.store.team_archive.leases import refuse_held_lease, take_lease
 from ollm.store.team_archive.records import ArchivedSession
 from ollm.store.team_archive.sending import Machine, SessionSender
 from ollm.store.team_archive.state import ArchiveState, SentState
@@ -198,6 +198,20 @@ class TeamArchiveScope:
         self.state.set_sent(found.session_id, sent)
         return pulled
 
+    def find_place(self, session_id: str, here: Path) -> Path:
+        """The folder in which a pulled session goes on: its own, or `here` when this machine does not have that."""
+        held = self.process.session_files.describe_session(session_id).metadata.workspace
+        if held is None or Path(held) == here:
+            return here
+        if Path(held).is_dir():
+            return Path(held)
+        from ollm.app.workspace import WorkspaceScope
+
+        scope = WorkspaceScope(self.process, here)
+        with contextlib.closing(scope):
+            scope.context.adopt(session_id, held)
+        return here
+
     def _has_all(self, found: ArchivedSession) -> bool:
         """Whether the local session holds what the archive holds; BusyError when it holds something else."""
         sent = self.state.get_sent(found.session_id)
@@ -217,6 +231,25 @@ class TeamArchiveScope:
         with reading.open_records(connection, found.session_id) as records:
             write_fork(self.process.session_files, name, records, source)
         return PulledSession(session_id=name, source=found.session_id, damaged=found.damaged)
+
+    def require_free(self, connection: Connection, session_id: str, *, take: bool, force: bool = False) -> None:
+        """Raise BusyError when another machine goes on with the session, or has gone on since it was last here."""
+        known = self.state.get_sent(session_id)
+        if known is None or known.owner:
+            return
+        row = connection.execute(
+            "SELECT last_seq, host FROM ollm.sessions WHERE session_id = %s AND writer <> %s",
+            (session_id, self.machine.id),
+        ).fetchone()
+        if row and row[0] > known.seq and not force:
+            raise BusyError(
+                f"Session {session_id} went on on {row[1]}.",
+                action=f"Get what was said there with `ollm archive pull {session_id}`, or go on anyway with --force.",
+            )
+        if take:
+            take_lease(connection, session_id, self.machine, force=force)
+        else:
+            refuse_held_lease(connection, session_id, self.machine)
 
     def find_own(self, connection: Connection, prefix: str) -> ArchivedSession:
         """A session of this person's in the archive."""

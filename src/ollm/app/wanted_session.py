@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ollm.app.storage import Storage
+from ollm.domain.errors import NotFoundError
 from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ def find_wanted_session(storage: Storage, sessions: Lazy[WorkspaceContext]) -> s
     """The id of the session to resume; None for a new one."""
     options, files = storage.options, storage.process.session_files
     if options.session:
-        return files.places.find(options.session)
+        return find_named_session(storage, options.session)
     if not options.newest:
         return None
     unarchived = [found for found in sessions.get().list_sessions() if found.status != "archived"]
@@ -28,6 +29,18 @@ def find_wanted_session(storage: Storage, sessions: Lazy[WorkspaceContext]) -> s
         storage.notices.append("No session in this workspace yet; starting a new one.")
         report_unused_memory(storage)
     return unarchived[0].session_id if unarchived else None
+
+
+def find_named_session(storage: Storage, prefix: str) -> str:
+    """The session of this id, here or in the team archive."""
+    try:
+        return storage.process.session_files.places.find(prefix)
+    except NotFoundError:
+        from ollm.app.archived_sessions import pull_when_archived
+
+        if pulled := pull_when_archived(storage.process, prefix, storage.scope.path):
+            return pulled
+        raise
 
 
 def report_unused_memory(storage: Storage) -> None:

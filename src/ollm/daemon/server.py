@@ -18,6 +18,7 @@ from typing import Any
 import uvicorn
 
 from ollm.app import ProcessScope, open_conversation
+from ollm.app.archive_process import ArchiveProcess
 from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
 from ollm.daemon.connections import DaemonHttpProtocol
@@ -63,6 +64,9 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
         port.listen = server.listen
         port.write_pid_file()
+        shipping = ArchiveProcess(process)
+        if shipping.is_wanted:
+            shipping.wake(keeper=os.getpid())
         await serve_until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
 
 

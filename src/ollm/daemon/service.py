@@ -128,8 +128,15 @@ class DaemonService:
         return await self._read_apart(read)
 
     async def list_summaries(self) -> list[dict[str, Any]]:
-        """Every session of the archive, last active first."""
-        return await self._read_apart(lambda process: process.session_index.list_sessions(), indexed=True)
+        """Every session, last active first; those that are in the team archive only have `archive` set."""
+
+        def list_all(process: ProcessScope) -> list[dict[str, Any]]:
+            from ollm.app.archived_sessions import list_archived_rows
+
+            rows = [*process.session_index.list_sessions(), *list_archived_rows(process, ask=False)]
+            return sorted(rows, key=lambda row: str(row["lastActivity"]), reverse=True)
+
+        return await self._read_apart(list_all, indexed=True)
 
     async def list_live_summaries(self) -> list[dict[str, Any]]:
         """The same, and for those that are open here what they are doing."""
@@ -139,7 +146,7 @@ class DaemonService:
         """Every folder in which a session was held, last active first."""
         found: dict[str, WorkspaceLine] = {}
         for line in await self.list_summaries():
-            if path := line["workspace"]:
+            if (path := line["workspace"]) and "archive" not in line:
                 known = found.get(path) or WorkspaceLine(workspace_path=path, last_activity=line["lastActivity"])
                 found[path] = msgspec.structs.replace(known, sessions=known.sessions + 1)
         return list(found.values())

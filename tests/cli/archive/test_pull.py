@@ -1,5 +1,8 @@
 """`archive pull` and `archive forget`: a session goes on elsewhere, and is gone when its owner says so."""
 
+from pathlib import Path
+
+from ollm.app import WorkspaceScope
 from tests.servers.archive_machine import MakeMachine
 
 
@@ -68,3 +71,21 @@ def test_an_unknown_or_ambiguous_id_is_said(machine: MakeMachine) -> None:
         laptop.run("pull", name, code=1 if name == "00000000" else 2)
 
     assert len(laptop.json("list")) == 1
+
+
+def test_a_session_of_a_folder_that_is_elsewhere_goes_on_here(machine: MakeMachine, tmp_path: Path) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    session = laptop.record("In the shop", workspace="/home/somebody/else/shop")
+    laptop.run("push")
+    here = tmp_path / "shop"
+    here.mkdir()
+
+    said = desktop.run("pull", session, "--workspace", str(here))
+
+    assert str(here) in said
+    assert desktop.document(session) == laptop.document(session)
+    with desktop.inside():
+        scope = WorkspaceScope(desktop.process, here)
+        assert [found.session_id for found in scope.context.list_sessions()] == [session]
+        assert scope.context.owns(desktop.process.session_files.describe_session(session))
+        scope.close()

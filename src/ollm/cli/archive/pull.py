@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import confirm_or_fail, yes_option
+from ollm.cli.options import confirm_or_fail, resolve_workspace, workspace_option, yes_option
 from ollm.cli.table import warn
 from ollm.system.terminal_text import make_printable
 
@@ -12,8 +12,12 @@ from ollm.system.terminal_text import make_printable
 @click.command()
 @click.argument("session", metavar="ID")
 @click.option("--fork", is_flag=True, help="Make a new session from it, with an id of its own.")
-def pull(session: str, fork: bool) -> None:
-    """Get a session from the archive as it was archived; go on with it with `ollm -r ID`."""
+@workspace_option
+def pull(session: str, fork: bool, workspace: str | None) -> None:
+    """Get a session from the archive as it was archived; go on with it with `ollm -r ID`.
+
+    A session of a folder that this machine does not have goes to the current one, or to --workspace.
+    """
     from ollm.app import ProcessScope
     from ollm.app.team_archive import TeamArchiveScope
 
@@ -21,6 +25,7 @@ def pull(session: str, fork: bool) -> None:
     archive = TeamArchiveScope(process)
     with archive.connect() as connection:
         pulled = archive.pull(connection, session, fork=fork)
+    place = archive.find_place(pulled.session_id, resolve_workspace(workspace))
     if pulled.damaged:
         warn(f"it was damaged when it was archived: {make_printable(pulled.damaged)}.")
     if pulled.unchanged:
@@ -28,7 +33,7 @@ def pull(session: str, fork: bool) -> None:
         return
     what = f"Forked session {pulled.source} as" if fork else "Pulled session"
     short = process.session_files.places.shorten_id(pulled.session_id)
-    print(f"{what} {pulled.session_id}. Go on with it: `ollm -r {short}`.")
+    print(f"{what} {pulled.session_id}. Go on with it in {make_printable(str(place))}: `ollm -r {short}`.")
 
 
 @click.command()

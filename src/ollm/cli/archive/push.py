@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("sessions", metavar="[ID]...", nargs=-1, shell_complete=complete_session)
 @click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option("--watch", is_flag=True, help="Stay and send what is new while a session is open (archive.push decides).")
+@click.option("--keeper", type=int, hidden=True)
+@click.option("--linger", type=float, default=5.0, hidden=True)
 @json_option
-def push(sessions: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+def push(
+    sessions: tuple[str, ...], dry_run: bool, watch: bool, keeper: int | None, linger: float, as_json: bool
+) -> int:
     """Send sessions to the archive: those named, or all that changed since they were last sent.
 
     Exit code 1 if one could not be sent.
@@ -34,6 +39,11 @@ def push(sessions: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     ids = [process.session_files.places.find(prefix) for prefix in sessions] or None
     if dry_run:
         print(archive.describe_push(ids))
+        return ExitCode.DONE
+    if watch:
+        from ollm.app.archive_shipper import ArchiveShipper, run_quietly
+
+        run_quietly(ArchiveShipper(archive, keeper=keeper, linger=linger).run)
         return ExitCode.DONE
     with archive.connect() as connection:
         if notice := archive.announce(ids):

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ollm.cli.options import json_option, print_json
-from ollm.domain.errors import ExitCode, UsageError
+from ollm.domain.errors import BusyError, ExitCode, UsageError
 from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.app.team_archive import TeamArchiveScope
 
 
 @click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@click.option("--take", is_flag=True, help="Take the session's lease, if it is free.")
+@click.option("--force", is_flag=True, help="Take the lease from the machine that has it.")
 @json_option
-def status(as_json: bool) -> int:
-    """Show where the archive is, whether it answers and what is not sent yet; exit code 1 if it does not answer."""
+def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
+    """Show where the archive is, whether it answers and what is not sent yet; exit code 1 if it does not answer.
+
+    With ID: whether this machine may go on with that session; exit code 5 if another one does.
+    """
     from ollm.app import ProcessScope
     from ollm.app.team_archive import TeamArchiveScope
 
@@ -25,6 +34,8 @@ def status(as_json: bool) -> int:
         text = "No archive is set; nothing is sent. See `ollm archive --help` and docs/team-archive.md."
         print_json(found) if as_json else print(text)
         return ExitCode.DONE
+    if session:
+        return show_lease(TeamArchiveScope(process), session, take=take or force, force=force)
     found = TeamArchiveScope(process).describe()
     if as_json:
         print_json(found)
@@ -33,6 +44,19 @@ def status(as_json: bool) -> int:
             "\n".join(f"{name + ':':<12}{make_printable(str(value))}" for name, value in format_status(found).items())
         )
     return ExitCode.DONE if found["reachable"] else ExitCode.FAILED
+
+
+def show_lease(archive: TeamArchiveScope, prefix: str, *, take: bool, force: bool) -> int:
+    """Say whether the session may be gone on with here."""
+    session_id = archive.process.session_files.places.find(prefix)
+    try:
+        with archive.connect(timeout=2) as connection:
+            archive.require_free(connection, session_id, take=take, force=force)
+    except BusyError as error:
+        print(make_printable(str(error)))
+        return ExitCode.DENIED
+    print(f"Session {session_id} can be gone on with here.")
+    return ExitCode.DONE
 
 
 def format_status(found: dict[str, Any]) -> dict[str, str]:

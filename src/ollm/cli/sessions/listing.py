@@ -64,15 +64,22 @@ def search(
         warn(f"more than {MAX_RANKED_HITS} hits: the newest are shown first.")
     if not found.complete:
         warn("searched only the newest messages; use more or longer words to search further back.")
+    hits = found.hits
+    if process.home.archive_state.exists() and not workspace and not model:
+        from ollm.app.archived_sessions import search_archived
+
+        hits += search_archived(process, " ".join(text), limit, warn, role=role, since=filters.since)
     if as_json:
-        print_rows(found.hits)
+        print_rows(hits)
         return
-    if not found.hits:
+    if not hits:
         warn("no matches.")
-    short = shorten_ids([*process.session_files.places.list_ids(), *(hit["sessionId"] for hit in found.hits)])
-    for hit in found.hits:
+    short = shorten_ids([*process.session_files.places.list_ids(), *(hit["sessionId"] for hit in hits)])
+    for hit in hits:
         when = format_age(hit["timestamp"])
-        print(f"{short[hit['sessionId']]} #{hit['number']} {hit['role']}, {when}  {make_printable(hit['title'])}")
+        place = hit.get("archive")
+        who = make_printable(f", ☁ {place['owner']} on {place['host']}") if place else ""
+        print(f"{short[hit['sessionId']]} #{hit['number']} {hit['role']}, {when}{who}  {make_printable(hit['title'])}")
         print(f"    {make_printable(hit['snippet'])}")
 
 

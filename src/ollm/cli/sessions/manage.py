@@ -22,13 +22,14 @@ def delete(session: str, yes: bool) -> None:
     from ollm.cli.sessions.table import make_progress
     from ollm.store.session_files.places import match_prefix
 
-    library = ProcessScope().library
+    process = ProcessScope()
+    library = process.library
     session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
     title = _format_title(library, session_id)
     confirm_or_fail(f"Delete session {library.places.shorten_id(session_id)}{title}? {DELETE_WARNING}", yes)
     for error in library.delete_many([session_id], make_progress("Deleting")):
         raise error
-    print(f"Deleted session {session_id}.")
+    print(f"Deleted session {session_id}.{_explain_archived(process)}")
 
 
 @click.command()
@@ -40,10 +41,11 @@ def clear(everything: bool, yes: bool) -> None:
         raise UsageError("`sessions clear` deletes every session.", action="Add --all to confirm.")
     from ollm.app import ProcessScope
 
-    library = ProcessScope().library
+    process = ProcessScope()
+    library = process.library
     ids = list(dict.fromkeys([*library.places.list_ids(), *_list_trashed(library)]))
     confirm_or_fail(f"Delete all {len(ids)} sessions and their snapshots? This cannot be undone.", yes)
-    _delete_each(library, ids)
+    _delete_each(process, ids)
 
 
 @click.command()
@@ -55,7 +57,8 @@ def cleanup(keep: int, yes: bool) -> None:
         raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
     from ollm.app import ProcessScope
 
-    library = ProcessScope().library
+    process = ProcessScope()
+    library = process.library
     found = [summary.session_id for summary in library.list_summaries()]
     trashed = [session_id for session_id in _list_trashed(library) if session_id not in found]
     old = [*found[keep:], *trashed]
@@ -65,7 +68,7 @@ def cleanup(keep: int, yes: bool) -> None:
     where = f", {len(trashed)} of them in the trash" if trashed else ""
     what = f"all but the newest {keep} sessions ({len(old)}{where})"
     confirm_or_fail(f"Delete {what}, with their snapshots? This cannot be undone.", yes)
-    _delete_each(library, old)
+    _delete_each(process, old)
 
 
 @click.command()
@@ -138,19 +141,29 @@ def _format_title(library: SessionLibrary, session_id: str) -> str:
     return f" ({make_printable(title)})" if title else ""
 
 
-def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
+def _explain_archived(process: ProcessScope) -> str:
+    """What becomes of the copies in the team archive; nothing where there is none."""
+    if not process.home.archive_state.exists():
+        return ""
+    from ollm.app.archive_deletions import explain_deletion
+
+    return explain_deletion(process)
+
+
+def _delete_each(process: ProcessScope, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
     from ollm.cli.sessions.table import make_progress
 
-    failed = library.delete_many(ids, make_progress("Deleting"))
+    failed = process.library.delete_many(ids, make_progress("Deleting"))
     for error in failed:
         warn(error.message)
     gone = len(ids) - len(failed)
-    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.")
+    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.{_explain_archived(process)}")
     if failed:
         raise OllmError(f"{len(failed)} could not be deleted.")
 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ollm.app import ProcessScope
     from ollm.services.chat_recording import SessionLibrary

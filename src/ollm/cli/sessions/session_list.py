@@ -49,6 +49,17 @@ class LocalSessionList:
         self._scope = scope
 
     async def load_items(self) -> list[SessionListItem]:
+        return sorted([*self._load_local(), *self._load_archived()], key=lambda item: item.updated_at, reverse=True)
+
+    def _load_archived(self) -> list[SessionListItem]:
+        """Those of the same project that are in the team archive only; choosing one gets it."""
+        if not self._scope.process.home.archive_state.exists():
+            return []
+        from ollm.app.archived_sessions import list_workspace_rows
+
+        return [make_archived_item(row) for row in list_workspace_rows(self._scope.process, str(self._scope.path))]
+
+    def _load_local(self) -> list[SessionListItem]:
         if not self._has_sessions():
             return []
         context = self._scope.context
@@ -126,6 +137,21 @@ def make_item(record: ChatSession, count: int | None, origin: str | None) -> Ses
         last=extract_last_words(record.recent_messages),
         preview=record.summary,
         origin=origin,
+    )
+
+
+def make_archived_item(row: dict[str, Any]) -> SessionListItem:
+    from ollm.app.archived_sessions import describe_place
+    from ollm.domain.clock import parse_epoch_ms
+
+    return SessionListItem(
+        session_id=row["sessionId"],
+        title=row["title"],
+        model=row["model"],
+        updated_at=parse_epoch_ms(row["lastActivity"]),
+        messages=row["messageCount"],
+        origin=f"the archive: {describe_place(row)}",
+        one_shot=row["origin"] == "one-shot",
     )
 
 

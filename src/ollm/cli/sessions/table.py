@@ -33,6 +33,8 @@ def show_sessions(
         if trash
         else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
     )
+    if not trash and process.home.archive_state.exists():
+        rows = _add_archived(process, rows)
     short = shorten_ids(row["sessionId"] for row in rows)
     if place:
         rows = [row for row in rows if row["workspace"] == place]
@@ -49,8 +51,16 @@ def show_sessions(
         size = sum(unread.values()) // 1_000_000
         warn(f"{len(unread)} large sessions ({size:,} MB) are not read yet; run `ollm sessions list` again to read on.")
     for row in rows:
-        if row["damaged"]:
+        if row["damaged"] and "archive" not in row:
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
+
+
+def _add_archived(process: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With those that are in the team archive only."""
+    from ollm.app.archived_sessions import list_archived_rows
+
+    both = [*rows, *list_archived_rows(process, ask=True, warn=warn)]
+    return sorted(both, key=lambda row: str(row["lastActivity"]), reverse=True)
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
@@ -88,6 +98,8 @@ def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, .
 
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
     title = "! " + row["damaged"] if row["damaged"] else row["title"]
+    if place := row.get("archive"):
+        mark, title = "☁ ", f"{title or '(no title)'} ({place['owner']} on {place['host']})"
     return (
         short[row["sessionId"]],
         mark + cut_text(title or "(no title)", TITLE_CELLS),

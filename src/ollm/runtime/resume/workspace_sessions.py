@@ -48,14 +48,14 @@ class WorkspaceContext:
     def list_counted_sessions(self) -> list[tuple[ChatSession, int]]:
         """The same, each with how many messages it has."""
         known = {record.session_id: record for record in self._database.list_sessions()}
-        places = self.load_aliases()
+        places, origins = self.load_aliases(), self.load_origins()
         found = [
             (
                 merge_archive_status(known.get(summary.session_id) or build_brief_record(summary), summary),
                 summary.message_count,
             )
             for summary in self._archived()
-            if summary.session_id in known or summary.workspace in places
+            if summary.session_id in known or summary.workspace in places or summary.session_id in origins
         ]
         return sorted(found, key=lambda counted: counted[0].updated_at, reverse=True)
 
@@ -129,6 +129,13 @@ class WorkspaceContext:
         """Where sessions come from when this folder is a copy of another: that folder's path, by their ids."""
         copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
         return {session_id: path for path, ids in copied.items() for session_id in ids}
+
+    def adopt(self, session_id: str, origin: str) -> None:
+        """Let a session that was held in another folder, on another machine, belong here too."""
+        with self._database.begin_transaction():
+            copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
+            copied[origin] = sorted({*copied.get(origin, []), session_id})
+            self._database.set_fact("copied", json.dumps(copied))
 
     def load_aliases(self) -> set[str]:
         """This folder's path and those it had before it was moved."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from ollm.services.chat_recording.library import DeletionLog as DeletionLog
     from ollm.services.chat_recording.library import ErasableStore as ErasableStore
     from ollm.services.chat_recording.library import FindErasableStores as FindErasableStores
     from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
@@ -19,6 +20,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "library": (
+            "DeletionLog",
             "ErasableStore",
             "FindErasableStores",
             "SessionLibrary",

@@ -30,6 +30,16 @@ class ErasableStore(Protocol):
         """Forget a session for good; one that is unknown is no error."""
 
 
+class DeletionLog(Protocol):
+    """Where copies of sessions are that a deletion must reach too."""
+
+    def add_deletion(self, session_id: str) -> None:
+        """Written before the session goes, so that a crash in between forgets no copy."""
+
+    def withdraw_deletion(self, session_id: str) -> None:
+        """The session could not be deleted after all."""
+
+
 FindErasableStores = Callable[[str | None], Iterable[ErasableStore]]
 """The stores that may know a session, given the workspace it was held in."""
 
@@ -49,12 +59,14 @@ class SessionLibrary:
         settings: SessionSettings | None = None,
         *,
         traces: FindErasableStores = find_no_stores,
+        deletions: DeletionLog | None = None,
         clock: Clock = now,
     ) -> None:
         self.files = files
         self.index = index
         self._settings = settings or SessionSettings()
         self._traces = traces
+        self._deletions = deletions
         self._clock = clock
 
     @property
@@ -101,16 +113,17 @@ class SessionLibrary:
         seconds: float | None = None,
         *,
         with_tasks: bool = True,
+        everywhere: bool = True,
     ) -> list[OllmError]:
         """Remove every trace of these sessions and of their tasks; gives what went wrong. With `seconds` the index may
-        finish later."""
+        finish later. `everywhere` is what a person means by deleting; what the limit removes is removed here only."""
         if with_tasks:
             ids = [*ids, *(found for found in self.find_tasks(ids) if found not in ids)]
         gone: list[str] = []
         failed: list[OllmError] = []
         for done, session_id in enumerate(ids, start=1):
             try:
-                self._remove(session_id)
+                self._remove_logged(session_id) if everywhere else self._remove(session_id)
                 gone.append(session_id)
             except _IncompleteErasureError as error:
                 gone.append(session_id)
@@ -125,6 +138,19 @@ class SessionLibrary:
             except StorageError as error:
                 failed.append(_make_incomplete_error(gone, error))
         return failed
+
+    def _remove_logged(self, session_id: str) -> None:
+        if self._deletions is None:
+            self._remove(session_id)
+            return
+        self._deletions.add_deletion(session_id)
+        try:
+            self._remove(session_id)
+        except _IncompleteErasureError:
+            raise
+        except OllmError:
+            self._deletions.withdraw_deletion(session_id)
+            raise
 
     def _remove(self, session_id: str) -> None:
         """Its files, and what other stores keep of it; the index is told apart from that."""
@@ -160,13 +186,17 @@ class SessionLibrary:
         sessions = self.list_summaries()
         candidates = sorted(sessions, key=lambda found: (found.origin != "one-shot", found.last_activity))
         gone: list[str] = []
-        remove = self.move_to_trash if self._settings.trash_days else self.delete
+        remove = self.move_to_trash if self._settings.trash_days else self._delete_here
         for found in candidates:
             if len(sessions) - len(gone) <= limit:
                 break
             if self._remove_if_free(found, remove):
                 gone.append(found.session_id)
         return gone
+
+    def _delete_here(self, session_id: str) -> None:
+        for error in self.delete_many([session_id], everywhere=False):
+            raise error
 
     def move_to_trash(self, session_id: str) -> None:
         """Put a session, with its tasks, where it can be restored from for `trashDays`."""
@@ -192,7 +222,8 @@ class SessionLibrary:
             return
         oldest = self._clock() - timedelta(days=self._settings.trash_days)
         old = self.files.list_trashed_before(oldest)
-        for error in self.delete_many(old, seconds=PURGE_TIMEOUT_SECONDS) if old else ():
+        failed = self.delete_many(old, seconds=PURGE_TIMEOUT_SECONDS, everywhere=False) if old else []
+        for error in failed:
             if not isinstance(error, BusyError):
                 raise error
 

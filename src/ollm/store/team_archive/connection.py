@@ -36,13 +36,12 @@ class ArchiveTarget(Data, frozen=True):
     @property
     def place(self) -> str:
         """Where it is, without user, password or options: for people."""
-        from psycopg.conninfo import conninfo_to_dict
-
-        with translate_faults():
-            found = conninfo_to_dict(self.url)
-        host = found.get("hostaddr") or found.get("host") or "localhost"
-        port = f":{found['port']}" if found.get("port") else ""
-        return f"{host}{port}/{found.get('dbname') or found.get('user') or ''}"
+        scheme, _, rest = self.url.partition("://")
+        if rest and scheme in ("postgresql", "postgres"):
+            return rest.partition("?")[0].rpartition("@")[2].rstrip("/") or "localhost"
+        words = dict(word.split("=", 1) for word in self.url.split() if "=" in word)
+        port = f":{words['port']}" if "port" in words else ""
+        return f"{words.get('host', 'localhost')}{port}/{words.get('dbname', '')}"
 
 
 def open_connection(target: ArchiveTarget, *, timeout: float = CONNECT_TIMEOUT_SECONDS) -> Connection:
@@ -107,7 +106,7 @@ def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
             f"The archive took too long: {_first_line(error)}.", action="Try again later."
         ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        where = f" at {_find_place(target)}" if target else ""
+        where = f" at {target.place}" if target else ""
         raise ArchiveAwayError(
             f"Cannot reach the archive{where}: {_first_line(error)}.",
             action="Check the server, the network and `archive.url`; nothing is lost, unsent records are sent later.",
@@ -119,13 +118,6 @@ def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
 
 
 _SETUP_HINT = "Check `archive.url`, and run `ollm archive setup` as the role that owns the database."
-
-
-def _find_place(target: ArchiveTarget) -> str:
-    try:
-        return target.place
-    except OllmError:
-        return "archive.url"
 
 
 def _first_line(error: BaseException) -> str:

@@ -28,13 +28,11 @@ _SESSIONS = (
 )
 
 
-def list_sessions(
-    connection: Connection, *, limit: int = MAX_LISTED_SESSIONS, others_than: str | None = None
-) -> list[ArchivedSession]:
-    """What this person may see, last active first; `others_than` leaves out what that machine wrote last."""
-    query = f"{_SESSIONS} WHERE s.writer IS DISTINCT FROM %s ORDER BY s.last_activity DESC LIMIT %s"
+def list_sessions(connection: Connection, *, limit: int = MAX_LISTED_SESSIONS) -> list[ArchivedSession]:
+    """What this person may see, last active first."""
+    query = f"{_SESSIONS} ORDER BY s.last_activity DESC LIMIT %s"
     with translate_faults():
-        return [_make_session(row) for row in connection.execute(query.encode(), (others_than, limit))]
+        return [_make_session(row) for row in connection.execute(query.encode(), (limit,))]
 
 
 def find_session(connection: Connection, prefix: str) -> ArchivedSession:
@@ -102,12 +100,11 @@ def forget_session(connection: Connection, session_id: str) -> bool:
         " ON CONFLICT (session_id) DO UPDATE SET deleted_at = now()"
     )
     with translate_faults(), connection.transaction():
+        connection.execute(remember, (session_id,))
         gone = connection.execute(
             "DELETE FROM ollm.sessions WHERE session_id = %s AND owner = ollm.viewer()", (session_id,)
         ).rowcount
-        if gone:
-            connection.execute(remember, (session_id,))
-            connection.execute("SELECT pg_notify('ollm_archive', %s)", (session_id,))
+        connection.execute("SELECT pg_notify('ollm_archive', %s)", (session_id,))
     return bool(gone)
 
 

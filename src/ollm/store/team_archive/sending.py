@@ -114,14 +114,15 @@ class SessionSender:
 
     def _lock_row(self) -> _Row:
         query = (
-            "INSERT INTO ollm.sessions (session_id, owner, writer, host) VALUES (%s, ollm.viewer(), %s, %s)"
-            " ON CONFLICT DO NOTHING"
+            "INSERT INTO ollm.sessions (session_id, owner, writer, host)"
+            " SELECT %s, ollm.viewer(), %s, %s"
+            " WHERE NOT EXISTS (SELECT FROM ollm.deletions WHERE session_id = %s) ON CONFLICT DO NOTHING"
         )
         if not self._stored:
-            self._connection.execute(query, (self._id, self._machine.id, self._machine.host))
+            self._connection.execute(query, (self._id, self._machine.id, self._machine.host, self._id))
         row = self._read_row("FOR UPDATE OF s")
         if row is None:
-            raise DeniedError(f"Session {self._id} cannot be written: it belongs to another person.", action=_FORK)
+            raise DeniedError(f"Session {self._id} is another person's, or was deleted just now.", action=_FORK)
         self._check(row)
         return row
 

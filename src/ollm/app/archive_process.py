@@ -1,0 +1,134 @@
+"""The process that ships sessions, as a conversation knows it: started when there is something to send, not waited for.
+
+Nothing of the archive is imported here: what is sent, and by which rules, is that process's own business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import BusyError, OllmError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ollm.app.process import ProcessScope
+
+CHECK_TIMEOUT_SECONDS = 4.0
+LOCK_NAME, WAKE_NAME, TROUBLE_NAME = "archive.lock", "archive.wake", "archive.trouble"
+
+
+class ArchiveProcess:
+    """Starts the shipper of a home, asks it to look again, and reads what it could not do."""
+
+    def __init__(self, process: ProcessScope) -> None:
+        self._process = process
+        self._run = process.home.run
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the settings say that sessions are sent without being asked for."""
+        settings = self._process.settings.archive
+        return settings.push != "off" and bool(settings.url or settings.url_env)
+
+    def wake(self, *, keeper: int | None = None) -> None:
+        """Have somebody send what is new. With `keeper` the shipper stays as long as that process lives."""
+        from ollm.system.atomic import make_private_directory
+        from ollm.system.locks import read_owner
+
+        make_private_directory(self._run)
+        (self._run / WAKE_NAME).write_text(str(keeper or ""), encoding="ascii")
+        if read_owner(self._run / LOCK_NAME) is None:
+            self._start("push", "--watch", *(["--keeper", str(keeper)] if keeper else []))
+
+    def _start(self, *words: str) -> None:
+        import subprocess
+
+        subprocess.Popen(
+            [sys.executable, "-m", "ollm", "archive", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env=dict(self._process.environment),
+        )
+
+    def pull(self, session_id: str, workspace: Path) -> None:
+        """Get a session from the archive into a workspace. Raises OllmError with what that process said."""
+        import subprocess
+
+        done = subprocess.run(
+            [sys.executable, "-m", "ollm", "archive", "pull", session_id, "--workspace", str(workspace)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd="/",
+            env=dict(self._process.environment),
+            check=False,
+        )
+        if done.returncode:
+            raise OllmError(done.stderr.decode("utf-8", "replace").removeprefix("ollm: ").strip())
+
+    def take_trouble(self) -> str:
+        """What the shipper has to say, once."""
+        path = self._run / TROUBLE_NAME
+        if not path.exists():
+            return ""
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        path.unlink(missing_ok=True)
+        return text
+
+    def announce(self) -> str:
+        """What will be sent, the first time an archive is used from this home; empty afterwards."""
+        if self._process.home.archive_state.exists():
+            return ""
+        from ollm.app.team_archive import TeamArchiveScope
+
+        archive = TeamArchiveScope(self._process)
+        try:
+            return archive.announce()
+        finally:
+            archive.close()
+
+    async def require_lease(self, session_id: str, *, force: bool) -> None:
+        """Raise BusyError when another machine goes on with the session, or has gone on since. A server that does not
+        answer in time keeps nobody from their own session."""
+        if not self._process.home.archive_state.exists():
+            return
+        words = ["status", session_id, "--take", *(["--force"] if force else [])]
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "ollm",
+            "archive",
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd="/",
+            env=dict(self._process.environment),
+        )
+        try:
+            out, _ = await asyncio.wait_for(child.communicate(), CHECK_TIMEOUT_SECONDS)
+        except TimeoutError:
+            child.kill()
+            await child.wait()
+            return
+        if child.returncode == HELD_EXIT_CODE:
+            raise BusyError(out.decode("utf-8", "replace").strip())
+
+
+HELD_EXIT_CODE = 5
+
+
+def is_process_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
