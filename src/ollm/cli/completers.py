@@ -80,10 +80,11 @@ def _list_models(_: click.Context, __: str) -> Offer:
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.cli.model_list import collect_models
+    from ollm.app.model_list import collect_models
+    from ollm.cli.table import warn
 
     async def collect() -> list[tuple[str, str]]:
-        document = await asyncio.wait_for(collect_models(ProcessScope()), SERVER_SECONDS)
+        document = await asyncio.wait_for(collect_models(ProcessScope(), warn), SERVER_SECONDS)
         served = [(model["name"], server["label"]) for server in document["servers"] for model in server["models"]]
         return [*served, *((model["name"], "embedded") for model in document["files"])]
 

@@ -21,9 +21,9 @@ def list_models(as_json: bool) -> None:
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.cli.model_list import collect_models
+    from ollm.app.model_list import collect_models
 
-    document = asyncio.run(collect_models(ProcessScope()))
+    document = asyncio.run(collect_models(ProcessScope(), warn))
     if as_json:
         print_json(document)
         return

@@ -22,6 +22,7 @@ from ollm.daemon.hub import ClosingError, TooManyClientsError
 from ollm.daemon.page_files import PAGE_HANDLERS
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
+from ollm.daemon.setup_routes import SETUP_HANDLERS
 from ollm.daemon.web_access import BadTicketError, WebAccess
 from ollm.daemon.web_routes import WEB_HANDLERS
 from ollm.domain.errors import (
@@ -56,7 +57,7 @@ TITLES = {400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Metho
 def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     """The guarded application."""
     inner = Litestar(
-        route_handlers=[*HANDLERS, *WEB_HANDLERS, *PAGE_HANDLERS],
+        route_handlers=[*HANDLERS, *SETUP_HANDLERS, *WEB_HANDLERS, *PAGE_HANDLERS],
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
             "web": Provide(lambda: web, sync_to_thread=False),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from ollm.domain.struct import Data
 from ollm.domain.tools import GrantScope
@@ -203,3 +203,18 @@ class TurnReply(Data, frozen=True):
 
     accepted: bool
     after: int
+
+
+class PolicyCheckBody(Data, frozen=True, forbid_unknown_fields=True):
+    """`params` are those of the tool, as a model would give them."""
+
+    tool: Name
+    params: dict[str, Any] = field(default_factory=dict)
+    workspace_path: Annotated[str, Meta(max_length=4096)] = ""
+
+
+class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
+    """Rules as they stand in a config file, in YAML."""
+
+    rules: Annotated[str, Meta(min_length=1, max_length=200_000)]
+    workspace_path: Annotated[str, Meta(max_length=4096)] = ""

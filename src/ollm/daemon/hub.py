@@ -14,6 +14,7 @@ from pathlib import Path
 from ollm.daemon.attachments import PendingAttachments
 from ollm.daemon.event_feed import EventFeed, FeedReader
 from ollm.daemon.event_log import EventFrame, EventLog, EventReader
+from ollm.daemon.turn_speeds import TurnSpeeds
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, MessageRecorded, TurnFinished
 from ollm.domain.struct import Data
@@ -56,6 +57,7 @@ class DaemonSession:
         self.attachments = PendingAttachments()
         self.asked: set[str] = set()  # the questions there were, answered or not
         self.open_questions: set[str] = set()
+        self.speeds = TurnSpeeds()
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
         self.turn_message = 0  # number of the message that began it
@@ -83,6 +85,7 @@ class DaemonSession:
         if isinstance(event, MessageRecorded) and event.role == "user" and not self.turn_message:
             self.turn_message = event.message_id
         self.last_used = time.monotonic()
+        self.speeds.record_event(event)
         self._feed.add(self.log.add(event))
 
     @property

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
+from ollm.app.policy_views import check_call
 from ollm.cli.options import style_text
 from ollm.domain.errors import UsageError
-from ollm.domain.tools import PolicyRequest, Verdict
 from ollm.policy.engine import PolicyEngine
 from ollm.system.terminal_text import make_printable
 
@@ -35,26 +34,6 @@ def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, A
             raise UsageError(f"--param {one} is not NAME=VALUE.")
         found[name] = value
     return found
-
-
-def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The verdict as it is printed: the keys are a promise."""
-    if tool == "shell" and not isinstance(params.get("command"), str):
-        raise UsageError("shell needs a command.", action="Add --param command='…'.")
-    verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
-    return _serialize_verdict(verdict)
-
-
-def _serialize_verdict(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "decision": verdict.decision,
-        "reason": verdict.reason,
-        "rule": msgspec.to_builtins(verdict.rule),
-        "parts": msgspec.to_builtins(verdict.parts),
-        "risk": verdict.risk.value,
-        "locked": verdict.locked,
-        "grant": verdict.grant,
-    }
 
 
 def check_batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:

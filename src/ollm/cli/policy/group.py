@@ -27,7 +27,8 @@ def show(workspace: str | None, as_json: bool) -> None:
 
     Rules are listed in order of precedence; revoke a grant by its number.
     """
-    from ollm.cli.policy.text import print_policy, serialize_policy
+    from ollm.app.policy_views import serialize_policy
+    from ollm.cli.policy.text import print_policy
 
     document = serialize_policy(_make_engine(_make_process(workspace), None))
     if as_json:
@@ -84,6 +85,7 @@ def check(
 
     The result is allow, ask or deny; nothing runs.
     """
+    from ollm.app.policy_views import check_call
     from ollm.cli.policy import check as policy_check
 
     params = policy_check.parse_parameters(parameters, arguments)
@@ -91,7 +93,7 @@ def check(
     if batch:
         policy_check.check_batch(engine, tool, params)
         return
-    verdict = policy_check.check_call(engine, tool, params)
+    verdict = check_call(engine, tool, params)
     if as_json:
         print_json(verdict)
     else:
@@ -107,10 +109,12 @@ def backtest(file: str, workspace: str | None, as_json: bool) -> None:
 
     Counts how many would be allowed, asked about and denied.
     """
-    from ollm.cli.policy.backtest import print_result, run_backtest
+    from ollm.app.policy_views import run_backtest
+    from ollm.cli.policy.backtest import print_result
+    from ollm.cli.table import warn
 
     process = _make_process(workspace)
-    result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True))
+    result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True), warn)
     if as_json:
         print_json(result)
     else:

@@ -5,39 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ollm.cli.table import print_table
-from ollm.policy.builtin import READ_ONLY_COMMAND_RULE
-from ollm.policy.engine import PolicyEngine
-from ollm.policy.rules import Rule
-
-
-def serialize_policy(engine: PolicyEngine) -> dict[str, Any]:
-    """The policy as one document; grants carry the number that `revoke` takes."""
-    named = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
-    general = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
-    builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *engine.builtin_rules.values())]
-    return {
-        "approval": engine.approval,
-        "trusted": engine.trusted,
-        "rules": [*named, *general, *(builtin if engine.rules.builtin else [])],
-        "defaultAction": engine.rules.default_action,
-        "grants": [
-            {"number": number, "grant": str(grant), "workspace": grant.workspace}
-            for number, grant in enumerate(engine.grants.list_saved(), 1)
-        ],
-    }
-
-
-def _serialize_rule(rule: Rule) -> dict[str, Any]:
-    return {
-        "layer": rule.reference.layer,
-        "tool": rule.tool,
-        "action": rule.action,
-        "text": rule.reference.text,
-        "file": rule.reference.file,
-        "line": rule.reference.line,
-        "message": rule.message,
-        "problem": rule.problem or None,
-    }
 
 
 def print_policy(document: dict[str, Any]) -> None:

@@ -6,6 +6,10 @@ import "./session-list.js";
 import "./session-page.js";
 
 const PAGES = /** @type {Record<string, {label: string, icon: string, load: () => Promise<any>}>} */ ({
+  tools: { label: "Tools", icon: "tool", load: () => import("./tools-page.js") },
+  policy: { label: "Policy", icon: "shield", load: () => import("./policy-page.js") },
+  models: { label: "Models", icon: "chip", load: () => import("./models-page.js") },
+  settings: { label: "Settings", icon: "gear", load: () => import("./settings-page.js") },
 });
 
 class App extends HTMLElement {

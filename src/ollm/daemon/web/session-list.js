@@ -103,7 +103,7 @@ class SessionList extends HTMLElement {
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest?.("li")?.getAttribute("data-id");
     fill(this.list, ...this.group(shown));
     if (!shown.length && !this.hits.length) fill(this.list, h("li", { class: "empty" }, this.words ? "No matching sessions." : "No sessions yet. Start one with New."));
-    fill(this.found, ...(this.hits.length ? [h("h2", null, "In messages"), h("ul", { class: "sessions" }, ...this.hits.map((hit) => this.makeHit(hit))), h("h2", null, "Sessions")] : []));
+    fill(this.found, ...(this.hits.length ? [h("h2", null, "In messages"), h("ul", { class: "sessions" }, ...this.hits.map((hit) => this.makeHit(hit))), shown.length ? h("h2", null, "Sessions") : null] : []));
     this.more.hidden = this.lines.length >= this.total;
     this.markCurrent();
     if (focused) /** @type {HTMLElement | null} */ (this.list.querySelector(`li[data-id="${focused}"] a`))?.focus();
@@ -136,7 +136,7 @@ class SessionList extends HTMLElement {
 
   /** @param {any} hit */
   makeHit(hit) {
-    return h("li", { "data-id": `${hit.sessionId}#${hit.number}` }, h("a", { href: `#/session/${hit.sessionId}/m/${hit.number}` }, h("span", { class: "title" }, hit.title || "Untitled session"), h("span", { class: "about" }, `#${hit.number} ${hit.role}`), h("span", { class: "snippet" }, hit.snippet)));
+    return h("li", { "data-id": `${hit.sessionId}#${hit.number}` }, h("a", { href: `#/session/${hit.sessionId}/m/${hit.number}` }, h("span", { class: "title" }, hit.title || "Untitled session"), h("span", { class: "about" }, `#${hit.number} ${hit.role}`), h("span", { class: "snippet" }, ...markWords(hit.snippet))));
   }
 
   markCurrent() {
@@ -215,4 +215,9 @@ function nameDay(stamp) {
   if (days === 1) return "Yesterday";
   if (days < 7) return "This week";
   return days < 31 ? "This month" : "Earlier";
+}
+
+/** The words that were found stand between « and ». @param {string} snippet */
+function markWords(snippet) {
+  return snippet.split(/«([^«»]*)»/).map((text, index) => (index % 2 ? h("mark", null, text) : text));
 }

@@ -42,7 +42,7 @@ class SessionPage extends HTMLElement {
     this.composer = /** @type {Composer} */ (document.createElement("ollm-composer"));
     this.name = h("h1", null, "Session");
     this.about = h("p", { class: "about" });
-    this.meter = h("button", { type: "button", class: "meter", hidden: true, title: "Context" });
+    this.meter = h("button", { type: "button", class: "meter", hidden: true, title: "Context", onclick: () => void this.showPanel("context") });
     this.spoken = h("p", { class: "hidden-text", role: "status", "aria-live": "polite" });
     this.panel = h("div", { class: "panel-place" });
     this.latest = iconButton("down", "Go to the newest message", () => void this.goToEnd(), { class: "icon-button latest", hidden: true });
@@ -50,7 +50,7 @@ class SessionPage extends HTMLElement {
     fill(
       this,
       h("div", { class: "conversation" },
-        h("header", { class: "bar" }, h("a", { class: "icon-button back", href: "#/", "aria-label": "All sessions" }, icon("back")), h("div", { class: "names" }, this.name, this.about), jump, this.meter),
+        h("header", { class: "bar" }, h("a", { class: "icon-button back", href: "#/", "aria-label": "All sessions" }, icon("back")), h("div", { class: "names" }, this.name, this.about), jump, this.meter, iconButton("chart", "Context", () => void this.showPanel("context")), iconButton("history", "Snapshots and rewind", () => void this.showPanel("snapshot"))),
         this.list, this.spoken, h("div", { class: "foot" }, this.latest, this.composer)),
       this.panel,
     );
@@ -296,6 +296,19 @@ class SessionPage extends HTMLElement {
     if (this.list && this.list.last < this.list.total) await attempt(async () => this.list?.open());
     if (this.list) this.list.pinned = true;
     this.list?.toEnd();
+  }
+
+  /** @param {"context" | "snapshot"} kind */
+  async showPanel(kind) {
+    const tag = `ollm-${kind}-panel`;
+    const there = this.panel?.firstElementChild?.localName;
+    if (this.panel) fill(this.panel);
+    if (there === tag) return;
+    if (kind === "context") await import("./context-panel.js");
+    else await import("./snapshot-panel.js");
+    const panel = /** @type {any} */ (document.createElement(tag));
+    panel.page = this;
+    this.panel?.append(panel);
   }
 }
 customElements.define("ollm-session", SessionPage);

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ollm.cli.table import warn
 from ollm.domain.errors import NoServerError
 
 if TYPE_CHECKING:
-    from ollm.app import ProcessScope
+    from ollm.app.process import ProcessScope
 
 
-async def collect_models(process: ProcessScope) -> dict[str, Any]:
+async def collect_models(process: ProcessScope, report: Callable[[str], None]) -> dict[str, Any]:
     """The models that are installed, those of the servers that run, and those that can be downloaded."""
     from ollm.providers.local_models.model_files import CATALOGUE, list_installed
 
@@ -20,7 +20,7 @@ async def collect_models(process: ProcessScope) -> dict[str, Any]:
     try:
         servers = await process.providers.list_servers()
     except NoServerError as error:
-        warn(str(error))
+        report(str(error))
         servers = await process.providers.discover()
     for server in servers:
         await server.provider.close()

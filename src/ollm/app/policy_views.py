@@ -1,0 +1,123 @@
+"""The policy as documents: its rules, what it says to a call, and what others would have said to every recorded one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.tools import PolicyRequest, ToolCallRecord, Verdict
+from ollm.policy.builtin import READ_ONLY_COMMAND_RULE
+from ollm.system.terminal_text import render_command
+
+if TYPE_CHECKING:
+    from ollm.app.process import ProcessScope
+    from ollm.policy.engine import PolicyEngine
+    from ollm.policy.rules import Rule
+
+MAX_EXAMPLES = 20
+
+
+def serialize_policy(engine: PolicyEngine) -> dict[str, Any]:
+    """The policy as one document; grants carry the number that `revoke` takes."""
+    named = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
+    general = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
+    builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *engine.builtin_rules.values())]
+    return {
+        "approval": engine.approval,
+        "trusted": engine.trusted,
+        "rules": [*named, *general, *(builtin if engine.rules.builtin else [])],
+        "defaultAction": engine.rules.default_action,
+        "grants": [
+            {"number": number, "grant": str(grant), "workspace": grant.workspace}
+            for number, grant in enumerate(engine.grants.list_saved(), 1)
+        ],
+    }
+
+
+def _serialize_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "layer": rule.reference.layer,
+        "tool": rule.tool,
+        "action": rule.action,
+        "text": rule.reference.text,
+        "file": rule.reference.file,
+        "line": rule.reference.line,
+        "message": rule.message,
+        "problem": rule.problem or None,
+    }
+
+
+def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The verdict as it is printed: the keys are a promise."""
+    if tool == "shell" and not isinstance(params.get("command"), str):
+        raise UsageError("shell needs a command.", action="Add --param command='…'.")
+    verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
+    return _serialize_verdict(verdict)
+
+
+def _serialize_verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "decision": verdict.decision,
+        "reason": verdict.reason,
+        "rule": msgspec.to_builtins(verdict.rule),
+        "parts": msgspec.to_builtins(verdict.parts),
+        "risk": verdict.risk.value,
+        "locked": verdict.locked,
+        "grant": verdict.grant,
+    }
+
+
+def run_backtest(
+    process: ProcessScope, today: PolicyEngine, proposed: PolicyEngine, report: Callable[[str], None]
+) -> dict[str, Any]:
+    """Counts under the proposed rules and today's, and examples of calls that would be judged differently."""
+    now_counted: Counter[str] = Counter()
+    then_counted: Counter[str] = Counter()
+    changes: list[dict[str, Any]] = []
+    shown: set[tuple[str, ...]] = set()
+    for session_id, call in _iterate_calls(process, report):
+        request = PolicyRequest(tool=call.name, params=call.args)
+        before, after = today.evaluate(request).decision, proposed.evaluate(request).decision
+        now_counted[before] += 1
+        then_counted[after] += 1
+        example = (call.name, _describe_call(call), before, after)
+        if before != after and len(changes) < MAX_EXAMPLES and example not in shown:
+            shown.add(example)
+            changes.append(
+                {
+                    "sessionId": session_id,
+                    "callId": call.id,
+                    "tool": call.name,
+                    "what": example[1],
+                    "now": before,
+                    "then": after,
+                }
+            )
+    return {
+        "calls": sum(then_counted.values()),
+        **{name: then_counted[name] for name in ("allow", "ask", "deny")},
+        "today": {name: now_counted[name] for name in ("allow", "ask", "deny")},
+        "changes": changes,
+    }
+
+
+def _iterate_calls(process: ProcessScope, report: Callable[[str], None]) -> Iterator[tuple[str, ToolCallRecord]]:
+    for session_id in process.session_files.places.list_ids():
+        try:
+            loaded = process.session_files.read(session_id)
+        except OllmError as error:
+            report(str(error))
+            continue
+        for call in loaded.session.tool_calls:
+            yield session_id, call
+
+
+def _describe_call(call: ToolCallRecord) -> str:
+    for name in ("command", "path", "url", "pattern", "query"):
+        if isinstance(call.args.get(name), str):
+            return render_command(str(call.args[name]))
+    return ""

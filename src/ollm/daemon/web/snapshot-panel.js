@@ -1,0 +1,93 @@
+// Going back: snapshots of the context, and rewinding the talk and the files with a preview.
+import { get, post, request } from "./api.js";
+import { fill, formatAge, formatCount, h, iconButton, showCleanHtml } from "./dom.js";
+import { ask, attempt, say } from "./toast.js";
+
+class SnapshotPanel extends HTMLElement {
+  constructor() {
+    super();
+    /** @type {any} */ this.page = null;
+  }
+
+  connectedCallback() {
+    this.className = "panel";
+    this.setAttribute("role", "complementary");
+    this.setAttribute("aria-label", "Snapshots and rewind");
+    this.tabIndex = 0;
+    this.list = h("ul", { class: "snapshots" });
+    this.number = h("input", { type: "number", min: 1, "aria-label": "Message number", placeholder: "Message #" });
+    this.scope = h("select", { "aria-label": "What to rewind" }, h("option", { value: "" }, "Talk, and files where they changed"), h("option", { value: "talk" }, "Talk only"), h("option", { value: "files" }, "Files only"));
+    this.preview = h("div", { class: "text preview" });
+    fill(
+      this,
+      h("div", { class: "head" }, h("h2", null, "Go back"), iconButton("close", "Close", () => this.remove())),
+      h("h3", null, "Rewind"),
+      h("p", { class: "meta" }, "Go back to before one of your messages. Nothing is removed from the history."),
+      h("div", { class: "rewind" }, this.number, this.scope, h("button", { type: "button", onclick: () => void this.rewind(false) }, "Preview")),
+      this.preview,
+      h("h3", null, "Snapshots"),
+      h("button", { type: "button", onclick: () => void this.take() }, "Take a snapshot now"),
+      this.list,
+    );
+    void this.load();
+  }
+
+  get place() {
+    return `/sessions/${this.page.sessionId}`;
+  }
+
+  async load() {
+    const found = (await attempt(() => get(`${this.place}/snapshots`))) ?? [];
+    if (!this.list) return;
+    fill(this.list, ...found.map((/** @type {any} */ one) => this.makeItem(one)));
+    if (!found.length) fill(this.list, h("li", { class: "meta" }, "No snapshots yet."));
+  }
+
+  /** @param {any} one */
+  makeItem(one) {
+    return h(
+      "li",
+      { class: "card" },
+      h("p", null, h("strong", null, formatAge(one.timestamp)), h("span", { class: "meta" }, ` ${formatCount(one.tokenCount)} tokens, ${one.trigger}`)),
+      h("p", { class: "meta summary" }, one.summary),
+      h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => void this.restore(one) }, "Restore"), h("button", { type: "button", onclick: () => void this.remove_(one) }, "Delete")),
+    );
+  }
+
+  async take() {
+    if (await attempt(() => post(`${this.place}/snapshots`))) say("Snapshot taken.");
+    await this.load();
+  }
+
+  /** @param {any} one */
+  async restore(one) {
+    const words = [h("p", null, `The context goes back to ${formatAge(one.timestamp)} (${formatCount(one.tokenCount)} tokens). The history keeps everything that came after.`), h("p", { class: "meta" }, one.summary)];
+    if ((await ask("Restore this snapshot?", words, [["yes", "Restore"], ["", "Cancel"]])) !== "yes") return;
+    if (await attempt(() => post(`/snapshots/${one.id}/restore`))) say("Context restored.");
+    await this.load();
+  }
+
+  /** @param {any} one */
+  async remove_(one) {
+    if ((await ask("Delete this snapshot?", [h("p", { class: "meta" }, one.summary)], [["yes", "Delete"], ["", "Cancel"]])) !== "yes") return;
+    await attempt(() => request("DELETE", `/snapshots/${one.id}`));
+    await this.load();
+  }
+
+  /** First what it would do, then, when that is wanted, that. @param {boolean} yes */
+  async rewind(yes) {
+    const number = this.number?.value ?? "";
+    if (!number || !this.preview) return;
+    const words = [number, this.scope?.value, yes ? "yes" : "diff"].filter(Boolean).join(" ");
+    const reply = await attempt(async () => {
+      if (!(await this.page.ensureOpen())) return null;
+      return post(`${this.place}/commands`, { name: "rewind", arguments: words });
+    });
+    if (!reply) return;
+    const shown = h("div", { class: "transcript" });
+    showCleanHtml(shown, (await post("/web/render", { text: reply.text.replace(/To confirm: .*/, "") })).html);
+    fill(this.preview, shown, yes || !reply.ok ? null : h("button", { type: "button", class: "primary", onclick: () => void this.rewind(true) }, `Rewind to before message ${number}`));
+    if (yes) void this.page.reload();
+  }
+}
+customElements.define("ollm-snapshot-panel", SnapshotPanel);

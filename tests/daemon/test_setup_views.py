@@ -1,0 +1,43 @@
+"""Tools, policy, models and settings as the pages show them."""
+
+from pathlib import Path
+
+from tests.daemon.running import daemon
+from tests.servers.answers import Answer
+
+RULES = "policy:\n  rules:\n    - {tool: ls, action: deny}\n"
+LIST = Answer(calls=[("ls", {"path": "."})])
+
+
+async def test_what_is_set_up_is_told_with_its_origin(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [LIST, "ok"]) as found:
+        found.home.mkdir(exist_ok=True)
+        (found.home / "config.yaml").write_text("sessions:\n  maxSessions: 7\nprovider:\n  apiKey: sk-very-secret\n")
+        session = await found.open()
+        await found.say(session, "list it")
+        here = {"workspacePath": str(found.workspace)}
+        tools = (await found.ask("GET", "/tools")).json
+        policy = (await found.ask("GET", f"/policy?workspace={found.workspace}")).json
+        verdict = (
+            await found.ask("POST", "/policy/check", {"tool": "shell", "params": {"command": "rm x"}, **here})
+        ).json
+        tested = (await found.ask("POST", "/policy/backtest", {"rules": RULES, **here})).json
+        broken = await found.ask("POST", "/policy/backtest", {"rules": "policy: [", **here})
+        models = (await found.ask("GET", "/models")).json
+        settings = await found.ask("GET", "/settings")
+        nowhere = await found.ask("GET", "/tools?workspace=/no/such/folder")
+
+    assert {"shell", "read_file"} <= {tool["name"] for tool in tools}
+    assert policy["defaultAction"] == "ask"
+    assert (verdict["decision"], len(verdict["parts"])) == ("ask", 1)
+    assert tested["calls"] == 1
+    assert tested["deny"] == 1
+    assert tested["changes"][0]["tool"] == "ls"
+    assert broken.status == 422
+    assert "ollm-rules-" not in broken.body.decode()
+    assert [model["name"] for server in models["servers"] for model in server["models"]] == ["scripted"]
+    assert models["facts"][0]["key"].endswith("|scripted")
+    assert settings.json["settings"]["sessions"]["maxSessions"] == 7
+    assert settings.json["sources"]["sessions.maxSessions"].endswith("config.yaml:2:16")
+    assert b"sk-very-secret" not in settings.body
+    assert nowhere.status == 400
