@@ -38,6 +38,6 @@ async def test_what_is_set_up_is_told_with_its_origin(tmp_path: Path) -> None:
     assert [model["name"] for server in models["servers"] for model in server["models"]] == ["scripted"]
     assert models["facts"][0]["key"].endswith("|scripted")
     assert settings.json["settings"]["sessions"]["maxSessions"] == 7
-    assert settings.json["sources"]["sessions.maxSessions"].endswith("config.yaml:2:16")
+    assert settings.json["sources"]["sessions.maxSessions"].endswith("config.yaml:2:3")
     assert b"sk-very-secret" not in settings.body
     assert nowhere.status == 400
