@@ -7,11 +7,12 @@ ARGS ?= chat
 PREFIX ?= $(HOME)/.local
 PYTEST_ARGS ?=
 WORKERS ?= 2
+TSC ?= $(if $(shell command -v tsc),tsc,npx --yes --package typescript@5 -- tsc)
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test check format layers soak integration bench lock clean docs pictures mutants coverage
+.PHONY: help run install test check check-pages format layers soak integration bench lock clean docs pictures mutants coverage
 
 help:  ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -47,6 +48,11 @@ check: $(VENV)/.test  ## format, lint and strict types
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/ruff check -q .
 	@$(BIN)/mypy
+	@$(MAKE) -s check-pages
+
+check-pages:  ## types of the pages' JavaScript, where Node is at hand
+	@if $(TSC) --version >/dev/null 2>&1; then $(TSC) -p src/ollm/daemon/web/jsconfig.json; \
+	else echo "pages: types not checked (no Node with TypeScript here)"; fi
 
 format: $(VENV)/.test  ## rewrite the code in the house format
 	@$(BIN)/ruff format -q .

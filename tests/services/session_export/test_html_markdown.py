@@ -1,5 +1,7 @@
 """Markdown of a model as HTML that does no harm."""
 
+import re
+
 from ollm.services.session_export.html_markdown import render_markdown_as_html as render
 
 HOSTILE = """<script>alert(1)</script> [x](javascript:alert(1)) [y](data:text/html,hi) ![p](http://evil.example/p.png)
@@ -34,3 +36,10 @@ def test_a_link_leads_out_without_saying_where_one_came_from() -> None:
 def test_deep_nesting_is_no_error() -> None:
     assert "deep" in render(">" * 5000 + " deep")
     assert render("[" * 20_000)
+
+
+def test_headings_go_down_one_step_at_a_time() -> None:
+    page = render("# a\n\n### b\n\n###### c\n\n# d\n\n## e\n")
+
+    assert re.findall(r"<(h\d)>", page) == ["h3", "h4", "h5", "h3", "h4"]
+    assert re.findall(r"</(h\d)>", page) == ["h3", "h4", "h5", "h3", "h4"]

@@ -59,6 +59,7 @@ export async function getList(path) {
 
 /** @param {string} method @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @param {AbortSignal} [signal] */
 async function send(method, path, body, headers = {}, signal) {
+  /** @type {Record<string, string>} */
   const json = body === undefined ? {} : { "content-type": "application/json" };
   const content = body === undefined ? undefined : JSON.stringify(body);
   let response;
@@ -107,7 +108,7 @@ export class Feed extends EventTarget {
     const response = await send("GET", "/events", undefined, this.known ? { "last-event-id": this.known } : {}, stop.signal);
     this.failures = 0;
     this.change("open");
-    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
+    const reader = /** @type {ReadableStream<any>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
       const { done, value } = await reader.read();

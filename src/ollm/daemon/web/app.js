@@ -64,8 +64,8 @@ class App extends HTMLElement {
     );
     const out = h("button", { type: "button", onclick: () => void this.logOut() }, icon("exit"), "Log out");
     return h(
-      "div",
-      { class: "side" },
+      "aside",
+      { class: "side", "aria-label": "Sessions and pages" },
       document.createElement("ollm-session-list"),
       h("nav", { class: "pages", "aria-label": "Pages" }, ...links, out),
     );

@@ -59,7 +59,7 @@ class ContextPanel extends HTMLElement {
       const bar = h("span", { class: "amount" });
       bar.style.width = `${Math.max(2, (100 * one.tokens) / most)}%`;
       const label = `${first ? `#${first} ` : ""}${one.role}, ${formatCount(one.tokens)} tokens`;
-      return h("li", null, h("button", { type: "button", title: label, "aria-label": label, disabled: !first, onclick: () => void this.page.jumpTo(first) }, h("span", { class: "who" }, first ? `#${first}` : "–", " ", one.role), h("span", { class: "space" }, bar), h("span", { class: "number" }, formatCount(one.tokens))));
+      return h("li", null, h("button", { type: "button", title: label, disabled: !first, onclick: () => void this.page.jumpTo(first) }, h("span", { class: "who" }, first ? `#${first}` : "–", " ", one.role), h("span", { class: "space" }, bar), h("span", { class: "number" }, formatCount(one.tokens))));
     });
     return h("ul", { class: "amounts" }, ...rows);
   }

@@ -32,7 +32,10 @@ def render_markdown_as_html(text: str) -> str:
     if re.search(_DEEP_QUOTE, text):
         return f"<pre>{escape(text, quote=False)}</pre>"
     try:
-        return clean_html(str(_create_parser().render(text)))
+        parser = _create_parser()
+        tokens = parser.parse(text)
+        level_headings(tokens)
+        return clean_html(str(parser.renderer.render(tokens, parser.options, {})))
     except (RecursionError, ValueError, IndexError):
         return f"<pre>{escape(text, quote=False)}</pre>"
 
@@ -53,8 +56,6 @@ def _create_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
     parser.add_render_rule("image", _render_image)
     parser.add_render_rule("link_open", _render_link)
-    parser.add_render_rule("heading_open", _render_heading)
-    parser.add_render_rule("heading_close", _render_heading)
     parser.add_render_rule("fence", _render_fence)
     return parser
 
@@ -64,10 +65,15 @@ def _render_image(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     return escape(f"[{tokens[index].content or 'image'}]")
 
 
-def _render_heading(renderer: Any, tokens: Sequence[Token], index: int, options: Any, _: Any) -> str:
-    """Below the heading of the message it is part of."""
-    tokens[index].tag = f"h{min(int(tokens[index].tag[1]) + 2, 6)}"
-    return str(renderer.renderToken(tokens, index, options, {}))
+def level_headings(tokens: Sequence[Token]) -> None:
+    """Put them below the heading of their message, one step at a time: readers of the screen go by levels."""
+    above: list[int] = []
+    for token in tokens:
+        if token.type == "heading_open":
+            level = int(token.tag[1])
+            above = [*(one for one in above if one < level), level]
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(2 + len(above), 6)}"
 
 
 def _render_fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
