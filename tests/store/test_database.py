@@ -84,3 +84,14 @@ def test_a_locked_file_is_waited_for_once(tmp_path: Path) -> None:
     assert time.monotonic() - begin < 30
     holder.close()
     Database(path, WORKSPACE_MIGRATIONS).connect().close()
+
+
+def test_the_fault_is_told_where_sqlite_has_rolled_back_by_itself(tmp_path: Path) -> None:
+    """As it does on a full disk; to roll back a second time is an error of its own."""
+    database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
+    with pytest.raises(StorageError, match="disk is full"), database.begin_write() as connection:
+        connection.execute("ROLLBACK")
+        raise sqlite3.OperationalError("database or disk is full")
+    with database.begin_write() as connection:
+        connection.execute("CREATE TABLE filler (text TEXT)")
+    database.close()

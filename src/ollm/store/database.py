@@ -71,7 +71,7 @@ class Database:
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                roll_back(connection)
                 raise
             connection.execute("COMMIT")
 
@@ -188,7 +188,7 @@ class Database:
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {wanted}")
         except BaseException:
-            connection.execute("ROLLBACK")
+            roll_back(connection)
             raise
         connection.execute("COMMIT")
 
@@ -205,6 +205,12 @@ def read_schema_version(path: Path) -> int:
     except OSError:
         return 0
     return int.from_bytes(header[60:64], "big") if header.startswith(b"SQLite format 3\0") else 0
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    """Undo what the open transaction did; SQLite has done so already where the disk is full."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def refuse_special_file(path: Path) -> None:
