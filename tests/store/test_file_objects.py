@@ -1,7 +1,6 @@
 """Contents under their digests: kept once, checked when read, one writer at a time."""
 
 import multiprocessing
-import os
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,7 @@ def test_a_damaged_or_missing_content_is_told(tmp_path: Path) -> None:
 def test_only_what_is_named_stays_and_half_written_objects_go(tmp_path: Path) -> None:
     objects = FileObjects(tmp_path)
     kept, gone = objects.put(b"kept"), objects.put(b"gone!")
-    (next(objects._iter_files()).parent / "abc.tmp-1").touch()
+    (next(objects._iter_files()).parent / ".abc.1-2.tmp").touch()
 
     (tmp_path / ".index.1-ab.tmp").touch()
 
@@ -70,13 +69,17 @@ def test_one_writes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         pass
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_told_and_written_later(tmp_path: Path) -> None:
     objects = FileObjects(tmp_path)
     digest = objects.put(b"content")
-    folder = next(objects._iter_files()).parent
-    objects.remove_others(set())
-    (folder / f"{digest.hex()[2:10]}.tmp-{os.getpid()}").mkdir()
+    place = next(objects._iter_files())
+    place.write_bytes(b"cont")
 
+    assert objects.put(b"content") == digest
+    assert objects.read(digest) == b"content"
+    place.unlink()
+    place.parent.rmdir()
+    place.parent.write_text("in the way")
     with pytest.raises(StorageError, match="could not be saved"):
         objects.put(b"content")
 

@@ -43,6 +43,14 @@ class TaskToolbox(Toolbox):
         self._parent = origin.toolbox
         self._agent = origin.agent
 
+    @property
+    def takes_checkpoints(self) -> bool:
+        """What a task changes belongs to the turn of its parent."""
+        return False
+
+    async def before_change(self) -> None:
+        await self._parent.before_change()
+
     @cached_property
     def policy(self) -> PolicyEngine:
         from ollm.services.modes import MODES

@@ -22,7 +22,8 @@ from ollm.system.atomic import FILE_MODE, make_private_directory, replace_file, 
 
 LOCK_TIMEOUT_SECONDS = 30.0
 _LOCK_POLL_SECONDS = 0.05
-_TEMPORARY_MARK = ".tmp-"
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_DIGEST_DIGITS = 64
 
 
 class ObjectsState(Data, frozen=True):
@@ -70,8 +71,11 @@ class FileObjects:
         """Keep a content; gives its digest."""
         digest = hashlib.sha256(content).digest()
         path = self._find_path(digest)
-        if not os.path.exists(path):  # noqa: PTH110 - called for every file of a tree
-            self._write(path, content)
+        try:
+            self._write_new(path, content)
+        except FileExistsError:
+            if os.stat(path).st_size != len(content):  # noqa: PTH116 - half-written by a process that was killed
+                self._write_anew(path, content)
         return digest
 
     def has(self, digest: bytes) -> bool:
@@ -116,7 +120,8 @@ class FileObjects:
         """Throw away every object that is not among these."""
         kept = 0
         for path in self._iter_files():
-            if path.name and _TEMPORARY_MARK not in path.name and bytes.fromhex(path.parent.name + path.name) in live:
+            name = path.parent.name + path.name
+            if len(name) == _DIGEST_DIGITS and bytes.fromhex(name) in live:
                 kept += path.stat().st_size
             else:
                 path.unlink(missing_ok=True)
@@ -176,22 +181,29 @@ class FileObjects:
         name = digest.hex()
         return f"{self._objects}/{name[:2]}/{name[2:]}"
 
-    def _write(self, path: str, content: bytes) -> None:
-        part, _, name = path.rpartition("/")
-        if part not in self._parts:
-            make_private_directory(Path(part))
-            self._parts.add(part)
-        temporary = f"{part}/{name[:8]}{_TEMPORARY_MARK}{os.getpid()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    def _write_new(self, path: str, content: bytes) -> None:
+        """Raises FileExistsError."""
+        part = path.rpartition("/")[0]
         try:
-            descriptor = os.open(temporary, flags, FILE_MODE)
+            if part not in self._parts:
+                make_private_directory(Path(part))
+                self._parts.add(part)
+            descriptor = os.open(path, _NEW_FLAGS, FILE_MODE)
             try:
                 write_all(descriptor, content)
             finally:
                 os.close(descriptor)
-            os.replace(temporary, path)  # noqa: PTH105
+        except FileExistsError:
+            raise
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+                os.truncate(path, 0)
+            raise StorageError(f"A checkpoint could not be saved: {error.strerror}.") from error
+        self.added_bytes += len(content)
+
+    def _write_anew(self, path: str, content: bytes) -> None:
+        try:
+            replace_file(Path(path), content, durable=False)
+        except OSError as error:
             raise StorageError(f"A checkpoint could not be saved: {error.strerror}.") from error
         self.added_bytes += len(content)

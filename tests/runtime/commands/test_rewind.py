@@ -160,3 +160,20 @@ async def test_without_checkpoints_the_talk_goes_back_and_files_cannot(talking: 
         with pytest.raises(Exception, match="too many files"):
             await talk.run("/rewind 1 files")
         assert "Rewound" in (await talk.run("/rewind 1 yes")).text
+
+
+async def test_what_a_task_changes_belongs_to_the_turn_that_began_it(talking: Talking) -> None:
+    task = Answer(calls=[("task", {"prompt": "Fix it.", "agent": "fixer"})])
+    async with talking([task, CHANGE, "I fixed it.", "Done."], yes=True) as talk:
+        agents = talk.home / "agents"
+        agents.mkdir(parents=True)
+        (agents / "fixer.md").write_text("---\nname: fixer\ndescription: fixes\nmode: code\n---\nFix things.\n")
+        (talk.workspace / "a.txt").write_text("old\n")
+        (talk.workspace / "b.txt").write_text("precious\n")
+        await talk.say("let it be fixed")
+        assert (talk.workspace / "a.txt").read_text() == "new\n"
+        done = await talk.run("/rewind 1 files yes")
+
+    assert done.data["skipped"] == []
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    assert (talk.workspace / "b.txt").read_text() == "precious\n"

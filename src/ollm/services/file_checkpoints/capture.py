@@ -42,6 +42,9 @@ class KnownFile(NamedTuple):
     entry: TreeEntry
 
 
+KnownFiles = dict[str, dict[str, KnownFile]]  # by directory, then by name
+
+
 class SavedIndex(msgspec.Struct, array_like=True):
     """What is remembered between processes."""
 
@@ -73,7 +76,7 @@ class WorkspaceCapture:
         self._max_file_bytes = max_file_bytes
         self._max_total_bytes = max_total_bytes
         self._excluded = excluded
-        self._files: dict[str, KnownFile] | None = None
+        self._files: KnownFiles | None = None
         self._trees: dict[str, tuple[Entries, bytes]] = {}
         self._generation = 0
         self._began = 0
@@ -108,7 +111,11 @@ class WorkspaceCapture:
         """Remember the files for the next process."""
         if self._files is None:
             return
-        files = {os.fsencode(path): (*known.stamp, known.entry.value) for path, known in self._files.items()}
+        files = {
+            os.fsencode(f"{folder}/{name}"): (*known.stamp, known.entry.value)
+            for folder, names in self._files.items()
+            for name, known in names.items()
+        }
         saved = SavedIndex(version=INDEX_VERSION, generation=self._generation, files=files)
         replace_file(self._objects.index, msgspec.msgpack.encode(saved), durable=False)
 
@@ -119,10 +126,13 @@ class WorkspaceCapture:
             self._files = self._load_index(generation)
         elif generation != self._generation:
             self._trees = {}
-            self._files = {path: known for path, known in self._files.items() if self._objects.has(known.entry.value)}
+            self._files = {
+                folder: {name: known for name, known in names.items() if self._objects.has(known.entry.value)}
+                for folder, names in self._files.items()
+            }
         self._generation = generation
 
-    def _load_index(self, generation: int) -> dict[str, KnownFile]:
+    def _load_index(self, generation: int) -> KnownFiles:
         try:
             saved = msgspec.msgpack.decode(self._objects.index.read_bytes(), type=SavedIndex)
         except (OSError, msgspec.MsgspecError):
@@ -130,13 +140,13 @@ class WorkspaceCapture:
         if saved.version != INDEX_VERSION:
             return {}
         checked = saved.generation != generation
-        return {
-            os.fsdecode(path): KnownFile(
-                (modified, changed, size, inode, mode), TreeEntry("f", stat.S_IMODE(mode), digest)
-            )
-            for path, (modified, changed, size, inode, mode, digest) in saved.files.items()
-            if not checked or self._objects.has(digest)
-        }
+        found: KnownFiles = {}
+        for path, (modified, changed, size, inode, mode, digest) in saved.files.items():
+            if not checked or self._objects.has(digest):
+                folder, _, name = os.fsdecode(path).rpartition("/")
+                entry = TreeEntry("f", stat.S_IMODE(mode), digest)
+                found.setdefault(folder, {})[name] = KnownFile((modified, changed, size, inode, mode), entry)
+        return found
 
     def _is_excluded(self, path: str) -> bool:
         return bool(path) and any(path == own or path.startswith(f"{own}/") for own in self._excluded)
@@ -149,16 +159,28 @@ class WorkspaceCapture:
         self._trees[path] = entries, digest
         return digest
 
-    def _read_directory(
-        self, directory: DirectoryContent, known: dict[str, KnownFile], digests: dict[str, bytes]
-    ) -> Entries:
+    def _read_directory(self, directory: DirectoryContent, known: KnownFiles, digests: dict[str, bytes]) -> Entries:
+        assert self._files is not None
         prefix = f"{directory.path}/" if directory.path else ""
         entries: Entries = dict.fromkeys(directory.hidden, IGNORED)
-        for name in directory.files:
-            if entry := self._read_name(prefix + name, known):
-                entries[name] = entry
-        for name in directory.others:
-            if entry := self._read_name(prefix + name, known):
+        before, after = known.get(directory.path, {}), self._files.setdefault(directory.path, {})
+        full, lstat = self._root + prefix, os.lstat
+        for name in (*directory.files, *directory.others) if directory.others else directory.files:
+            try:
+                status = lstat(full + name)
+            except OSError:
+                continue  # it is gone again
+            found = before.get(name)
+            if found is not None and found[0] == (
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+                status.st_size,
+                status.st_ino,
+                status.st_mode,
+            ):
+                after[name] = found
+                entries[name] = found[1]
+            elif entry := self._read_name(prefix + name, status, after):
                 entries[name] = entry
         for name in directory.folders:
             if entry := self._read_folder(prefix + name, digests):
@@ -175,26 +197,16 @@ class WorkspaceCapture:
         digest = digests.get(path)
         return TreeEntry("d", mode, digest) if digest is not None else TreeEntry("x", mode, b"cannot be read")
 
-    def _read_name(self, path: str, known: dict[str, KnownFile]) -> TreeEntry | None:
-        """A file or a link; None when it is gone again."""
-        assert self._files is not None
+    def _read_name(self, path: str, status: os.stat_result, known: dict[str, KnownFile]) -> TreeEntry | None:
+        """A file or a link that is new or changed; None when it is gone again."""
         try:
-            status = os.lstat(self._root + path)
-        except OSError:
-            return None
-        found = known.get(path)
-        if found is not None and found.stamp == _make_stamp(status):
-            self._files[path] = found
-            return found.entry
-        try:
-            return self._read_anew(path, status)
+            return self._read_anew(path, status, known)
         except FileNotFoundError:
             return None
         except OSError:
             return TreeEntry("x", stat.S_IMODE(status.st_mode), b"cannot be read")
 
-    def _read_anew(self, path: str, status: os.stat_result) -> TreeEntry:
-        assert self._files is not None
+    def _read_anew(self, path: str, status: os.stat_result, known: dict[str, KnownFile]) -> TreeEntry:
         if stat.S_ISLNK(status.st_mode):
             return TreeEntry("l", 0, os.fsencode(os.readlink(self._root + path)))  # noqa: PTH115
         mode = stat.S_IMODE(status.st_mode)
@@ -215,7 +227,7 @@ class WorkspaceCapture:
         if self._objects.added_bytes > self._max_total_bytes:
             raise TooManyBytes
         if _is_settled(status, self._began):
-            self._files[path] = KnownFile(_make_stamp(status), entry)
+            known[path.rpartition("/")[2]] = KnownFile(_make_stamp(status), entry)
         return entry
 
 
