@@ -36,7 +36,8 @@ either. `--args -` reads the arguments from stdin. Exit codes: 0 done, 1 the too
   Terminal escape sequences never reach the model or the screen.
 - **Calls that only read** run side by side, the others in order. Every call gets exactly one result, also when it is
   cancelled. Esc stops them within a tenth of a second.
-- **Edits** can be taken back one by one with `/undo`, byte for byte, as long as nobody else changed the file since. A
+- **Edits** can be taken back one by one with `/undo`, byte for byte, as long as nobody else changed the file since;
+  `/rewind` takes back whole turns, [commands included](rewind.md). A
   file that others changed since the model saw it is not overwritten: the model is shown what it says now.
 - **Few at a time**: a mode shows the model nine or ten tools, up to twelve in a window of 32,000 tokens, fewer in a
   small one. One that is not shown can
