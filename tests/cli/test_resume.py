@@ -117,6 +117,7 @@ async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path
     assert runner.server.chats[1]["model"] == "other"
 
 
+@covers("W14")
 async def test_full_brings_back_what_the_window_had_no_room_for(tmp_path: Path) -> None:
     script: list[Answer | str] = [f"answer number {n}" for n in range(31)]
     async with running(tmp_path, script) as runner:

@@ -33,7 +33,7 @@ LOOKS = [("shell", {"command": f"echo {number}"}) for number in range(8)]
 SAME_OUTPUT = [Answer(text="First all.", calls=LOOKS), *(Answer(text="The next one.", calls=[look]) for look in LOOKS)]
 
 
-@covers("S4.2", "S4.3", "S8.7", "D221")
+@covers("S4.2", "S4.3", "S8.7", "D221", "P17")
 @pytest.mark.parametrize(
     ("settings", "requests", "told"),
     [

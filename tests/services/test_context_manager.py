@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.services.context_manager import SOURCES, ContextManager, fit_entries, render_entries
+from ollm.domain.clock import parse_stamp
+from ollm.services.context_manager import SOURCES, ContextManager, fit_entries
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
 words = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40).filter(str.strip)
+contents = st.builds(lambda text, times: f"{text}\n\t" * times + text, words, st.sampled_from((0, 1, 120)))
 entries = st.dictionaries(
-    words, st.tuples(words, st.integers(-100, 100) | st.floats(-1e6, 1e6), st.sampled_from(SOURCES)), max_size=12
+    words, st.tuples(contents, st.integers(-100, 100) | st.floats(-1e6, 1e6), st.sampled_from(SOURCES)), max_size=12
 )
 many = settings(max_examples=150)
 
@@ -47,9 +49,15 @@ def test_an_entry_that_was_removed_is_gone(others: dict[str, tuple[str, float, s
 @given(entries)
 def test_every_entry_comes_back_as_it_was_given(wanted: dict[str, tuple[str, float, str]]) -> None:
     """Feature: services-sessions, Property 19: Context retrieval completeness."""
-    found = {entry.key: (entry.content, entry.priority, entry.source) for entry in filled(wanted).get_context()}
+    moments = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day) for day in range(len(wanted))]
+    clock = iter(moments)
+    manager = ContextManager(clock=lambda: next(clock))
+    for key, (content, priority, source) in wanted.items():
+        manager.add_context(key, content, priority=priority, source=source)
+    kept = {entry.key: entry for entry in manager.get_context()}
 
-    assert found == wanted
+    assert {key: (one.content, one.priority, one.source) for key, one in kept.items()} == wanted
+    assert [parse_stamp(kept[key].timestamp) for key in wanted] == moments
     for source in SOURCES:
         assert {e.key for e in filled(wanted).get_context_by_source(source)} == {
             k for k in wanted if wanted[k][2] == source
@@ -76,7 +84,11 @@ def test_higher_priorities_come_first_and_ties_keep_insertion(wanted: dict[str, 
     places = {key: place for place, key in enumerate(wanted)}
 
     assert order == sorted(wanted, key=lambda key: (-wanted[key][1], places[key]))
-    assert manager.get_system_prompt_additions() == render_entries(manager.get_context())
+    additions, at = manager.get_system_prompt_additions(), 0
+    for key in order:
+        part = f": {key}\n\n{wanted[key][0]}"
+        at = additions.find(part, at) + len(part)
+        assert at >= len(part), "each stands behind the one before it"
 
 
 @covers("D281")

@@ -112,6 +112,17 @@ def test_names_that_match_deny_patterns_are_removed(environment: dict[str, str],
     assert all(SERVICE.is_denied(name) for name in extra)
 
 
+@covers("P25", "S7.8")
+@given(environment=environments, stems=st.lists(names.map("ZQ_{}".format), min_size=1, max_size=4))
+def test_names_that_match_patterns_of_the_settings_are_removed(environment: dict[str, str], stems: list[str]) -> None:
+    """Feature: services-sessions, Property 25: Deny pattern filtering"""
+    service = EnvironmentSanitizationService(EnvironmentSettings(deny_patterns=tuple(f"{stem}*" for stem in stems)))
+
+    result = service.sanitize(environment | {f"{stem}{end}": "x" for stem in stems for end in ("", "_MORE")})
+
+    assert not [name for name in result if name.startswith(tuple(stems))]
+
+
 @covers("P26", "S7.6")
 @given(environment=environments, extra=st.dictionaries(core, st.text(max_size=200), min_size=1))
 def test_names_on_the_allow_list_are_kept_whatever_their_value(
@@ -121,6 +132,18 @@ def test_names_on_the_allow_list_are_kept_whatever_their_value(
     result = SERVICE.sanitize(environment | extra)
 
     assert {name: result.get(name) for name in extra} == extra
+
+
+@covers("P26", "S7.7")
+@given(environment=environments, wanted=st.dictionaries(sensitive, st.text(max_size=50), min_size=1, max_size=4))
+def test_a_name_that_the_settings_allow_is_kept_though_it_looks_like_a_secret(
+    environment: dict[str, str], wanted: dict[str, str]
+) -> None:
+    """Feature: services-sessions, Property 26: Allow list preservation"""
+    service = EnvironmentSanitizationService(EnvironmentSettings(allow_list=tuple(wanted)))
+    result = service.sanitize(environment | wanted)
+
+    assert {name: result.get(name) for name in wanted} == wanted
 
 
 @covers("P27", "D356", "D357")

@@ -174,7 +174,10 @@ def test_a_list_has_every_session_with_its_counts(sessions):
                 await service.close_session(session_id)
             found = await service.get_session(session_id)
             tokens = found.metadata.token_count
-            wanted[session_id] = (count, f"model {count}", tokens, "number 0", "/w", "closed" if closed else "active")
+            status = "closed" if closed else "active"
+            times = (found.start_time, found.last_activity)
+            wanted[session_id] = (count, f"model {count}", tokens, "number 0", "/w", status, *times)
+            assert parse_stamp(found.start_time) <= parse_stamp(found.last_activity)
             assert tokens > 0
         for listed in (await service.list_sessions(), await home.service().list_sessions()):
             found = {
@@ -185,6 +188,8 @@ def test_a_list_has_every_session_with_its_counts(sessions):
                     line.title,
                     line.workspace,
                     line.status,
+                    line.start_time,
+                    line.last_activity,
                 )
                 for line in listed
             }

@@ -30,12 +30,24 @@ def kind(pattern: LoopPattern | None) -> str | None:
 
 
 @covers("P14", "S4.1", "S4.4", "D213", "D234")
-@given(args=json_objects, threshold=thresholds)
-def test_the_nth_identical_call_in_a_row_is_a_loop(args: dict[str, Any], threshold: int) -> None:
+@given(
+    name=st.sampled_from(["grep", "shell", "read_file", "mcp__server__tool"]) | st.text(min_size=1, max_size=9),
+    args=json_objects,
+    threshold=st.integers(2, 25),
+    result=st.none() | st.text(max_size=20),
+)
+def test_the_nth_identical_call_in_a_row_is_a_loop(
+    name: str, args: dict[str, Any], threshold: int, result: str | None
+) -> None:
     """Feature: services-sessions, Property 14: Repeated tool call detection"""
     service = detector(threshold)
 
-    seen = [service.record_tool_call("grep", args) or service.check_for_loop() for _ in range(threshold)]
+    seen = []
+    for _ in range(threshold):
+        service.record_tool_call(name, args)
+        seen.append(service.check_for_loop())
+        if result is not None:
+            service.record_tool_result(name, args, result)
 
     assert [kind(pattern) for pattern in seen] == [None] * (threshold - 1) + ["repeated-tool"]
     assert seen[-1] is not None
@@ -320,12 +332,13 @@ def test_a_configuration_that_is_wrong_falls_back_to_defaults(config: Any, expec
 
 
 @covers("D616")
-def test_arguments_that_cannot_be_compared_exactly_are_watched_all_the_same() -> None:
+def test_arguments_that_cannot_be_compared_exactly_are_watched_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
     service = detector(3)
     for _ in range(3):
         service.record_tool_call("odd", {"value": object})
 
     assert kind(service.check_for_loop()) == "repeated-tool"
+    assert "cannot be compared exactly" in caplog.text
 
 
 @covers("D221")

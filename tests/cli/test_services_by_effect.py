@@ -1,0 +1,190 @@
+"""What the services promise is seen through the command: switch one off in the product and a test here fails."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Ended, Runner, running
+from tests.cli.terminal import CTRL_D, at_terminal
+from tests.covers import covers
+from tests.servers.answers import Answer
+
+STORY = " ".join(
+    f"Point {number} is about thing {number * number % 97} of {chr(97 + number % 26) * 4}." for number in range(60)
+)
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def configure(runner: Runner, **sections: dict[str, Any]) -> None:
+    runner.home.mkdir(exist_ok=True)
+    (runner.home / "config.yaml").write_text(json.dumps(sections))
+
+
+async def ask(runner: Runner, text: str, *more: str) -> Ended:
+    done = await runner.run("-p", text, "--yes", *more)
+    assert done.code == 0, done.err
+    return done
+
+
+def read_prompt(runner: Runner, number: int = -1) -> str:
+    return json.dumps(runner.server.chats[number]["messages"], ensure_ascii=False)
+
+
+@covers("S8.4", "D193", "H612", "P12")
+@pytest.mark.parametrize(("strategy", "asked"), [("truncate", False), ("hybrid", True), ("summarize", True)])
+async def test_the_strategy_decides_whether_a_model_writes_the_summary(
+    tmp_path: Path, strategy: str, asked: bool
+) -> None:
+    async with running(tmp_path, [f"Noted. {STORY}"] * 12, window=8192) as runner:
+        configure(runner, compression={"strategy": strategy, "preserveRecent": 256, "idle": "off"})
+        await ask(runner, "Remember the number 4711.")
+        await ask(runner, "Go on.", "--continue")
+        before = len(runner.server.chats)
+        await ask(runner, "/compact", "--continue")
+        summaries = runner.server.chats[before:]
+        await ask(runner, "And now?", "--continue")
+
+    assert bool(summaries) == asked
+    assert len(read_prompt(runner)) < len(read_prompt(runner, before - 1)) + len(STORY)
+    assert "Remember the number 4711." in read_prompt(runner), "what the user said stays as it was said"
+
+
+@covers("D247")
+async def test_two_turns_may_make_the_same_calls(tmp_path: Path) -> None:
+    look = Answer(calls=[("ls", {})])
+    async with running(tmp_path, [look, look, "First.", look, look, "Second."]) as runner:
+        async with at_terminal(runner, "chat", "--new", OLLM_PLAIN="1") as terminal:
+            await terminal.wait_for("\n>")
+            for text in ("First.", "Second."):
+                terminal.type("look\n")
+                await terminal.wait_for(text)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+    assert len(runner.server.chats) == 6
+
+
+@covers("D248")
+async def test_the_same_call_now_and_then_is_no_loop(tmp_path: Path) -> None:
+    lines = ["echo a", "echo a", "echo b", "echo a", "echo c", "echo a", "echo d", "echo a"]
+    script = [Answer(text=f"Step {at}.", calls=[("shell", {"command": line})]) for at, line in enumerate(lines)]
+    async with running(tmp_path, [*script, "Done."]) as runner:
+        done = await ask(runner, "go")
+
+    assert done.out.endswith("Done.\n")
+    assert len(runner.server.chats) == len(lines) + 1
+
+
+@covers("D260", "P19")
+@pytest.mark.parametrize(("seconds", "there"), [(0, False), (3600, True)])
+async def test_an_entry_of_a_hook_lasts_from_the_time_it_was_added(tmp_path: Path, seconds: int, there: bool) -> None:
+    entry = {"key": "build", "content": "THE BUILD IS GREEN", "ttl": seconds or 1}
+    async with running(tmp_path, [Answer(text="First.", delay=0 if seconds else 2), "Second."]) as runner:
+        configure(runner, hooks={"session-start": [f"echo '{json.dumps({'context': [entry]})}'"]})  # type: ignore[arg-type]
+        async with at_terminal(runner, "chat", "--new", OLLM_PLAIN="1") as terminal:
+            await terminal.wait_for("\n>")
+            for text in ("First.", "Second."):
+                terminal.type("hi\n")
+                await terminal.wait_for(text)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+    assert "THE BUILD IS GREEN" in read_prompt(runner, 0) or not seconds
+    assert ("THE BUILD IS GREEN" in read_prompt(runner, 1)) == there
+
+
+@covers("H281", "H303")
+@pytest.mark.parametrize("thinks", [True, False])
+async def test_a_snapshot_says_what_was_asked_and_whether_the_model_thinks(tmp_path: Path, thinks: bool) -> None:
+    answer = Answer(text="It is blue.", thinking="Let me think of doors." if thinks else "")
+    async with running(tmp_path, [answer]) as runner:
+        await ask(runner, "Which colour has the door?")
+        taken = await ask(runner, "/context snapshot", "--continue")
+        listed = await runner.run("snapshots", "list")
+        (shown,) = json.loads((await runner.run("snapshots", "list", "--json")).out)
+        document = json.loads((await runner.run("snapshots", "show", shown["id"], "--json")).out)
+
+    assert taken.code == 0
+    assert "Which colour has the door?" in " ".join(listed.out.split())
+    assert document["metadata"]["isReasoningModel"] is thinks
+
+
+@covers("H84", "H481", "P3", "P13")
+async def test_the_archive_names_the_model_and_every_compression_and_the_history_its_times(tmp_path: Path) -> None:
+    async with running(tmp_path, [f"Noted. {STORY}"] * 8, window=8192) as runner:
+        configure(runner, compression={"strategy": "truncate", "preserveRecent": 256, "idle": "off"})
+        await ask(runner, "Remember the number 4711.")
+        await ask(runner, "Go on.", "--continue")
+        (before,) = runner.sessions()
+        await ask(runner, "/compact", "--continue")
+        history = await ask(runner, "/history", "--continue")
+
+    (session,) = runner.sessions()
+    assert (session["model"], session["provider"]) == ("scripted", "openai")
+    assert session["metadata"]["tokenCount"] > 2 * len(STORY) // 8
+    assert (before["metadata"]["compressionCount"], session["metadata"]["compressionCount"]) == (0, 1)
+    (record,) = session["metadata"]["compressionHistory"]
+    assert record["compressedTokenCount"] < record["originalTokenCount"]
+    assert TIME.fullmatch(record["timestamp"])
+    assert len(re.findall(r"^\*\*#\d (?:user|assistant)\*\* (?:just now|.* ago)$", history.out, re.MULTILINE)) == 4
+
+
+PLAN = Answer(calls=[("write_todos", {"action": "add", "text": "paint the door"})])
+
+
+@covers("W121", "W122", "W157", "W68")
+async def test_a_resume_holds_summary_and_plan_step_and_says_to_go_on(tmp_path: Path) -> None:
+    script = ["The door is blue.", PLAN, "Planned.", "Going on."]
+    async with running(tmp_path, script, models=("scripted", "other")) as runner:
+        await ask(runner, "Which colour has the door?")
+        await ask(runner, "Plan it.", "--continue")
+        await ask(runner, "go on", "--continue", "--model", "other")
+
+    newest = str(runner.server.chats[-1]["messages"][-1]["content"])
+    assert "conversation is resumed" in newest
+    assert "Current step: paint the door" in newest
+    assert "Which colour has the door?" in newest, "the notes of what was said"
+    assert re.search(r"[Cc]ontinue", newest.partition("Current step")[2])
+
+
+@covers("T10.3", "T10.4")
+@pytest.mark.parametrize(
+    ("name", "arguments", "touched"),
+    [
+        ("write_file", {"path": "sub/new.txt", "content": "x"}, "sub/new.txt"),
+        ("edit_file", {"path": "old.txt", "edits": [{"target": "text", "replacement": "x"}]}, "old.txt"),
+        ("read_file", {"path": "/etc/hostname"}, "/etc/hostname"),
+        ("shell", {"command": "touch made.txt"}, "touch made.txt"),
+        ("read_file", {"path": "old.txt"}, ""),
+        ("ls", {}, ""),
+    ],
+)
+async def test_what_must_be_confirmed_is_said_with_what_it_touches(
+    tmp_path: Path, name: str, arguments: dict[str, Any], touched: str
+) -> None:
+    async with running(tmp_path, [Answer(calls=[(name, arguments)]), "Done."]) as runner:
+        (runner.workspace / "old.txt").write_text("text\n")
+        done = await runner.run("-p", "go", "-o", "json")
+
+    (call,) = json.loads(done.out)["toolCalls"]
+    assert (call["status"] == "denied") == bool(touched), call
+    if touched:
+        assert touched in json.dumps(call["result"]) + done.err
+    assert not (runner.workspace / "sub").exists()
+    assert not (runner.workspace / "made.txt").exists()
+
+
+@covers("D285", "P21")
+async def test_entries_of_different_sources_stand_apart_under_their_names(tmp_path: Path) -> None:
+    entries = [{"key": f"key {at}", "content": f"CONTENT {at}", "priority": at} for at in (10, 90, 50)]
+    async with running(tmp_path, ["one"]) as runner:
+        configure(runner, hooks={"session-start": [f"echo '{json.dumps({'context': entries})}'"]})  # type: ignore[arg-type]
+        await ask(runner, "hi")
+
+    system = runner.server.chats[0]["messages"][0]["content"]
+    found = re.findall(r"^## From a hook: (key \d+)\n\n(CONTENT \d+)$", system, re.MULTILINE)
+    assert found == [(f"key {at}", f"CONTENT {at}") for at in (90, 50, 10)]
