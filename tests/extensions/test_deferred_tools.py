@@ -84,8 +84,12 @@ async def test_what_is_hidden_is_said(tmp_path: Path) -> None:
         await runner.run("-p", "hi")
         said = await runner.run("-p", "/mcp")
         listed = json.loads((await runner.run("-p", "/mcp", "-o", "json")).out)["data"]
+        context = await runner.run("context", "show")
+        counted = json.loads((await runner.run("context", "show", "--json")).out)["hiddenTools"]
 
     assert "more by find_tool" in said.out
+    assert f"{len(listed[0]['hidden'])} of big" in context.out
+    assert counted == {"big": len(listed[0]["hidden"])}
     assert len(listed[0]["hidden"]) + len([n for n in listed[0]["tools"] if n not in listed[0]["hidden"]]) == 60
 
 

@@ -43,9 +43,10 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     if as_json:
         budget = prompt.compute_budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
-        from ollm.runtime.prompt.breakdown import list_context_parts
+        from ollm.runtime.prompt.breakdown import count_hidden_tools, list_context_parts
 
-        print_json({**numbers, "parts": list_context_parts(prompt)})
+        hidden = count_hidden_tools(prompt)
+        print_json({**numbers, "parts": list_context_parts(prompt), **({"hiddenTools": hidden} if hidden else {})})
     else:
         _print_prompt(prompt)
 
@@ -67,7 +68,7 @@ def _load_session(process: ProcessScope, session: str | None, workspace: str | N
 
 
 def _print_prompt(prompt: Prompt) -> None:
-    from ollm.runtime.prompt.breakdown import list_context_parts
+    from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
 
     budget, parts = prompt.compute_budget(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
@@ -82,6 +83,8 @@ def _print_prompt(prompt: Prompt) -> None:
         f" (context window {budget.window:,})"
     )
     print(f"Compaction starts when messages exceed {budget.trigger:,} of {budget.available:,} tokens.")
+    if hidden := describe_hidden_tools(prompt):
+        print(hidden)
     if last := prompt.ledger.last:
         why = f"; the {last.broken_by} changed" if last.broken_by else ""
         print(f"Prompt cache: {last.reused_share:.0%} of the prompt reused{why}.")

@@ -148,9 +148,12 @@ class CatalogueFile:
     def __init__(self, file: Path, clock: Clock = now) -> None:
         self._file = file
         self._clock = clock
+        self._read: dict[str, Catalogue] | None = None  # what was read first: a start asks for every server
 
     def get(self, server: McpServer) -> Catalogue | None:
-        return self._read_all().get(_make_key(server))
+        if self._read is None:
+            self._read = self._read_all()
+        return self._read.get(_make_key(server))
 
     def is_fresh(self, found: Catalogue) -> bool:
         try:
@@ -162,6 +165,7 @@ class CatalogueFile:
         from ollm.system.atomic import make_private_directory, replace_file
 
         others = {key: kept for key, kept in self._read_all().items() if not key.startswith(f"{server.name}:")}
+        self._read = None
         make_private_directory(self._file.parent)
         replace_file(self._file, msgspec.json.encode({**others, _make_key(server): found}))
 

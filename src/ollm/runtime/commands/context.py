@@ -14,7 +14,7 @@ from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table, split_words
 from ollm.runtime.commands.needs import ContextNeeds
-from ollm.runtime.prompt.breakdown import list_context_parts
+from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
 
 if TYPE_CHECKING:
     from ollm.tools.recall import Archive
@@ -65,7 +65,7 @@ async def show_context(conversation: ContextNeeds, arguments: str) -> CommandRep
     reused = "" if usage.reused_share is None else f" Prompt cache: {usage.reused_share:.0%} reused{why}."
     text = (
         f"{usage.used:,} of {budget.limit:,} tokens used (context window {budget.window:,});"
-        f" compaction starts at {budget.trigger:,}.{reused}"
+        f" compaction starts at {budget.trigger:,}.{reused} {describe_hidden_tools(prompt)}".rstrip()
     )
     data = {**msgspec.to_builtins(budget), "used": usage.used, "parts": msgspec.to_builtins(parts)}
     return CommandReply(text=f"{text}\n\n{render_table(('part', 'tokens', ''), rows)}", data=data)

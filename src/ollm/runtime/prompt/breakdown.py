@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ollm.domain.struct import Data
@@ -43,6 +44,20 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
         ContextPart(name="checkpoints", tokens=prompt.compute_budget().checkpoints),
         *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
     ]
+
+
+def count_hidden_tools(prompt: Prompt) -> dict[str, int]:
+    """By server, the tools that do not fit the window and are found with `find_tool`."""
+    finder = next((tool for tool in prompt.tools if tool.name == "find_tool"), None)
+    listed = finder.description.partition("There are:")[2] if finder else ""
+    return {name: int(count) for name, count in re.findall(r"(?:^|\n|, ?| )([\w-]+) \((\d+)\)", listed)}
+
+
+def describe_hidden_tools(prompt: Prompt) -> str:
+    """A sentence about them; nothing when there are none."""
+    hidden = count_hidden_tools(prompt)
+    told = ", ".join(f"{count} of {name}" for name, count in hidden.items())
+    return f"Tools without room, found with find_tool: {told}." if hidden else ""
 
 
 def _find_project_map(prompt: Prompt) -> str:

@@ -47,21 +47,23 @@ def split_by_budget(
     smallest first; what is left of the budget goes to the others in turn. `max_tools`: so many more the model bears."""
     if cost(theirs) <= budget and (max_tools is None or len(theirs) <= max_tools):
         return list(theirs), []
+    prices = {tool.name: cost([tool]) for tool in theirs}
     budget -= cost(build_deferred_schemas(theirs, window))
     left = len(theirs) if max_tools is None else max_tools - 2
-    groups = sorted(group_by_server(theirs).values(), key=cost)
-    shown: list[ToolSchema] = []
-    for tools in groups:
-        if cost(tools) <= budget and len(tools) <= left:
-            shown += tools
-            budget, left = budget - cost(tools), left - len(tools)
-    waiting = [[tool for tool in tools if tool not in shown] for tools in groups]
+    groups = [(sum(prices[tool.name] for tool in tools), tools) for tools in group_by_server(theirs).values()]
+    groups.sort(key=lambda group: group[0])
+    shown: dict[str, ToolSchema] = {}
+    for price, tools in groups:
+        if price <= budget and len(tools) <= left:
+            shown |= {tool.name: tool for tool in tools}
+            budget, left = budget - price, left - len(tools)
+    waiting = [[tool for tool in tools if tool.name not in shown] for _, tools in groups]
     for place in range(max(map(len, waiting), default=0)):
         for tool in (tools[place] for tools in waiting if place < len(tools)):
-            if cost([tool]) <= budget and left > 0:
-                shown.append(tool)
-                budget, left = budget - cost([tool]), left - 1
-    return shown, [tool for tool in theirs if tool not in shown]
+            if prices[tool.name] <= budget and left > 0:
+                shown[tool.name] = tool
+                budget, left = budget - prices[tool.name], left - 1
+    return list(shown.values()), [tool for tool in theirs if tool.name not in shown]
 
 
 def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:

@@ -73,19 +73,24 @@ def _select_foreign(
         return {}
     from ollm.tools.framework.deferred_tools import build_deferred_schemas, split_by_budget
 
-    count = TokenCounter().count_schemas
-    schemas = [_fit_schema(tool, window, None)[0] for tool in foreign]
+    count_exactly = TokenCounter().count_schemas
+    schemas = [tool.schema if window >= WIDE_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
+    prices = {schema.name: count_exactly([schema]) for schema in schemas}
+
+    def count(tools: Sequence[ToolSchema]) -> int:
+        return sum(prices[tool.name] if tool.name in prices else count_exactly([tool]) for tool in tools)
+
     shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, max_tools)
     finders = build_deferred_schemas(hidden, window) if hidden else ()
     return {schema.name: (schema, count([schema])) for schema in (*finders, *shown)}
 
 
-def _fit_schema(tool: ToolDescription, window: int, max_tokens: float | None) -> tuple[ToolSchema, int]:
+def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
     """The schema and its tokens: in few words where the window is not wide or it takes more than `max_tokens`."""
     count = TokenCounter().count_schemas  # not the model's own: what is shown must not change with what is learnt of it
     if window >= WIDE_WINDOW_TOKENS:
         price = count([tool.schema])
-        if max_tokens is None or price <= max_tokens:
+        if price <= max_tokens:
             return tool.schema, price
     schema = shorten_schema(tool, window)
     return schema, count([schema])
