@@ -9,6 +9,7 @@ from acp import schema as wire
 from ollm.acp.mcp_servers import make_name, read_servers
 from tests.acp.editor import RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
+from tests.servers.answers import Answer
 
 TOOL = {"name": "greet", "description": "Greet.", "inputSchema": {"type": "object", "properties": {}}}
 
@@ -91,3 +92,20 @@ def test_a_name_is_one_that_tools_can_begin_with() -> None:
         "x" * 32,
         "a-b",
     ]
+
+
+async def test_a_question_for_a_typed_text_is_declined_and_said(tmp_path: Path) -> None:
+    form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    asks = {"greet": {"message": "Who are you?", "requestedSchema": form}}
+    entry = raw_entry(tmp_path, "greeter", tools=[TOOL], asks=asks)
+    found = wire.McpServerStdio(name="my tools", command=entry["command"], args=entry["args"], env=[])
+    async with editing(tmp_path, [], "once", OLLM_CONTEXT_WINDOW="16384") as (editor, chat):
+        session = await open_with(editor, found)
+        for _ in range(20):
+            await editor.say(session, "hi")
+            if "my-tools__greet" in shown_tools(chat.chats[-1]):
+                break
+        chat.script = [Answer(calls=[("my-tools__greet", {})]), "I see."]
+        await editor.say(session, "greet me")
+
+    assert "typed answer" in editor.client.said("agent_thought_chunk")

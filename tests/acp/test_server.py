@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from acp import schema as wire
 
-from tests.acp.editor import WAIT_SECONDS, raw_agent, variables
+from tests.acp.editor import WAIT_SECONDS, open_editor, raw_agent, variables
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 from tests.sizes import SOAK
@@ -130,6 +132,19 @@ async def test_an_editor_that_dies_stops_its_turn(tmp_path: Path) -> None:
         agent.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
         async with asyncio.timeout(WAIT_SECONDS):
             await agent.process.wait()
+
+
+@pytest.mark.slow
+async def test_the_embedded_model_answers_in_an_editor(model_home: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path), "OLLM_HOME": str(model_home), "OLLM_PROVIDER": "embedded"}
+    async with open_editor(tmp_path, environment, "reject") as editor, asyncio.timeout(240):
+        session = await editor.open()
+        hello = wire.TextContentBlock(type="text", text="Say hello")
+        ended = await editor.agent.prompt(session_id=session, prompt=[hello])
+
+    assert ended.stop_reason in ("end_turn", "max_tokens", "max_turn_requests")
+    assert ended.usage.output_tokens > 0
+    assert editor.client.said().strip()
 
 
 def test_the_library_is_imported_by_this_command_alone(tmp_path: Path) -> None:

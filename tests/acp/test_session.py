@@ -183,3 +183,37 @@ async def test_a_server_that_fails_is_an_error_of_the_prompt(tmp_path: Path) -> 
             await editor.say(session, "hi")
         server.script = ["Well."]
         assert (await editor.say(session, "again")).stop_reason == "end_turn"
+
+
+async def test_a_conversation_is_told_with_every_kind_of_update(tmp_path: Path) -> None:
+    prepare_file(tmp_path)
+    script = [
+        Answer(text="I look.", thinking="Where is it?", calls=[("grep", {"pattern": "two"})]),
+        Answer(calls=[("write_todos", {"action": "add", "text": "change it"})]),
+        EDIT,
+        Answer(calls=[("shell", {"command": "echo printed; exit 3"})]),
+        "Done.",
+    ]
+    async with editing(tmp_path, script, "once") as (editor, _):
+        session = await editor.open()
+        await editor.say(session, "change it")
+        await editor.say(session, "/mode plan")
+        await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
+
+    assert editor.client.kinds() == {
+        "available_commands_update",
+        "user_message_chunk",
+        "agent_thought_chunk",
+        "agent_message_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+        "usage_update",
+        "session_info_update",
+        "current_mode_update",
+        "config_option_update",
+    }
+    calls = list(editor.client.calls().values())
+    assert [call["kind"] for call in calls] == ["search", "think", "edit", "execute"]
+    assert calls[3]["rawOutput"]["exitCode"] == 3
+    assert "printed" in calls[3]["content"][0]["content"]["text"]

@@ -103,6 +103,35 @@ async def test_a_session_of_another_folder_is_refused(tmp_path: Path) -> None:
             await editor.agent.load_session(cwd=str(tmp_path / "elsewhere"), session_id=session, mcp_servers=[])
 
 
+async def test_a_workspace_that_is_not_trusted_says_so_and_can_be_trusted(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "AGENTS.md").write_text("Always answer in verse.")
+    async with editing(tmp_path, ["Prose.", "Verse."]) as (editor, server):
+        session = await editor.open()
+        await editor.say(session, "hi")
+        assert "AGENTS.md do not count" in editor.client.said("agent_thought_chunk")
+        assert "verse" not in str(server.chats[0])
+        await editor.say(session, "/trust yes")
+        await editor.say(await editor.open(), "hi")
+
+    assert "verse" in str(server.chats[1])
+
+
+async def test_an_editor_and_a_terminal_work_in_one_folder(tmp_path: Path) -> None:
+    """The terminal's lease of the workspace keeps no editor out, and the other way round."""
+    async with editing(tmp_path, ["From the editor."]) as (editor, _):
+        from ollm.app import ProcessScope, WorkspaceScope
+
+        lease = WorkspaceScope(ProcessScope(workspace=editor.workspace), editor.workspace).create_lease()
+        lease.acquire()
+        try:
+            ended = await editor.say(await editor.open(), "hi")
+        finally:
+            lease.release()
+
+    assert ended.stop_reason == "end_turn"
+
+
 def test_a_cursor_is_one_of_ours() -> None:
     assert (parse_cursor(None), parse_cursor("50")) == (0, PAGE_SESSIONS)
     for wrong in ("-1", "x", "9" * 30, ""):

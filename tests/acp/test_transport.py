@@ -61,6 +61,10 @@ async def test_a_line_that_is_no_message_is_answered_and_the_next_is_read(line: 
     assert (await wire.expect())["error"]["code"] == code
 
 
+def test_half_a_character_is_replaced_and_the_rest_is_read() -> None:
+    assert parse_message(b'{"id":1,"method":"x","params":{"t":"a\\ud83d b"}}')["params"] == {"t": "a? b"}
+
+
 @given(st.binary(max_size=200))
 def test_any_line_is_a_message_or_a_bad_one(line: bytes) -> None:
     try:

@@ -41,6 +41,7 @@ class EditorSession:
         stack: AsyncExitStack,
     ) -> None:
         self.conversation = conversation
+        self.remarks: tuple[str, ...] = ()  # what is said once, when the editor knows the session
         self._editor = editor
         self._boundary = boundary
         self._stack = stack
@@ -68,7 +69,7 @@ class EditorSession:
         """What an editor is told as soon as it knows the session."""
         commands = build_commands(self.conversation.parts.command_directories)
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
-        for text in (await self.conversation.status()).notices:
+        for text in (*self.remarks, *(await self.conversation.status()).notices):
             await self._send(render_chunk("agent_thought_chunk", f"{text}\n"))
         await self.refresh()
 
@@ -199,12 +200,22 @@ class EditorSession:
     async def _ask(self, event: ConfirmationRequested) -> None:
         """Put a question to the editor; without an answer it is a no."""
         details = event.details
+        if details.typed:
+            await self._refuse_typed(event)
+            return
         question = build_question(details, self._views, self._renderer.get_kind(details.call_id))
         try:
             chosen = await self._editor.ask_permission(self.session_id, question, build_options(details))
             answer = read_answer(chosen, details)
         except OllmError as error:
             answer = ConfirmationAnswer(approved=False, reason=str(error))
+        await self.conversation.respond(event.correlation_id, answer)
+
+    async def _refuse_typed(self, event: ConfirmationRequested) -> None:
+        """A question for a text: the protocol's permission has only options."""
+        text = f"{event.details.description}\nThis needs a typed answer, which an editor cannot give: use `ollm chat`."
+        await self._send(render_chunk("agent_thought_chunk", f"\n{text}\n"))
+        answer = ConfirmationAnswer(approved=False, reason="an editor cannot type an answer to this")
         await self.conversation.respond(event.correlation_id, answer)
 
     async def _withdraw_questions(self) -> None:

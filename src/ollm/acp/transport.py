@@ -167,7 +167,7 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
     if isinstance(line, BadMessage):
         raise line
     try:
-        message = msgspec.json.decode(line)
+        message = decode_json(line)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise BadMessage(PARSE_ERROR, f"Not JSON: {error}") from error
     if not isinstance(message, dict):
@@ -181,6 +181,18 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
     elif request_id is None or not ("result" in message or isinstance(message.get("error"), dict)):
         raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.")
     return message
+
+
+def decode_json(line: bytes) -> Any:
+    """A line as data. Half of a character, as editors in JavaScript can send it, is replaced."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.MsgspecError:
+        if b"\\ud" not in line.lower():
+            raise
+    import json
+
+    return json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def is_closed(target: int) -> bool:
