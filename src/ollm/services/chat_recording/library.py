@@ -88,8 +88,15 @@ class SessionLibrary:
     def find_tasks(self, ids: Iterable[str]) -> list[str]:
         """The sessions of tasks that these sessions began, also those in the trash."""
         parents = list(ids)
-        found = find_tasks(self.files, self.list_summaries(tasks=True), parents)
+        found = find_tasks(self.files, self._list_with_tasks(), parents)
         return [*found, *(self._find_trashed_tasks(parents) if self.places.trash else ())]
+
+    def _list_with_tasks(self) -> list[SessionSummary]:
+        """From the files themselves where the index cannot be used: deleting does not depend on it."""
+        try:
+            return self.list_summaries(tasks=True)
+        except (OllmError, OSError):
+            return [self.files.summarize_session(session_id) for session_id in self.places.list_ids()]
 
     def _find_trashed_tasks(self, parents: Sequence[str]) -> list[str]:
         trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
@@ -137,6 +144,8 @@ class SessionLibrary:
                 self.index.erase_all(gone, progress, seconds)
             except StorageError as error:
                 failed.append(_make_incomplete_error(gone, error))
+            except OSError as error:
+                failed.append(_make_incomplete_error(gone, StorageError(str(error))))
         return failed
 
     def _remove_logged(self, session_id: str) -> None:
@@ -200,7 +209,7 @@ class SessionLibrary:
 
     def move_to_trash(self, session_id: str) -> None:
         """Put a session, with its tasks, where it can be restored from for `trashDays`."""
-        for found in (session_id, *find_tasks(self.files, self.list_summaries(tasks=True), [session_id])):
+        for found in (session_id, *find_tasks(self.files, self._list_with_tasks(), [session_id])):
             self.files.move(found, self._require_trash(), at=self._clock())
             if self.index:
                 self.index.forget(found)
