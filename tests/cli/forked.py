@@ -18,7 +18,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +27,15 @@ from typing import Any
 from tests.cli.fork_server import NUMBER, ROOT
 
 BEFORE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC", "GLIBC")  # read once, when an interpreter starts
-THREADS = ThreadPoolExecutor(64)  # as many commands at once as a test likes
+MAX_COMMANDS_AT_ONCE = 64
+_threads: dict[int, ThreadPoolExecutor] = {}  # by process: a fork of the tests' process has none of its threads
+
+
+async def run_aside(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it in a thread, so that the servers of the test go on."""
+    if os.getpid() not in _threads:
+        _threads[os.getpid()] = ThreadPoolExecutor(MAX_COMMANDS_AT_ONCE)
+    return await asyncio.get_running_loop().run_in_executor(_threads[os.getpid()], function, *arguments)
 
 
 class ForkedProcess:
@@ -54,7 +62,7 @@ class ForkedProcess:
             return self._code
 
     async def wait(self) -> int:
-        return await asyncio.get_running_loop().run_in_executor(THREADS, self.finish)
+        return int(await run_aside(self.finish))
 
     def send_signal(self, number: int) -> None:
         if self.returncode is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.command import SCRIPT
-from tests.cli.forked import THREADS, finish
+from tests.cli.forked import finish, run_aside
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -51,7 +51,7 @@ class Runner:
     async def run(self, *arguments: str, stdin: str | None = None, **variables: str) -> Ended:
         given = None if stdin is None else stdin.encode()
         line = (arguments, self.workspace, {**self.environment(), **variables}, given)
-        return Ended(*await asyncio.get_running_loop().run_in_executor(THREADS, finish, *line))
+        return Ended(*await run_aside(finish, *line))
 
     def sessions(self) -> list[dict[str, Any]]:
         files = sorted((self.home / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
