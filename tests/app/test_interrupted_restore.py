@@ -44,6 +44,18 @@ async def test_the_next_conversation_completes_it(talking: Talking, files_done: 
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
 
 
+async def test_one_of_a_session_that_was_deleted_is_not_told_for_ever(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await kill_between(talk, True)
+    for file in (talk.home / "sessions").iterdir():
+        file.unlink()
+
+    async with talking(["Hello."], yes=True) as talk:
+        await talk.say("hi")
+
+    assert not has_interrupted_restore(Home(talk.home))
+
+
 async def test_there_is_none_where_nothing_was_killed(talking: Talking) -> None:
     async with talking([CHANGE, "Done."], yes=True) as talk:
         assert not has_interrupted_restore(Home(talk.home))

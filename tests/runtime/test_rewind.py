@@ -31,7 +31,7 @@ def test_a_long_list_is_cut_and_no_name_reaches_the_terminal_raw(tmp_path: Path)
 def test_what_was_left_alone_is_named_with_its_reason() -> None:
     result = RestoreResult(skipped=(SkippedPath(path="a", why="is ignored now"),))
 
-    assert describe_result(result) == "No files were changed.\n\n1 file left as they are:\n- a: is ignored now"
+    assert describe_result(result) == "No files were changed.\n\n1 file left alone:\n- a: is ignored now"
     assert to_plain_data(result)["skipped"] == [{"path": "a", "why": "is ignored now"}]
 
 

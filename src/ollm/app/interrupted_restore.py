@@ -24,7 +24,9 @@ def has_interrupted_restore(home: Home) -> bool:
 
 async def finish_restore(scope: WorkspaceScope) -> str:
     """Complete the one of this workspace; what is to be said about it, nothing where there is none."""
-    from ollm.domain.errors import OllmError
+    from contextlib import suppress
+
+    from ollm.domain.errors import NotFoundError, OllmError
     from ollm.runtime.rewind import describe_result
 
     checkpoints = scope.create_checkpoints()
@@ -33,7 +35,8 @@ async def finish_restore(scope: WorkspaceScope) -> str:
         if found is None:
             return ""
         if found.scope == "both":
-            await record_rewind(scope, found)
+            with suppress(NotFoundError):  # the session is gone, and its talk with it
+                await record_rewind(scope, found)
             checkpoints.finish_restore()
     except OllmError as error:
         return f"A rewind was interrupted and could not be completed: {error}"

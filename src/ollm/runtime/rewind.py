@@ -65,7 +65,7 @@ def list_skipped(skipped: Sequence[SkippedPath]) -> list[str]:
     if not skipped:
         return []
     lines = [f"- {make_printable(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
-    return ["", f"{count_files(len(skipped))} left as they are:", *lines, *count_rest(len(skipped))]
+    return ["", f"{count_files(len(skipped))} left alone:", *lines, *count_rest(len(skipped))]
 
 
 def count_rest(count: int) -> list[str]:

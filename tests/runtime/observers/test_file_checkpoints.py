@@ -1,8 +1,12 @@
 """When states of the files are taken: before the first call that may change some, and when the turn ends."""
 
+import asyncio
+import threading
+
 import pytest
 
 from ollm.domain.events import Notice
+from ollm.services.file_checkpoints.capture import CapturedTree
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -43,3 +47,27 @@ async def test_a_conversation_that_changes_nothing_builds_nothing(talking: Talki
     async with talking(script, yes=True) as talk:
         await talk.say("hi")
         assert (talk.conversation.parts.checkpoints.built is not None) == built
+
+
+async def test_a_turn_that_is_cancelled_while_files_are_saved_ends_its_record(talking: Talking) -> None:
+    saving, go_on = threading.Event(), threading.Event()
+    async with talking([shell("echo 1 > a"), shell("echo 2 > b"), "Done."], yes=True) as talk:
+        checkpoints = talk.conversation.parts.checkpoints.get()
+        take = checkpoints._capture.take
+
+        def wait() -> CapturedTree:
+            saving.set()
+            go_on.wait(60)
+            return take()
+
+        checkpoints._capture.take = wait  # type: ignore[method-assign]
+        async with talk.conversation.turn("work"):
+            await asyncio.to_thread(saving.wait, 60)
+            await talk.conversation.cancel()
+            asyncio.get_running_loop().call_later(0.3, go_on.set)
+        assert not checkpoints.begun
+        await talk.say("again")
+        records = checkpoints.list_records(talk.conversation.session_id or "")
+
+    assert [(record.message_id, bool(record.end)) for record in records][-1] == (records[-1].message_id, True)
+    assert len({record.message_id for record in records}) == 2

@@ -124,14 +124,18 @@ def test_files_that_rules_hid_then_are_not_removed_when_the_rules_change(checkpo
     tree = checkpoints.root
     (tree / ".gitignore").write_text(".env\nlogs/\n")
     (tree / ".env").write_text("KEY=1")
+    (tree / "same").write_text("as before")
+    (tree / "other").write_text("as before")
     (tree / "logs").mkdir()
     (tree / "logs" / "one").write_text("x")
     with take_turn(checkpoints, 1):
-        (tree / ".gitignore").write_text("*.tmp\nkept.txt\n")
+        (tree / ".gitignore").write_text("*.tmp\nkept.txt\nsame\nother\n")
+        (tree / "other").write_text("changed, and hidden")
         (tree / "kept.txt").write_text("new, and ignored")
 
-    rewind(checkpoints, 1)
+    assert rewind(checkpoints, 1) == {"other": "is ignored now"}
 
+    assert (tree / "other").read_text() == "changed, and hidden"
     assert (tree / ".gitignore").read_text() == ".env\nlogs/\n"
     assert (tree / ".env").read_text() == "KEY=1"
     assert (tree / "logs" / "one").read_text() == "x"

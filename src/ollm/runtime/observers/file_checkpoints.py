@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ollm.domain.lazy import Lazy
     from ollm.runtime.session import OpenSession
-    from ollm.services.file_checkpoints import FileCheckpoints
+    from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
 
 SLOW_SECONDS = 3.0
 
@@ -27,6 +27,7 @@ class FileCheckpointObserver(TurnObserver):
         self._session = session
         self._emit = emit
         self._tried = False
+        self._beginning: asyncio.Future[CheckpointRecord] | None = None
         self._said: set[str] = set()
 
     async def before_change(self) -> None:
@@ -37,7 +38,9 @@ class FileCheckpointObserver(TurnObserver):
         loop = asyncio.get_running_loop()
         began, message_id = loop.time(), self._find_message_id()
         try:
-            record = await asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id)
+            begin = asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id)
+            self._beginning = asyncio.ensure_future(begin)
+            record = await asyncio.shield(self._beginning)
         except (OllmError, OSError) as error:
             self._report(error)
             await self._miss(self._session.id, message_id)
@@ -48,6 +51,8 @@ class FileCheckpointObserver(TurnObserver):
 
     async def after_turn(self, report: TurnReport) -> None:
         self._tried = False
+        if self._beginning:
+            await asyncio.wait({self._beginning})  # a turn that was cancelled meanwhile has its beginning too
         checkpoints = self._checkpoints.built
         if checkpoints is None or not checkpoints.begun:
             return

@@ -157,18 +157,23 @@ class RestoreSteps:
             yield parent, full.name
 
     def _observe(self, path: str) -> TreeEntry | None:
-        """What is there now; a part of its path that is none counts as nothing."""
-        try:
-            with self._open_parent(path) as (parent, name):
-                return _read_entry(parent, name)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return observe_path(self._root, path)
 
     def _finish(self, step: PathChange) -> None:
         self._done[step.path] = step
 
     def _skip(self, step: PathChange, why: str) -> None:
         self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=why))
+
+
+def observe_path(root: Path, path: str) -> TreeEntry | None:
+    """What is there now; a part of its path that is none counts as nothing. Raises LinkFound."""
+    full = root / path
+    try:
+        with open_parent_directory(root, full) as parent:
+            return _read_entry(parent, full.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _read_entry(parent: int, name: str) -> TreeEntry:

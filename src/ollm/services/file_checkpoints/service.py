@@ -17,9 +17,10 @@ from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.files import DirectoryContent, TreeTooLarge
 from ollm.domain.struct import Data
+from ollm.services.file_checkpoints.apply import observe_path
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
 from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_records, drop_to_size
-from ollm.services.file_checkpoints.plan import RestorePlan, plan_steps
+from ollm.services.file_checkpoints.plan import RestorePlan, is_same_state, plan_steps
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind, find_states
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
@@ -34,6 +35,7 @@ from ollm.services.file_checkpoints.restore import (
 )
 from ollm.services.file_checkpoints.tree import PathChange, compare_trees
 from ollm.store.file_objects import FileObjects
+from ollm.system.beneath import LinkFound
 
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 
@@ -252,9 +254,18 @@ class FileCheckpoints:
         self.require_on()
         now, target = self._take_now(), bytes.fromhex(records[start].begin)
         others = set() if force else self._find_foreign_paths(session_id, records, start, now)
-        changes = compare_trees(self.objects, now, target)
+        changes = [change for change in compare_trees(self.objects, now, target) if not self._is_as_then(change)]
         steps, skipped = plan_steps(changes, others.__contains__, self.objects.has)
         return RestorePlan(message_id=message_id, current=now, target=target, steps=steps, skipped=skipped)
+
+    def _is_as_then(self, change: PathChange) -> bool:
+        """Whether a path that a rule hides now holds what it held then: only the rule changed."""
+        if change.before is None or change.before.kind != "i":
+            return False
+        try:
+            return is_same_state(observe_path(self.root, change.path), change.after)
+        except (OSError, LinkFound):
+            return False
 
     def _find_foreign_paths(self, session_id: str, records: list[CheckpointRecord], start: int, now: bytes) -> set[str]:
         """What changed between the turns of this session, after them, or in turns of another."""
