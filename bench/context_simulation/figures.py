@@ -46,7 +46,7 @@ class Figures:
             ("refused by the server", f"{self.refused}"),
             ("compressions a turn", f"{self.compressions:.3f}"),
             ("summary requests", f"{self.summaries}"),
-            ("prefix kept", f"{self.prefix_kept:.0%}"),
+            ("prefix kept", f"{self.prefix_kept:.1%}"),
             (f"tool turns with the request cut, of {self.tool_turns}", f"{self.request_cut}"),
             ("facts visible, last two thirds", f"{self.facts_visible:.1f}"),
             ("mean fill of the limit", f"{self.fill:.2f}"),
