@@ -1,10 +1,11 @@
-"""The public bench: 96 tasks of one to six steps, half of them held back, from the request to the finished work.
+"""The public bench: 120 tasks of one to six steps, 48 of them held back, from the request to the finished work.
 
     make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
 
 Against the server at OLLM_BASE_URL. FORM: `first` (nothing is known of the model), `probed`, or a form of calls that is
 set (`blocks`, `native`, `text`). KIND: small, long or both. AGENT: ollm, pi, opencode, codex, or `command:PROGRAM`.
-ONLY picks tasks whose name contains it, EVERY=2 every second one. LOG names a file for every run as a line of JSON.
+ONLY picks tasks whose name contains it, EVERY=2 every second one (FROM=1: the
+others). LOG names a file for every run as a line of JSON.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from bench.row import Row
 from bench.tasks.agents import Cell, is_installed
+from bench.tasks.extra import TASKS as EXTRA
 from bench.tasks.held_back_long import TASKS as HELD_BACK_LONG
 from bench.tasks.held_back_small import TASKS as HELD_BACK_SMALL
 from bench.tasks.runner import TaskRun, run_tasks, summarise_runs
@@ -22,15 +24,19 @@ from bench.tasks.task import Task
 from bench.tasks.tuning_long import TASKS as TUNING_LONG
 from bench.tasks.tuning_small import TASKS as TUNING_SMALL
 
-HALVES = {"tuning": (*TUNING_SMALL, *TUNING_LONG), "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG)}
+HALVES = {
+    "tuning": (*TUNING_SMALL, *TUNING_LONG),
+    "extra": EXTRA,
+    "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
+}
 
 
 def choose_tasks() -> list[Task]:
-    """The tasks that HALF, KIND, ONLY and EVERY name."""
+    """The tasks that HALF, KIND, ONLY, FROM and EVERY name."""
     kind, only = os.environ.get("KIND", ""), os.environ.get("ONLY", "")
     tasks = HALVES[os.environ.get("HALF", "tuning")]
     chosen = [task for task in tasks if task.kind.startswith(kind) and only in task.name]
-    return chosen[:: int(os.environ.get("EVERY", "1"))]
+    return chosen[int(os.environ.get("FROM", "0")) :: int(os.environ.get("EVERY", "1"))]
 
 
 def describe_run(run: TaskRun) -> str:

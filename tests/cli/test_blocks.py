@@ -18,9 +18,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def run_task(
-    directory: Path, files: dict[str, str], asked: str, script: list[Answer | str], *more: str
+    directory: Path, files: dict[str, str], asked: str, script: list[Answer | str], *more: str, **server: Any
 ) -> tuple[dict[str, Any], Any]:
-    async with running(directory, script) as runner:
+    async with running(directory, script, **server) as runner:
         for name, text in files.items():
             (runner.workspace / name).parent.mkdir(parents=True, exist_ok=True)
             (runner.workspace / name).write_text(text)
@@ -145,7 +145,7 @@ async def test_an_answer_that_cannot_be_true_meets_the_facts_once(tmp_path: Path
         script,
     )
 
-    told = "Now run python add.py. RESULT.txt does not exist. Now write RESULT.txt."
+    told = "Now run python add.py."
     assert last_message(runner, 2) == told
     assert len(runner.server.chats) == 4
     assert said["text"].endswith("Now all is done.")
@@ -183,3 +183,67 @@ async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:
     assert (looked["name"], looked["status"]) == ("read_file", "ok")
     assert refused["status"] != "ok"
     assert read(runner, "a.py") == "x = 4711\n"
+
+
+TWO = {"a.py": "def greet():\n    pass\n", "b.py": "from a import greet\n\ngreet()\n"}
+RENAME = "Rename the function greet to welcome in a.py and b.py."
+
+
+@pytest.mark.parametrize("repeated", [False, True], ids=["goes on", "repeats it"])
+async def test_llama_cpp_goes_on_with_a_step_that_the_words_begin(tmp_path: Path, repeated: bool) -> None:
+    begun = "```bash\nsed -i 's/\\bgreet\\b/welcome/g' a.py b.py"
+    answer = f"{begun if repeated else ''}\n```\nand what is made up"
+
+    said, runner = await run_task(tmp_path, TWO, RENAME, [answer, "Renamed."], kind="llama.cpp")
+
+    assert runner.server.chats[0]["messages"][-1] == {"role": "assistant", "content": begun}
+    assert read(runner, "a.py") == "def welcome():\n    pass\n"
+    assert read(runner, "b.py") == "from a import welcome\n\nwelcome()\n"
+    assert runner.server.chats[1]["messages"][-1]["role"] == "user"
+    assert said["text"] == "Renamed."
+
+
+async def test_a_server_that_takes_no_beginning_is_asked_without_it(tmp_path: Path) -> None:
+    message = "Assistant response prefill is incompatible with enable_thinking."
+    refused = Answer(status=400, body={"error": {"message": message, "code": 400}})
+    answer = "```bash\nsed -i 's/greet/welcome/g' a.py b.py\n```"
+
+    said, runner = await run_task(tmp_path, TWO, RENAME, [refused, answer, "Renamed."], kind="llama.cpp")
+
+    assert runner.server.chats[1]["messages"][-1]["role"] == "user"
+    assert "welcome()" in read(runner, "b.py")
+    assert said["text"] == "Renamed."
+
+
+async def test_other_servers_get_no_beginning(tmp_path: Path) -> None:
+    answer = "```bash\nsed -i 's/greet/welcome/g' a.py b.py\n```"
+    _, runner = await run_task(tmp_path, TWO, RENAME, [answer, "Renamed."])
+
+    assert [chat["messages"][-1]["role"] for chat in runner.server.chats] == ["user", "user"]
+
+
+async def test_a_step_that_changes_nothing_is_asked_for_again_more_freely(tmp_path: Path) -> None:
+    same, changed = "a.py\n```\nx = 1\n```", "a.py\n```\nx = 2\n```"
+    said, runner = await run_task(
+        tmp_path, {"a.py": "x = 1\n"}, "Change x in a.py to 2.", [same, same, changed, "x is 2."]
+    )
+
+    heat = [chat["temperature"] for chat in runner.server.chats]
+    assert heat[0] == 0 < heat[1] < heat[2]
+    assert heat[3] == 0
+    assert read(runner, "a.py") == "x = 2\n"
+    assert "repeating yourself" not in json.dumps(runner.server.chats)
+    assert said["text"] == "x is 2."
+
+
+async def test_a_long_step_that_is_left_out_is_not_taken_for_a_prompt_that_was_cut(tmp_path: Path) -> None:
+    text = "".join(f"value_{number} = {number}\n" for number in range(45))
+    same = Answer(text=f"a.py\n```\n{text}```", prompt_tokens=1900)
+    changed = Answer(text=f"a.py\n```\n{text.replace('= 7', '= 8')}```", prompt_tokens=1910)
+    last = Answer(text="Done.", prompt_tokens=1920)
+
+    said, runner = await run_task(tmp_path, {"a.py": text}, "Set value_7 to 8 in a.py.", [same, changed, last])
+
+    assert (said["code"], said["reason"]) == (0, "answered")
+    assert "value_7 = 8\n" in read(runner, "a.py")
+    assert "window" not in said["err"]

@@ -61,6 +61,14 @@ class OpenAICompatible:
         self._encoded = MessageEncoder()
         self.kind: Kind | None = None  # None: not connected yet
 
+    async def continues_answers(self) -> bool:
+        """Whether an answer that is begun for the model is gone on with."""
+        try:
+            await self._get_listing()
+        except OllmError:
+            return False
+        return self.kind == LLAMA_CPP
+
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         body = build_chat_body(request, self._encoded)
         if self.kind == LLAMA_CPP:

@@ -123,11 +123,11 @@ class Turn:
         if calls:
             await self._calls.run(calls, message.id)
             return True
-        return await self._say_what_is_missing()
+        return await self._say_what_is_missing(answer.text)
 
-    async def _say_what_is_missing(self) -> bool:
+    async def _say_what_is_missing(self, answer: str) -> bool:
         """Before an answer that cannot be true ends the turn, the facts; the model is then asked again."""
-        facts = self._calls.find_missing()
+        facts = self._calls.find_missing(answer)
         if facts:
             await self._record_message("system", (TextPart(facts),))
         return bool(facts)

@@ -76,9 +76,9 @@ class TurnCalls:
         self._guide = self._create_guide()
         return await self._guide.prime_request(request) if self._guide else ""
 
-    def find_missing(self) -> str:
+    def find_missing(self, answer: str) -> str:
         """What the answer cannot truly have done yet."""
-        return self._guide.find_missing() if self._guide else ""
+        return self._guide.find_missing_after(answer) if self._guide else ""
 
     def describe_deeds(self) -> str:
         """What was in fact done, for the person."""
@@ -135,7 +135,8 @@ class TurnCalls:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
         if facts:
             parts.append(TextPart(facts))
-        if warning := self._parts.loops.check_for_warning():
+        warning = self._parts.loops.check_for_warning()
+        if warning and self._guide is None:  # a small model takes the advice for its next words
             parts.append(TextPart(format_advice(warning)))
         await self._record(tuple(parts))
 

@@ -13,7 +13,7 @@ from ollm.domain.struct import Data
 from ollm.providers.text_calls.definitions import find_definitions
 
 MAX_NAMES = 40
-MAX_WHOLE_LINES = 80
+MAX_WHOLE_LINES = 50
 MAX_WHOLE_CHARS = 3_200
 MAX_EXCERPT_LINES = 60
 MAX_DEFINITION_LINES = 45
@@ -250,7 +250,7 @@ def choose_spans(lines: list[str], asked: Sequence[str], words: Sequence[str]) -
 
 
 def is_identifier(word: str) -> bool:
-    return bool(re.search(r"[_\d#]|[a-z][A-Z]|^[A-Z]{3}", word))
+    return bool(re.search(r"[_\d#]|[a-z][A-Z]|^[A-Z]{3}", word)) and not word.endswith(("Error", "Exception"))
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
+from ollm.services.replaced_names import find_left_over, find_replacement
 
 CHANGE_VERBS = (
     "rename|change|replace|update|fix|set|add|append|insert|raise|bump|increase|remove|delete|drop|move|edit|modify|"
-    "correct|convert|rewrite|refactor|introduce|extract|give|let|make|turn|mend|sort|comment|implement|switch|swap|put|extend"
+    "correct|repair|convert|rewrite|refactor|introduce|extract|give|let|make|turn|mend|sort|comment|implement|switch|swap|put|extend"
 )
 WRITE_VERBS = "write|save|store|put|record|note|create|make|generate|copy|export|dump|output"
 ASKING = re.compile(
@@ -21,21 +22,22 @@ ASKING = re.compile(
     r"could you (?:tell|explain)|explain|describe|tell me|say|show|list|count|find|read|summari[sz]e|print)\b",
     re.IGNORECASE,
 )
-_NAME = r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|\.env|\.\w+rc|\.gitignore"
-_FILE = re.compile(rf"(?<![\w./-])`?({_NAME})`?(?![\w/-])")
-_LISTED = rf"`?(?:{_NAME})`?(?:(?:\s*,\s*(?:and\s+)?(?:in\s+)?|\s+and\s+(?:in\s+)?)`?(?:{_NAME})`?)*"
+FILE_NAME = r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|\.env|\.\w+rc|\.gitignore"
+_FILE = re.compile(rf"(?<![\w./-])`?({FILE_NAME})`?(?![\w/-])")
+_LISTED = rf"`?(?:{FILE_NAME})`?(?:(?:\s*,\s*(?:and\s+)?(?:in\s+)?|\s+and\s+(?:in\s+)?)`?(?:{FILE_NAME})`?)*"
 _CHANGED_IN = re.compile(
-    rf"\b(?:in|of|to|from|into|fix|edit|update|change)\s+(?:(?:the|a)\s+)?(?:new\s+)?(?:files?\s+)?({_LISTED})",
+    rf"\b(?:in|of|to|from|into|fix|edit|update|change|repair|mend|correct|sort)\s+(?:(?:the|a)\s+)?(?:new\s+)?(?:files?\s+)?({_LISTED})",
     re.IGNORECASE,
 )
 _WRITTEN_TO = re.compile(
-    rf"\b(?:{WRITE_VERBS})\b[^.;\n]*?\b(?:in|into|to|as|at)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?({_NAME})`?",
+    rf"\b(?:{WRITE_VERBS})\b[^.;\n]*?\b(?:in|into|to|as|at)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
 _CREATED = re.compile(
-    rf"\b(?:create|write|make|generate|add)\s+(?:a\s+|an\s+|the\s+)?(?:new\s+)?(?:\w+\s+){{0,3}}?`?({_NAME})`?",
+    rf"\b(?:create|write|make|generate|add)\s+(?:a\s+|an\s+|the\s+)?(?:new\s+)?(?:\w+\s+){{0,3}}?`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
+_CALLED = re.compile(rf"\b(?:called|named)\s+`?({FILE_NAME})`?", re.IGNORECASE)
 _RUN = re.compile(
     r"\b(?:run|execute|start)\s+(?:it with\s+)?`?"
     r"((?:python3?|sh|bash|node|pytest|make|npm|go|cargo)\b[^,;`\n]*|[\w./-]+\.(?:py|sh|js))",
@@ -43,15 +45,30 @@ _RUN = re.compile(
 )
 _FAILS = re.compile(
     r"((?:python3?|sh|bash|node|pytest)\s+[\w./-]+|[\w./-]+\.(?:py|sh|js))\s+"
-    r"(?:fails|crashes|does not (?:run|work|pass)|doesn't (?:run|work|pass)|raises|is failing|has a syntax error)",
+    r"(?:fails|crashes|does not (?:run|work|pass)|doesn't (?:run|work|pass)|"
+    r"raises|is failing|is red|is broken|has a syntax error)",
     re.IGNORECASE,
 )
-_MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({_NAME})`?", re.IGNORECASE)
+_MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({FILE_NAME})`?", re.IGNORECASE)
 _REMOVED = re.compile(
     r"\b(?:remove|delete|drop|move)\s+(?:the\s+)?(?:(?:unused\s+)?(?:function|method|class|constant)\s+)?`?([A-Za-z_]\w*)",
     re.IGNORECASE,
 )
+_NEEDED = re.compile(
+    r"^(?!\s*(?:what|which|who|why|how)\b).*\b(?:needs? (?:a|an|to)|should|must)\b", re.IGNORECASE | re.DOTALL
+)
 _SCRIPTS = (".py", ".sh", ".js")
+_READ_FROM = re.compile(
+    rf"\b(?:lines?|rows?|numbers?|column|words?|amount|entries|sum)\b[^.;]*?\b(?:in|of|from)\s+`?({FILE_NAME})`?",
+    re.IGNORECASE,
+)
+_MOVED_FILE = re.compile(
+    rf"\b(?:move|copy|copy of|delete|remove|rename)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?", re.IGNORECASE
+)
+_TROUBLE = re.compile(r"\bfind out why\b|\bfails?\b|\bcrash", re.IGNORECASE)
+_SET = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w*)\s+to\s+([\w\"'-][\w.\"'-]*?)(?=[,;\s]|\.?$|\.\s)")
+_COMPUTED = re.compile(r"\b(?:count|how many|number of|sum|total|add up|list)\b", re.IGNORECASE)
+_OUTPUT = re.compile(r"\b(?:output|what it (?:prints|says|shows)|the result|its result|printed)\b", re.IGNORECASE)
 _RUN_IT = re.compile(r"\b(?:run|execute)\s+(?:it|them|the (?:script|program|tests?))\b", re.IGNORECASE)
 _CHANGE = re.compile(
     rf"(?:^|^in\s+\S+\s+|[.;,:]\s+|\band\s+|\bthen\s+|\bplease\s+|\bto\s+)(?:{CHANGE_VERBS})\b", re.IGNORECASE
@@ -64,6 +81,7 @@ class Deeds(Data, frozen=True):
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()  # files the request names that do not exist
     commands: tuple[tuple[str, int], ...] = ()
+    silent: tuple[str, ...] = ()  # those that succeeded and printed nothing
     since_change: tuple[tuple[str, int], ...] = ()  # those that ran after the last change of a file
     texts: Mapping[str, str] = {}  # of the files as they are now
 
@@ -71,10 +89,15 @@ class Deeds(Data, frozen=True):
 def asks_for_change(request: str) -> bool:
     """Whether files are to be different afterwards."""
     if ASKING.match(request) and not re.search(
-        rf"\b(?:and|then)\s+(?:{CHANGE_VERBS}|{WRITE_VERBS})\b", request, re.IGNORECASE
+        rf"(?:\b(?:and|then)|[.?!;])\s+(?:then\s+|please\s+)?(?:{CHANGE_VERBS}|{WRITE_VERBS})\b", request, re.IGNORECASE
     ):
         return False
-    return bool(_CHANGE.search(request)) or bool(_WRITTEN_TO.search(request)) or bool(_CREATED.search(request))
+    return (
+        bool(_CHANGE.search(request))
+        or bool(_NEEDED.search(request))
+        or bool(_WRITTEN_TO.search(request))
+        or bool(_CREATED.search(request))
+    )
 
 
 def find_wanted_files(request: str) -> list[str]:
@@ -86,21 +109,49 @@ def find_wanted_files(request: str) -> list[str]:
         if re.search(rf"\b(?:{CHANGE_VERBS})\b", sentence, re.IGNORECASE):
             for found in _CHANGED_IN.finditer(sentence):
                 wanted += [name for name in _FILE.findall(found[1]) if _is_target(sentence, found.start())]
-        wanted += [found[1] for pattern in (_WRITTEN_TO, _CREATED) for found in pattern.finditer(sentence)]
+        made = [found for pattern in (_WRITTEN_TO, _CREATED, _CALLED) for found in pattern.finditer(sentence)]
+        wanted += [found[1] for found in made if " copy of " not in found[0]]
     return list(dict.fromkeys(wanted))
+
+
+def find_changed_files(request: str) -> list[str]:
+    """Those of them that are to be there already."""
+    made = {found[1] for pattern in (_WRITTEN_TO, _CREATED, _CALLED) for found in pattern.finditer(request)}
+    return [name for name in find_wanted_files(request) if name not in made]
 
 
 def _is_target(sentence: str, place: int) -> bool:
     """`from a.py` is changed when something moves away from it, and otherwise only read."""
     word = sentence[place:].split(maxsplit=1)[0].lower()
     before = sentence[:place].lower()
-    if re.search(r"\b(?:lines?|rows?|numbers?|column|output|contents?|results?|value)\s+(?:\w+\s+){0,3}$", before):
+    if re.search(r"\bcopy\s+$", before):
         return False
+    if re.search(r"\b(?:lines?|rows?|numbers?|column|output|contents?|results?)\s+(?:\w+\s+){0,3}$", before):
+        return (
+            re.match(r"\s*(?:please\s+)?(?:sort|reverse|shuffle|number|remove|delete|drop|swap)\b", before) is not None
+        )
     return word != "from" or re.match(r"\s*(?:move|remove|delete|drop|extract)\b", before) is not None
 
 
 def find_wanted_commands(request: str) -> list[str]:
     return [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
+
+
+def find_first_command(request: str) -> str:
+    """What is best run before anything else: what is said to fail, or what is to be run to see why."""
+    failing = _FAILS.search(request)
+    if failing:
+        return make_command(failing[1].strip())
+    if not _TROUBLE.search(request):
+        return ""
+    return next((told.removeprefix("Now run ").rstrip(".") for told in _find_unrun(request, Deeds())), "")
+
+
+def is_computed_into_file(request: str) -> bool:
+    """Whether a number that must be worked out goes into a file, and no script is asked for."""
+    written = [found[1] for found in _WRITTEN_TO.finditer(request)]
+    scripts = [name for name in find_wanted_files(request) if name.endswith(_SCRIPTS)]
+    return bool(written) and not scripts and _COMPUTED.search(request) is not None
 
 
 def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) -> list[str]:
@@ -109,22 +160,98 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     wanted = find_wanted_files(request)
     missing = [name for name in wanted if name.rsplit("/", 1)[-1] not in changed]
     there = [name for name in missing if name in existing or any(path.endswith(f"/{name}") for path in existing)]
-    facts = [f"Now change {name}{' too' if changed else ''}." for name in there]
-    if not wanted and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
+    left = _find_left_words(request, deeds, wanted)
+    moved = _find_unmoved(request, deeds) if deeds.changed else []
+    gone = {told.rsplit(" from ", 1)[-1].rstrip(".") for told in moved}
+    facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted)]
+    facts += [
+        f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
+    ]
+    if not changed and not facts and (target := _find_only_target(request, existing)):
+        facts.append(f"Now change {target}.")
+    if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
         facts.append("Nothing has been changed. Now do it.")
-    facts += _find_unmoved(request, deeds) if deeds.changed else []
-    failing = _find_still_failing(request, deeds)
+    failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds)
+    if not deeds.changed and _TROUBLE.search(request):
+        failing, unrun = [*failing, *(told for told in unrun if told not in failing)], []
     facts = [*facts, *failing] if deeds.changed else [*failing, *facts]
-    make = "do it" if re.match(r"\s*(?:rename|move|copy)\b", request, re.IGNORECASE) else "write {}"
-    new = {name: f"{name} does not exist. Now {make.format(name)}." for name in missing if name not in there}
+    new = {name: _name_new_file(request, deeds, name) for name in missing if name not in there}
     scripts = [told for name, told in new.items() if name.endswith(_SCRIPTS)]
     others = [told for name, told in new.items() if not name.endswith(_SCRIPTS)]
-    return facts + scripts + _find_unrun(request, deeds) + others
+    empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]
+    others += [f"{name} is empty. Now write {name} with a command." for name in empty]
+    return list(dict.fromkeys(facts + scripts + unrun + _find_silent(request, deeds, wanted) + others))
+
+
+def _find_silent(request: str, deeds: Deeds, wanted: Collection[str]) -> list[str]:
+    """A script that was written to print something, and does not."""
+    if not re.search(r"\bprints?\b", request, re.IGNORECASE):
+        return []
+    last = next((line for line, code in reversed(deeds.commands) if code == 0), "")
+    made = [name for name in wanted if name.endswith(_SCRIPTS) and name in deeds.changed and name in last]
+    return [f"{name} prints nothing. Now mend {name}." for name in made if last in deeds.silent]
+
+
+def _find_only_target(request: str, existing: Collection[str]) -> str:
+    """The one file that is named and not only run, where something is to change."""
+    from ollm.services.primed_request import find_named, find_only_run, moves_files
+
+    if not (_CHANGE.search(request) or _NEEDED.search(request)) or ASKING.match(request) or moves_files(request):
+        return ""
+    named = find_named(request, existing)
+    ran = {*find_only_run(request, named), *(found[1].split()[-1] for found in _FAILS.finditer(request))}
+    targets = [name for name in named if name not in ran] or (named if len(named) == 1 else [])
+    sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE) for found in pattern.finditer(request)}
+    left = [name for name in targets if name not in sources]
+    return left[0] if len(left) == 1 else ""
+
+
+def _find_left_words(request: str, deeds: Deeds, wanted: Collection[str]) -> dict[str, str]:
+    """Where a word still stands that was to become another one, by file."""
+    replacement = find_replacement(request)
+    if replacement is None:
+        return {}
+    named = {name: text for name, text in deeds.texts.items() if not wanted or _is_named(name, wanted)}
+    return {
+        name: f"{name} still has {replacement.old}. Now replace {replacement.old} by {replacement.new} in {name}."
+        for name in find_left_over(replacement, named)
+    }
+
+
+def _find_unset(request: str, deeds: Deeds, wanted: Collection[str]) -> list[str]:
+    """Names in a file that was changed which were to get a value and have another."""
+    facts = []
+    files = [name for name in deeds.changed if _is_named(name, wanted)]
+    for name, value in _SET.findall(request) if len(files) == 1 else ():
+        line = re.search(
+            rf"^(\s*[\"']?{re.escape(name)}[\"']?\s*[:=]\s*)(.*)$", deeds.texts.get(files[0], ""), re.MULTILINE
+        )
+        if line and value.strip("\"'").lower() not in line[2].lower():
+            facts.append(f"Now set {name} to {value} in {files[0]}.")
+    return facts
+
+
+def _is_named(path: str, wanted: Collection[str]) -> bool:
+    return any(path == name or path.endswith(f"/{name}") for name in wanted)
+
+
+def _name_new_file(request: str, deeds: Deeds, name: str) -> str:
+    """How a file that is not there yet comes about: by moving, from the output of what was run, or by being written."""
+    if re.match(r"\s*(?:rename|move|copy)\b", request, re.IGNORECASE):
+        return f"{name} does not exist. Now do it."
+    ran = [line for line, code in deeds.commands if code == 0]
+    if ran and _OUTPUT.search(request) and not name.endswith(_SCRIPTS):
+        asked = [line for line in ran if any(command in line for command in find_wanted_commands(request))]
+        command = (asked or ran)[-1].partition(" > ")[0].strip()
+        if "\n" not in command:
+            return f"{name} does not exist. Now write the output of {command} into {name}."
+    computed = not ran and not name.endswith(_SCRIPTS) and _COMPUTED.search(request)
+    return f"{name} does not exist. Now write {name}{' with a command' if computed else ''}."
 
 
 def _changed_by_command(deeds: Deeds) -> bool:
     return any(
-        code == 0 and re.match(r"\s*(?:mv|rm|cp|mkdir|git|sed|touch|rmdir|tee)\b", line)
+        code == 0 and re.match(r"\s*(?:mv|rm|cp|mkdir|git|touch|rmdir|tee|chmod|ln)\b", line)
         for line, code in deeds.commands
     )
 
@@ -132,13 +259,17 @@ def _changed_by_command(deeds: Deeds) -> bool:
 def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
     """What was said to fail and was not tried, or not again after the change, or fails still."""
     facts = []
+    failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
+    targets = [name for name in find_wanted_files(request) if name in deeds.texts and name not in failing]
     for named in (found[1].strip() for found in _FAILS.finditer(request)):
         command = make_command(named)
         codes = [code for line, code in deeds.since_change if named.split()[-1] in line]
         if not codes:
             facts.append(f"Now run {command}.")
         elif codes[-1] != 0 and deeds.changed:
-            facts.append(f"{command} still fails: mend it.")
+            alone = len(set(_FILE.findall(request))) == 1
+            target = targets[0] if len(targets) == 1 else named if alone and " " not in named else ""
+            facts.append(f"{command} still fails. Now mend {target}." if target else f"{command} still fails: mend it.")
     return facts
 
 
@@ -160,18 +291,27 @@ def _find_unmoved(request: str, deeds: Deeds) -> list[str]:
         name, source = found[1], found[2]
         text = deeds.texts.get(source, "")
         if re.search(rf"^\s*(?:def |class |function |const |let )?{re.escape(name)}\b", text, re.MULTILINE):
-            facts.append(f"{name} is still in {source}: remove it there.")
+            constant = re.search(rf"^{re.escape(name)}\s*=", text, re.MULTILINE)
+            told = f"Now remove {name} from {source}." if constant else f"{name} is still in {source}: remove it there."
+            facts.append(told)
     return facts
 
 
 def _find_unrun(request: str, deeds: Deeds) -> list[str]:
-    ran = [line for line, _ in deeds.commands]
+    ran = [line for line, code in deeds.commands if code == 0] + [line for line, _ in deeds.since_change]
     facts = []
-    for command in find_wanted_commands(request):
+    for command in map(make_command, find_wanted_commands(request)):
         key = next((word for word in reversed(command.split()) if "." in word), command)
+        codes = [code for line, code in deeds.since_change if key in line]
         if not any(key in line for line in ran):
             facts.append(f"Now run {command}.")
-    if not ran and not facts and _RUN_IT.search(request):
+        elif codes and codes[-1] and deeds.changed and not _FAILS.search(request):
+            facts.append(
+                f"{command} fails. Now mend {deeds.changed[0]}."
+                if len(deeds.changed) == 1
+                else f"{command} fails: mend it."
+            )
+    if not ran and not facts and not deeds.since_change and not _FAILS.search(request) and _RUN_IT.search(request):
         scripts = [name for name in _FILE.findall(request) if name.endswith(_SCRIPTS)]
         facts.append(f"Now run {make_command(scripts[0])}." if len(set(scripts)) == 1 else "Now run it.")
     return facts

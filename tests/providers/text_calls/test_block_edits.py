@@ -76,3 +76,28 @@ def test_a_rewritten_part_with_a_new_helper_brings_both() -> None:
     after = current.replace(target, replacement)
     assert "def helper():\n    return 2\n\n\ndef main():\n    print(helper())" in after
     assert after.count("__main__") == 1
+
+
+def test_lines_marked_as_gone_and_new_are_a_diff_though_no_head_says_so() -> None:
+    current = "from calc import add, sub\n\nprint(add(2, 3), sub(9, 4))\n- a list\n"
+    body = "from calc import add, sub\n-print(add(2, 3), sub(9, 4))\n+print(add(2, 3), subtract(9, 4))\n"
+
+    change = read_change("app.py", body, current, shown_whole=True)
+
+    assert change.edits == (("print(add(2, 3), sub(9, 4))", "print(add(2, 3), subtract(9, 4))"),)
+    assert read_change("todo.md", "- a list\n+ more\n", current, shown_whole=True).edits != (("a list", "more"),)
+
+
+def test_lines_to_be_added_do_not_wipe_a_short_file() -> None:
+    request = "Move the constant MAX from limits.py to config.py."
+
+    ((target, replacement),) = read_change(
+        "config.py",
+        "MAX = 50\n",
+        "import os\n\nDEBUG = False\n\n\ndef f():\n    pass\n",
+        shown_whole=True,
+        request=request,
+    ).edits
+
+    assert (target, replacement) == ("DEBUG = False", "DEBUG = False\nMAX = 50")
+    assert read_change("config.py", "MAX = 50\n", "DEBUG = False\n", shown_whole=True, request="Change it.").content

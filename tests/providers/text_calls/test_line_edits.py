@@ -9,6 +9,7 @@ from ollm.providers.text_calls.line_edits import (
     compute_kept_share,
     has_ellipsis,
     make_edit_at,
+    place_added_lines,
     place_elided,
     place_keyed_lines,
     place_section,
@@ -190,3 +191,18 @@ def test_stretches_between_ellipses_are_placed_by_their_ends() -> None:
     assert place_elided(["start", "ONE", "end"], old) is None
     assert place_elided(["# ..."], old) is None
     assert place_elided(["unknown", "x", "end", "# ..."], old) is None
+
+
+@pytest.mark.parametrize(
+    ("new", "edit"),
+    [
+        (["import re"], ("import os", "import os\nimport re")),
+        (["B = 2"], ("A = 1", "A = 1\nB = 2")),
+        (["some words"], ("x()", "x()\nsome words")),
+        (["A = 1"], None),
+        (["    indented"], None),
+        ([], None),
+    ],
+)
+def test_lines_to_be_added_come_behind_their_like(new: list[str], edit: tuple[str, str] | None) -> None:
+    assert place_added_lines(new, ["import os", "A = 1", "x()"]) == ((edit,) if edit else None)

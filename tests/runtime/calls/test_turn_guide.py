@@ -11,6 +11,7 @@ from ollm.providers.base import CallPiece
 from ollm.runtime.calls.turn_guide import (
     BROKEN_OFF,
     MAX_CHANGE_CHARS,
+    NO_WORDS,
     TurnGuide,
     count_changed_lines,
     describe_changes,
@@ -177,6 +178,8 @@ async def test_what_has_not_happened_is_said_once_and_three_times_at_most(scene:
     first = scene.guide.find_missing()
 
     assert "a.py" in first
+    assert scene.guide.find_missing() == first
+    assert scene.guide.find_missing() == "Now change a.py with a command."
     assert scene.guide.find_missing() == ""
 
 
@@ -217,3 +220,52 @@ def test_long_lists_of_changes_and_commands_are_cut() -> None:
     assert shorten_command("a  b\nc") == "a b c"
     assert shorten_command("x" * 60) == "x" * 60
     assert shorten_command("x" * 61) == "x" * 59 + "…"
+
+
+@pytest.mark.parametrize(
+    ("command", "mended"),
+    [
+        ("sed -i 's/a b/c' f.py", "sed -i 's/a b/c/' f.py"),
+        ("sed -i 's/a/b/g' f.py", "sed -i 's/a/b/g' f.py"),
+        (r"sed -i 's/\/a/b' f.py && ls", r"sed -i 's/\/a/b/' f.py && ls"),
+        ("echo 's/a/b'", "echo 's/a/b'"),
+    ],
+)
+def test_a_substitution_gets_the_slash_it_lacks(scene: Scene, command: str, mended: str) -> None:
+    assert scene.guide.resolve_call(CallPiece("shell", {"command": command})).arguments == {"command": mended}
+
+
+async def test_what_is_counted_comes_with_its_number(scene: Scene) -> None:
+    scene.guide.adopt_request("How many files are here?")
+    await scene.guide.note_before([shell("ls")])
+    result = RecordedResult(llm_content="a\nb\nc\n", exit_code=0)
+    record = ToolCallRecord(id="c", name="shell", args={}, timestamp="", result=result)
+
+    assert "That is 3 lines." in await scene.guide.describe_after([shell("ls")], [record])
+
+
+async def test_a_file_that_is_still_to_change_is_shown_as_it_is_now(scene: Scene) -> None:
+    scene.write("a.py", "x = 1\n")
+    scene.write("b.py", "y = 1\n")
+    scene.guide.adopt_request("Change x to 2 in a.py and b.py.")
+    await scene.step(shell("sed"), code=0, a__py="x = 2\n")
+
+    assert scene.guide.find_missing() == "b.py:\n```\ny = 1\n```\n\nNow change b.py too."
+    assert scene.files.knows_whole("b.py", "y = 1\n")
+
+
+async def test_the_same_answer_once_more_is_taken(scene: Scene) -> None:
+    scene.write("a.py", "x = 1\n")
+    scene.guide.adopt_request("Change x in a.py to 2.")
+    await scene.step(shell("ls"), code=0)
+
+    assert scene.guide.find_missing_after("Done.").endswith("Now change a.py.")
+    assert scene.guide.find_missing_after("Done.") == ""
+
+
+async def test_an_empty_answer_is_asked_for_words_once(scene: Scene) -> None:
+    scene.guide.adopt_request("What is here?")
+    await scene.step(shell("ls"), code=0)
+
+    assert scene.guide.find_missing_after("") == NO_WORDS
+    assert scene.guide.find_missing_after("") == ""

@@ -96,6 +96,9 @@ class EmbeddedProvider:
         running = self._server is not None and self._is_running(None)
         return running and self._server is not None and await self._server.is_idle()
 
+    async def continues_answers(self) -> bool:
+        return True
+
     def allow(self, seconds: float) -> None:
         self._timeouts = replace(self._timeouts, first_token=max(self._timeouts.first_token, seconds))
 

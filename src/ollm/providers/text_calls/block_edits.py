@@ -15,6 +15,7 @@ from ollm.providers.text_calls.line_edits import (
     append_lines,
     compute_kept_share,
     has_ellipsis,
+    place_added_lines,
     place_elided,
     place_keyed_lines,
     place_section,
@@ -31,6 +32,7 @@ _SEARCH = re.compile(
 _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
+_ADDS = re.compile(r"\b(?:add|append|insert|move)\b", re.IGNORECASE)
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 
 
@@ -53,7 +55,7 @@ def read_change(
 ) -> Change:
     """What this block does to the file at `path`, which holds `current` or is not there. `removed` are the definitions
     that are to go: one that is only shown again is meant so. `request` says which of several like lines are meant."""
-    if pairs := read_replacements(body):
+    if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
         return _check_pairs(path, pairs, current)
     if _MARKER.search(body):
         return Change(mistake=f"The block for {path} is not whole: nothing was changed.")
@@ -103,6 +105,23 @@ def _read_diff(body: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
+def read_bare_diff(body: str, current: str) -> tuple[tuple[str, str], ...]:
+    """The pairs of lines marked with - and + as they were shown to the model, where no head says that it is a diff."""
+    lines, known = body.strip("\n").split("\n"), set(current.splitlines())
+    gone = [line for line in lines if line.startswith("-")]
+    if not gone or not any(line.startswith("+") for line in lines):
+        return ()
+    if any(line in known or line[1:] not in known for line in gone):
+        return ()
+    pairs: list[tuple[list[str], list[str]]] = []
+    for line in lines:
+        if line.startswith("-") and (not pairs or pairs[-1][1]):
+            pairs.append(([], []))
+        if line.startswith(("-", "+")) and pairs:
+            pairs[-1][line.startswith("+")].append(line[1:])
+    return tuple(("\n".join(old), "\n".join(new)) for old, new in pairs)
+
+
 def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | None) -> Change:
     if current is None or not current.strip():
         return Change(content=_end_with_newline("\n".join(new for _, new in pairs)))
@@ -130,6 +149,8 @@ def _read_part(
         edits = place_elided(new, old) or place_keyed_lines(new, old, request)
     if edits is not None:
         return edits
+    if _ADDS.search(request) and (added := place_added_lines(new, old)):
+        return added
     if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current):
         return None
     return place_similar(new, old) or place_similar_line(new, old)

@@ -140,7 +140,7 @@ def render_result(tool: str | None, content: str) -> str:
     if content.startswith("Exit code:"):
         return content.partition("\n")[2]
     output, mark, facts = content.rpartition("\n\n")
-    if mark and facts.startswith(("Changed lines of ", "Created ", "Deleted ")):
+    if mark and facts.startswith(("Changed lines of ", "Created ", "Deleted ", "That is ")):
         return f"{output.rstrip()}\n[exit code 0]\n{facts}"
     return f"{content.rstrip()}\n[exit code 0]"
 

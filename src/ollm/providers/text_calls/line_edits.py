@@ -13,6 +13,8 @@ ELLIPSIS = re.compile(
     r"^\s*(?:\.\.\.|…)\s*$|^\s*(?:#|//|/\*|--|<!--).*?(?:\.\.\.|…|existing|rest of|unchanged|remains|same as).*$",
     re.IGNORECASE,
 )
+_IMPORT = re.compile(r"^(?:import|from)\s+\w")
+_CONSTANT = re.compile(r"^[A-Z][A-Z\d_]*\s*=")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?)\s*$")
 _KEY = re.compile(r"^\s*(?:export\s+|const\s+|let\s+|var\s+|-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*(?:[:=]|$)")
 
@@ -40,6 +42,20 @@ def has_ellipsis(body: str, current: str) -> bool:
 
 def append_lines(old: list[str], new: str) -> tuple[str, str]:
     return make_edit_at(old, len(old) - 1, len(old), f"{old[-1]}\n{new}")
+
+
+def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """Lines of which none stands in the file, where something was to be added: behind the others of their kind."""
+    lines = [line for line in new if line.strip()]
+    known = set(map(str.strip, old))
+    if not lines or lines[0][:1].isspace() or any(line.strip() in known for line in lines):
+        return None
+    kind = _IMPORT if all(map(_IMPORT.match, lines)) else _CONSTANT if all(map(_CONSTANT.match, lines)) else None
+    places = [number for number, line in enumerate(old) if kind and kind.match(line)]
+    if not places:
+        return (append_lines(old, "\n".join(new)),)
+    place = places[-1]
+    return (make_edit_at(old, place, place + 1, "\n".join((old[place], *lines))),)
 
 
 def place_section(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:

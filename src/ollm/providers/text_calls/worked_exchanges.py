@@ -19,27 +19,40 @@ grep -rn LIMIT .
 >>> assistant
 conf.py uses LIMIT.
 >>> user
-Rename load to fetch in a.py and b.py, move notes.md into docs and delete old.txt.
+Rename load to fetch in a.py and b.py.
 
 Files here: a.py, b.py, notes.md, old.txt
 >>> assistant
 ```bash
-sed -i 's/\bload\b/fetch/g' a.py b.py && mkdir -p docs && mv notes.md docs/ && rm old.txt
+sed -i 's/\bload\b/fetch/g' a.py b.py
 ```
 >>> user
 [no output]
 [exit code 0]
-Deleted notes.md.
-Deleted old.txt.
 Changed lines of a.py:
 -def load(x):
 +def fetch(x):
 Changed lines of b.py:
 -print(load(1))
 +print(fetch(1))
+>>> assistant
+load is fetch now in a.py and b.py.
+>>> user
+Move notes.md into docs and delete old.txt.
+
+Files here: a.py, b.py, notes.md, old.txt
+>>> assistant
+```bash
+mkdir -p docs && mv notes.md docs/ && rm old.txt
+```
+>>> user
+[no output]
+[exit code 0]
+Deleted notes.md.
+Deleted old.txt.
 Created docs/notes.md (4 lines).
 >>> assistant
-load is fetch now in a.py and b.py, notes.md is in docs, and old.txt is deleted.
+notes.md is in docs, and old.txt is deleted.
 >>> user
 How many users in users.csv are from Rome? Write the number into rome.txt.
 

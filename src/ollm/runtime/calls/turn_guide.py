@@ -21,10 +21,17 @@ MAX_WATCHED_FILES = 400
 MAX_CHANGE_LINES = 14
 MAX_COMMAND_CHARS = 60
 MAX_CHANGE_CHARS = 1_200
-MAX_FACTS = 3  # times that a turn says what is missing
+MAX_FACTS = 6  # times that a turn says what is missing
+MAX_SAID = 3  # times that it says the same
+MAX_SHOWN_CHARS = 2_400  # of a file that is shown again with the step that is left
+NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
+NO_WORDS = "Now say in a sentence what was done or found."
 BROKEN_OFF = "The block broke off before its end: nothing was done. Write less at once."
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
+_TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
+_OPEN_SUBSTITUTION = re.compile(r"(\bsed\s+(?:-[\w.]+\s+)*'s/(?:[^/'\\\n]|\\.)+/(?:[^/'\\\n]|\\.)*)(')")
+_COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
 
 class Resolved(Data, frozen=True):
@@ -47,9 +54,11 @@ class TurnGuide:
         self._changed: dict[str, None] = {}
         self._commands: list[tuple[str, int]] = []
         self._first: dict[str, str] = {}  # files as they were before their first change
+        self._silent: list[str] = []
         self._since_change: list[tuple[str, int]] = []
-        self._told: set[str] = set()
+        self._told: dict[str, int] = {}  # how often each step that is left was named
         self._rounds = 0
+        self._answer = ""
 
     async def prime_request(self, request: str) -> str:
         """The names and texts that go with the user's words."""
@@ -84,6 +93,8 @@ class TurnGuide:
             return Resolved(name=piece.name, arguments=arguments)
         if arguments.pop("brokenOff", False):
             return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
+        if isinstance(command := arguments.get("command"), str):
+            arguments["command"] = close_substitution(command)
         if piece.name != FILE_BLOCK:
             return Resolved(name=piece.name, arguments=arguments)
         return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
@@ -141,6 +152,14 @@ class TurnGuide:
         told = "\n".join(str(call.arguments) for call in calls) + self._request
         return [name for name in self._names if name in told][:MAX_WATCHED_FILES]
 
+    def _find_concerned(self) -> list[str]:
+        """The files that the request names; all, when a word is to change and it is not said where."""
+        from ollm.services.replaced_names import find_replacement
+        from ollm.services.unfinished_work import find_wanted_files
+
+        everywhere = find_replacement(self._request) and not find_wanted_files(self._request)
+        return self._names[:MAX_WATCHED_FILES] if everywhere else self._find_mentioned(())
+
     async def describe_after(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> str:
         """What the calls did to the files, in lines."""
         before, names = self._before, set(self._names)
@@ -162,6 +181,8 @@ class TurnGuide:
             if before.get(name) != text:
                 self._files.remember_change(name, before.get(name))
         self._note_calls(calls, records)
+        self._answer = ""
+        facts = "\n".join(filter(None, (facts, self._count_output(records))))
         if before == after and any(record.error for record in records):
             facts = "\n".join(filter(None, (facts, self.find_missing())))
         return facts
@@ -176,9 +197,25 @@ class TurnGuide:
                 continue
             self._commands.append((command, code))
             self._since_change.append((command, code))
+            told = record.result.llm_content.strip() if record.result else ""
+            self._silent += [command] if told in ("", NO_OUTPUT) else []
             shown = _CAT.match(command)
             if shown and code == 0 and record.result and not record.result.full_output:
                 self._files.remember_whole(shown[1].removeprefix("./"))
+
+    def _count_output(self, records: Sequence[ToolCallRecord]) -> str:
+        """How many lines came, where something is to be counted: a small model cannot count them."""
+        result = records[-1].result if records else None
+        lines = result.llm_content.strip().splitlines() if result and result.exit_code == 0 else ()
+        counted = len(lines) > 1 and _COUNTED.search(self._request) is not None
+        return f"That is {len(lines)} lines." if counted else ""
+
+    def find_missing_after(self, answer: str) -> str:
+        """What an answer in words cannot have done; nothing more where it is the same once more."""
+        again, self._answer = answer == self._answer and bool(answer.strip()), answer
+        if again:
+            return ""
+        return self.find_missing() or ("" if answer.strip() else self.ask_for_words())
 
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
@@ -189,14 +226,39 @@ class TurnGuide:
         deeds = Deeds(
             changed=tuple(self._changed),
             commands=tuple(self._commands),
+            silent=tuple(self._silent),
             since_change=tuple(self._since_change),
-            texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_mentioned(())),
+            texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_concerned()),
         )
         found = [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
-        facts = [fact for fact in found if fact not in self._told]
-        self._told |= set(facts)
-        self._rounds += bool(facts)
-        return " ".join(facts)
+        fact = next((fact for fact in found if self._told.get(fact, 0) < MAX_SAID), "")
+        self._rounds += bool(fact)
+        self._told[fact] = told = self._told.get(fact, 0) + 1
+        if told == MAX_SAID and (named := _TARGET.search(fact)):
+            return f"Now change {named[1]} with a command."
+        return self._show_target(fact)
+
+    def ask_for_words(self) -> str:
+        """All was done that can be seen, and nothing was said; asked once."""
+        self._told[NO_WORDS] = self._told.get(NO_WORDS, 0) + 1
+        return NO_WORDS if self._told[NO_WORDS] == 1 else ""
+
+    def _show_target(self, fact: str) -> str:
+        """The step with the file it names as it is now: what was shown before may be old, and is far away."""
+        from ollm.services.primed_request import find_words, is_short, show_excerpt, show_whole
+
+        named = _TARGET.search(fact)
+        path = self._find_path(named[1]) if named else ""
+        text = self._files.read_text(path) if path else None
+        if not text:
+            return fact
+        words = find_words(self._request)
+        shown = show_whole(path, text) if is_short(text) else show_excerpt(path, text, self._request, words)
+        if len(shown) > MAX_SHOWN_CHARS:
+            return fact
+        if is_short(text):
+            self._files.remember_whole(path)
+        return f"{shown}\n\n{fact}"
 
     def _find_broken(self, texts: Mapping[str, str]) -> list[str]:
         """Files of this turn that do not parse, or use what nothing defines."""
@@ -223,6 +285,11 @@ def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str
         if broken := describe_broken_syntax(name, earlier, text):
             told.append(broken)
     return "\n".join(told)[:MAX_CHANGE_CHARS]
+
+
+def close_substitution(command: str) -> str:
+    """The command with the slash that ends sed's `s/old/new`, without which it never runs."""
+    return _OPEN_SUBSTITUTION.sub(r"\1/\2", command)
 
 
 def count_changed_lines(before: str, after: str) -> tuple[int, int]:

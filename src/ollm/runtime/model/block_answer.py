@@ -9,18 +9,19 @@ from contextlib import aclosing
 from msgspec.structs import replace
 
 from ollm.domain.context import Usage
+from ollm.domain.errors import RequestRefusedError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, ProgressPiece, Provider, TextPiece
-from ollm.providers.text_calls.block_rendering import can_change, parse_parameters
+from ollm.providers.text_calls.block_rendering import can_change, drop_idle_steps, parse_parameters
 from ollm.providers.text_calls.block_stream import BlockStreamParser
 from ollm.providers.text_calls.blocks import Block
 from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_CALL_REPEATS
+from ollm.runtime.model.block_steering import choose_beginning, choose_temperature, join_beginning
 from ollm.runtime.model.request_format import format_request
 from ollm.runtime.model.speed import SpeedMeter
 from ollm.services.loop_detection.streamed_text import StreamTracker
 
-BLOCK_TEMPERATURE = 0.0
 MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeats itself
 _ASKS_HOW = re.compile(
     r"\s*(?:how (?:do|can|would|could|should) (?:i|you|we|one)|how to|what(?: is the|'s the)? command|which command|"
@@ -52,7 +53,7 @@ class BlockAnswer:
         self._prompt_tokens = 0
 
     async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
-        async with aclosing(self._provider.stream(self._render_request())) as pieces:
+        async with aclosing(self._stream_begun()) as pieces:
             async for piece in pieces:
                 self._pace.observe_piece(piece)
                 match piece:
@@ -78,12 +79,43 @@ class BlockAnswer:
             yield call
         if self._finish.reason == "unknown" and self._prompt_tokens:
             self._finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
-        yield FinishPiece("tool_calls" if calls else self._finish.reason, self._finish.usage)
+        yield FinishPiece("tool_calls" if calls else self._finish.reason, self._count_usage())
+
+    def _count_usage(self) -> Usage:
+        """What the server counted; not of the prompt where steps were left out: it did not grow as what was said did,
+        and would seem to be cut."""
+        said = self._request.messages
+        whole = len(drop_idle_steps(said)) == len(said)
+        return self._finish.usage if whole else replace(self._finish.usage, prompt_tokens=0)
+
+    async def _stream_begun(self) -> AsyncGenerator[AnyPiece, None]:
+        """The answer from its beginning on, where one was chosen and the server goes on from there."""
+        request = self._render_request()
+        begun = choose_beginning(self._request.messages) if can_change(self._request.tools) else ""
+        if not begun or asks_how(self._request.messages) or not await self._can_continue():
+            async with aclosing(self._provider.stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        continued = replace(request, messages=(*request.messages, PromptMessage(role="assistant", content=begun)))
+        try:
+            async with aclosing(join_beginning(begun, self._provider.stream(continued))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except RequestRefusedError:  # a template that thinks first takes no beginning
+            async with aclosing(self._provider.stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def _can_continue(self) -> bool:
+        continues = getattr(self._provider, "continues_answers", None)
+        return continues is not None and bool(await continues())
 
     def _render_request(self) -> ChatRequest:
         messages, _ = format_request(self._request.messages, self._request.tools, self.facts)
+        heat = choose_temperature(self._request.messages)
         longest = min(self._request.max_tokens or MAX_BLOCK_TOKENS, MAX_BLOCK_TOKENS)
-        return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=BLOCK_TEMPERATURE)
+        return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=heat)
 
     def _should_stop(self, text: str) -> bool:
         """Whether nothing good can follow."""

@@ -1,0 +1,64 @@
+"""A word that is to become another one, as the request says it, and where it still stands. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ollm.domain.struct import Data
+
+_KIND = (
+    r"(?:the\s+|every\s+|all\s+|each\s+)*(?:(?P<kind>functions?|class|method|variable|constant|parameter|colou?r|version|text|"
+    r"word|name|string|identifier|attribute|field|key|option|module)s?\s+)?(?:(?:name|number|of)\s+)?"
+)
+_OLD = r"[`'\"]?(?P<old>[#\w](?:[\w.#-]*\w)?)(?:\(\))?[`'\"]?"
+_NEW = r"[`'\"]?(?P<new>[#\w](?:[\w.#-]*\w)?)(?:\(\))?[`'\"]?"
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\brename\s+{_KIND}{_OLD}\s+(?:to|into|as)\s+{_NEW}",
+        rf"\b(?:replace|substitute)\s+{_KIND}{_OLD}\s+(?:everywhere\s+)?(?:by|with)\s+{_NEW}",
+        rf"\b(?:raise|bump|change|update|switch|increase|lift)\s+{_KIND}(?:\w+\s+)*?from\s+{_OLD}\s+to\s+{_NEW}",
+        rf"\bchange\s+(?:every|all|each)\s+(?:occurrences?\s+of\s+)?{_OLD}\s+(?:to|into)\s+{_NEW}",
+    )
+)
+_FILE_ENDING = re.compile(r"\.(?:py|txt|md|js|ts|json|ya?ml|toml|ini|cfg|conf|csv|sh|html|css|log|rst|bak)$")
+_CALLED = frozenset({"function", "functions", "method"})
+
+
+class WordChange(Data, frozen=True):
+    """`called`: it is a function, and only its uses count, not the word in a sentence."""
+
+    old: str
+    new: str
+    called: bool = False
+
+
+def find_replacement(request: str) -> WordChange | None:
+    """The word that is to go and the one that takes its place; none where a file is renamed or the word says little."""
+    for pattern in _PATTERNS:
+        found = pattern.search(request)
+        if found and is_distinct(found["old"]) and found["old"] != found["new"]:
+            kind = found.groupdict().get("kind") or ""
+            return WordChange(old=found["old"], new=found["new"], called=kind.lower() in _CALLED)
+    return None
+
+
+def is_distinct(word: str) -> bool:
+    """Whether a word hardly stands somewhere by chance."""
+    return len(word) >= 3 and not word.isdigit() and not _FILE_ENDING.search(word)
+
+
+def find_left_over(wanted: WordChange, texts: Mapping[str, str]) -> list[str]:
+    """The files in which the old word still stands."""
+    word = re.escape(wanted.old)
+    pattern = (
+        rf"(?<![\w.-]){word}(?![\w-])"
+        if not wanted.called
+        else (rf"\b{word}\s*\(|\b(?:def|function|class)\s+{word}\b|\bimport\b[^\n]*\b{word}\b|\.{word}\b")
+    )
+    return [name for name, text in texts.items() if re.search(pattern, text)]
+
+
+def escape_for_sed(text: str) -> str:
+    return re.sub(r"([.\[\]*^$/\\&])", r"\\\1", text)

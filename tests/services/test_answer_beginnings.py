@@ -1,0 +1,76 @@
+"""How an answer begins where the next step is plain from the words."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ollm.services.answer_beginnings import begin_first_step, begin_named_step, make_sed
+
+
+@pytest.mark.parametrize(
+    ("request_", "begun"),
+    [
+        ("Rename data.txt to input.txt.", "```bash\nmv data.txt"),
+        ("Please delete the file old.log.", "```bash\nrm old.log"),
+        ("Make a copy of a.ini called b.ini.", "```bash\ncp a.ini"),
+        ("Make a folder docs and move guide.md into it.", "```bash\nmkdir -p docs"),
+        ("Run python calc.py and tell me what it prints.", "```bash\npython calc.py"),
+        ("Run main.py.", "```bash\npython main.py"),
+        ("How many files are in src?", "```bash\n"),
+        ("python test_a.py fails. Fix a.py.", "```bash\npython test_a.py"),
+        ("Add up the numbers in n.txt and write the sum into sum.txt.", "```bash\n"),
+        ("Rename the function load to fetch in a.py and b.py.", "```bash\nsed -i 's/\\bload\\b/fetch/g' a.py b.py"),
+        ("Rename the function load to fetch in a.py and write a note into n.txt.",
+         "```bash\nsed -i 's/\\bload\\b/fetch/g' a.py"),
+        ("Write a script sum.py that prints the total and save its output into t.txt.", ""),
+        ("Change the version in pyproject.toml to 0.4.0.", ""),
+        ("What does main.py do?", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_the_first_step_begins_where_the_words_say_it(request_: str, begun: str) -> None:
+    assert begin_first_step(request_) == begun
+
+
+@pytest.mark.parametrize(
+    ("told", "begun"),
+    [
+        ("Now run python test.py.", "```bash\npython test.py"),
+        ("Now run it.", "```bash\n"),
+        ("o.txt does not exist. Now write the output of python a.py into o.txt.", "```bash\npython a.py > o.txt"),
+        ("a.txt does not exist. Now write a.txt.", "a.txt\n```\n"),
+        ("n.txt does not exist. Now write n.txt with a command.", "```bash\n"),
+        ("a.py:\n```\nx = 1\n```\n\nNow change a.py too.", "a.py\n```\n"),
+        ("Now change a.py with a command.", "```bash\nsed -i"),
+        ("python t.py still fails. Now mend a.py.", "a.py\n```\n"),
+        ("b.py still has f. Now replace f by g in b.py.", "```bash\nsed -i 's/\\bf\\b/g/g' b.py"),
+        ("Now remove MAX from a.py.", "```bash\nsed -i '/^MAX\\b/d' a.py"),
+        ("Now set B_PORT to 91 in a.py.", "a.py\n```\nB_PORT"),
+        ("Nothing has been changed. Now do it.", "```bash\n"),
+        ("Now say in a sentence what was done or found.", ""),
+        ("Now change a.py.\nand then something else", ""),
+        ("ok\n[exit code 0]", ""),
+    ],
+)
+def test_a_step_that_is_named_begins_with_it(told: str, begun: str) -> None:
+    assert begin_named_step(told) == begun
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        ("load", "fetch", "load(); reload(); x.load", "fetch(); reload(); x.fetch"),
+        ("1.4.0", "1.5.0", "v = '1.4.0' 11.4.0 1x4x0", "v = '1.5.0' 11.4.0 1x4x0"),
+        ("#ff6600", "#0066ff", "color: #ff6600;", "color: #0066ff;"),
+        ("api/v1", "api/v2", "/api/v1/users", "/api/v2/users"),
+    ],
+)
+def test_the_expression_replaces_the_word_and_nothing_else(
+    tmp_path: Path, old: str, new: str, before: str, after: str
+) -> None:
+    (tmp_path / "f").write_text(before + "\n")
+
+    subprocess.run(["sed", "-i", make_sed(old, new), "f"], cwd=tmp_path, check=True)
+
+    assert (tmp_path / "f").read_text() == after + "\n"
