@@ -62,7 +62,7 @@ class TurnGuide:
 
     async def prime_request(self, request: str) -> str:
         """The names and texts that go with the user's words."""
-        from ollm.services.primed_request import prime_request
+        from ollm.services.request_reading.primed_request import prime_request
 
         self._request = request
         self._names = await self._files.list_names()
@@ -101,7 +101,7 @@ class TurnGuide:
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
         from ollm.providers.text_calls.block_edits import read_change
-        from ollm.services.unfinished_work import find_removed_names
+        from ollm.services.request_reading.unfinished_work import find_removed_names
 
         path = self._find_path(path)
         current = self._files.read_text(path)
@@ -127,7 +127,7 @@ class TurnGuide:
     def read_bare_command(self, answer: str) -> CallPiece | None:
         """A command that is all of an answer, where something was to be done: it only lacks its fence."""
         from ollm.providers.text_calls.blocks import PROGRAMS
-        from ollm.services.unfinished_work import asks_for_change
+        from ollm.services.request_reading.unfinished_work import asks_for_change
 
         line = answer.strip()
         plain = line.split(" ")[0] in PROGRAMS and "\n" not in line and not line.endswith((".", ":", "?"))
@@ -154,8 +154,8 @@ class TurnGuide:
 
     def _find_concerned(self) -> list[str]:
         """The files that the request names; all, when a word is to change and it is not said where."""
-        from ollm.services.replaced_names import find_replacement
-        from ollm.services.unfinished_work import find_wanted_files
+        from ollm.services.request_reading.replaced_names import find_replacement
+        from ollm.services.request_reading.unfinished_work import find_wanted_files
 
         everywhere = find_replacement(self._request) and not find_wanted_files(self._request)
         return self._names[:MAX_WATCHED_FILES] if everywhere else self._find_mentioned(())
@@ -219,7 +219,7 @@ class TurnGuide:
 
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
-        from ollm.services.unfinished_work import Deeds, find_unfinished
+        from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
         if self._rounds >= MAX_FACTS:
             return ""
@@ -245,7 +245,7 @@ class TurnGuide:
 
     def _show_target(self, fact: str) -> str:
         """The step with the file it names as it is now: what was shown before may be old, and is far away."""
-        from ollm.services.primed_request import find_words, is_short, show_excerpt, show_whole
+        from ollm.services.request_reading.primed_request import find_words, is_short, show_excerpt, show_whole
 
         named = _TARGET.search(fact)
         path = self._find_path(named[1]) if named else ""

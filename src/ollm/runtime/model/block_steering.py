@@ -51,7 +51,7 @@ def choose_temperature(messages: Sequence[PromptMessage]) -> float:
 
 def choose_beginning(messages: Sequence[PromptMessage]) -> str:
     """What the answer begins with; empty where the next step is not plain."""
-    from ollm.services.answer_beginnings import begin_first_step, begin_named_step
+    from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step
 
     turn = list_turn(messages)
     if not turn:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ollm.services.primed_request import moves_files
-from ollm.services.replaced_names import escape_for_sed, find_replacement
-from ollm.services.unfinished_work import (
+from ollm.services.request_reading.primed_request import moves_files
+from ollm.services.request_reading.replaced_names import escape_for_sed, find_replacement
+from ollm.services.request_reading.unfinished_work import (
     FILE_NAME,
     find_changed_files,
     find_first_command,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
-from ollm.services.replaced_names import find_left_over, find_replacement
+from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
 CHANGE_VERBS = (
     "rename|change|replace|update|fix|set|add|append|insert|raise|bump|increase|remove|delete|drop|move|edit|modify|"
@@ -179,7 +179,8 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     scripts = [told for name, told in new.items() if name.endswith(_SCRIPTS)]
     others = [told for name, told in new.items() if not name.endswith(_SCRIPTS)]
     empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]
-    others += [f"{name} is empty. Now write {name} with a command." for name in empty]
+    if not _OUTPUT.search(request):  # what a program prints may be nothing
+        others += [f"{name} is empty. Now write {name} with a command." for name in empty]
     return list(dict.fromkeys(facts + scripts + unrun + _find_silent(request, deeds, wanted) + others))
 
 
@@ -194,7 +195,7 @@ def _find_silent(request: str, deeds: Deeds, wanted: Collection[str]) -> list[st
 
 def _find_only_target(request: str, existing: Collection[str]) -> str:
     """The one file that is named and not only run, where something is to change."""
-    from ollm.services.primed_request import find_named, find_only_run, moves_files
+    from ollm.services.request_reading.primed_request import find_named, find_only_run, moves_files
 
     if not (_CHANGE.search(request) or _NEEDED.search(request)) or ASKING.match(request) or moves_files(request):
         return ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.replaced_names import WordChange, escape_for_sed, find_left_over, find_replacement
+from ollm.services.request_reading.replaced_names import WordChange, escape_for_sed, find_left_over, find_replacement
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What goes with a request to a small model."""
 
-from ollm.services.primed_request import prime_request
+from ollm.services.request_reading.primed_request import prime_request
 
 STORE = "import math\n\n\n" + "".join(f"def total_{n}(items):\n    return sum(items) + {n}\n\n\n" for n in range(60))
 FILES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.unfinished_work import Deeds, asks_for_change, find_removed_names, find_unfinished
+from ollm.services.request_reading.unfinished_work import Deeds, asks_for_change, find_removed_names, find_unfinished
 
 FILES = ("add.py", "main.py", "limits.py", "src/app.py", "test_add.py", "data.csv")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.answer_beginnings import begin_first_step, begin_named_step, make_sed
+from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, make_sed
 
 
 @pytest.mark.parametrize(
