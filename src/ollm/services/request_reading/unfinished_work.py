@@ -186,7 +186,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
 
 def _find_silent(request: str, deeds: Deeds, wanted: Collection[str]) -> list[str]:
     """A script that was written to print something, and does not."""
-    if not re.search(r"\bprints?\b", request, re.IGNORECASE):
+    if not re.search(r"\b(?:that|which|should|must|to)\s+prints?\b", request, re.IGNORECASE):
         return []
     last = next((line for line, code in reversed(deeds.commands) if code == 0), "")
     made = [name for name in wanted if name.endswith(_SCRIPTS) and name in deeds.changed and name in last]
