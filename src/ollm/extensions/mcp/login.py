@@ -204,7 +204,6 @@ def ignore_status(status: int) -> None:
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
     """Log in anew, keep the tokens, and give the number of tools that are there then."""
     from mcp import Client
-
     from ollm.extensions.mcp.http import open_http_transport
     from ollm.extensions.mcp.results import summarize_error
 
