@@ -206,7 +206,7 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
             await asyncio.to_thread(webbrowser.open, url)
 
     tools = asyncio.run(log_in(server, LoginFile(process.home.mcp_logins), show, port))
-    print(f"Logged in to {name}: {tools} tools.")
+    print(f"Logged in to {name}: {tools} tool{'' if tools == 1 else 's'}.")
 
 
 @mcp.command()

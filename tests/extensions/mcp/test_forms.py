@@ -38,10 +38,11 @@ def typed(*texts: str) -> list[ConfirmationAnswer]:
 
 
 def test_each_field_is_asked_and_comes_in_its_own_type() -> None:
-    found, asked = fill(typed("Ada", "36", "", "red, blue", "l"), SCHEMA)
+    found, asked = fill(typed("Ada", "36", "", "Red, blue", "Large"), SCHEMA)
 
     assert found == {"name": "Ada", "age": 36, "loud": True, "colours": ["red", "blue"], "size": "l"}
     assert asked[0].description.startswith("inn asks: Tell me.\nname: who you are")
+    assert asked[-1].description.startswith("size (one of small, large")
     assert all(details.typed and details.locked for details in asked)
 
 

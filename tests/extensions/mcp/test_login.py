@@ -52,7 +52,7 @@ async def test_a_login_is_kept_renewed_and_forgotten(tmp_path: Path, safe: OAuth
 
         safe.life = 1
         done = await log_in(runner)
-        assert (done.code, done.out) == (0, "Logged in to safe: 1 tools.\n"), done.err
+        assert (done.code, done.out) == (0, "Logged in to safe: 1 tool.\n"), done.err
         kept = runner.home / "mcp-logins.json"
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         assert "Bearer" not in done.out + done.err

@@ -21,12 +21,12 @@ AskPerson = Callable[[ConfirmationDetails], Awaitable[ConfirmationAnswer]]
 
 
 class FormField(Data, frozen=True):
-    """One field of a form. `options` are what it may be, where that is a choice."""
+    """One field of a form. `options` are what it may be, where that is a choice, by the names a person reads."""
 
     name: str
     kind: str = "string"
     title: str = ""
-    options: tuple[str, ...] = ()
+    options: Mapping[str, str] = {}
     required: bool = False
     default: Any = None
 
@@ -47,19 +47,26 @@ def _read_field(name: str, entry: Any, required: Any) -> FormField:
     told = entry if isinstance(entry, Mapping) else {}
     items = told.get("items")
     inner = items if isinstance(items, Mapping) else told
-    choices = inner.get("enum") or [
-        option.get("const") for option in inner.get("oneOf") or inner.get("anyOf") or () if isinstance(option, Mapping)
-    ]
     title = str(told.get("title") or name)
     about = str(told.get("description") or "")
     return FormField(
         name=name,
         kind=str(told.get("type") or "string"),
         title=f"{title}: {about}" if about else title,
-        options=tuple(str(option) for option in choices),
+        options=_read_options(inner),
         required=name in required,
         default=told.get("default"),
     )
+
+
+def _read_options(entry: Mapping[str, Any]) -> dict[str, str]:
+    """What may be chosen, by its title or else by itself."""
+    titled = [each for each in entry.get("oneOf") or entry.get("anyOf") or () if isinstance(each, Mapping)]
+    if titled:
+        return {str(each.get("title") or each.get("const")): str(each.get("const")) for each in titled}
+    values = [str(value) for value in entry.get("enum") or ()]
+    titles = [str(title) for title in entry.get("enumNames") or ()]
+    return dict(zip(titles if len(titles) == len(values) else values, values, strict=True))
 
 
 async def fill_form(server: str, message: str, schema: Mapping[str, Any], ask: AskPerson) -> dict[str, Any]:
@@ -118,8 +125,15 @@ def describe_field(field: FormField) -> str:
     notes += ["yes or no"] if field.kind == "boolean" else []
     notes += ["several, with commas between"] if field.kind == "array" else []
     notes += [f"a {NUMBER_NAMES[field.kind]}"] if field.kind in NUMBER_NAMES else []
-    notes += [f"empty: {field.default}"] if field.default is not None else [] if field.required else ["may be empty"]
+    notes += [f"empty: {_name_default(field)}"] if field.default is not None else []
+    notes += [] if field.required or field.default is not None else ["may be empty"]
     return f"{told} ({'; '.join(notes)})" if notes else told
+
+
+def _name_default(field: FormField) -> str:
+    values = field.default if isinstance(field.default, list) else [field.default]
+    names = {value: name for name, value in field.options.items()}
+    return ", ".join(names.get(str(value), str(value)) for value in values)
 
 
 def parse_value(text: str, field: FormField) -> tuple[Any, str]:
@@ -134,8 +148,17 @@ def parse_value(text: str, field: FormField) -> tuple[Any, str]:
         except ValueError:
             return None, f"{text!r} is not a {NUMBER_NAMES[field.kind]}."
     if field.kind == "array":
-        chosen = [part.strip() for part in text.split(",") if part.strip()]
-        wrong = [part for part in chosen if field.options and part not in field.options]
-        return chosen, f"{wrong[0]!r} is not one of them." if wrong else ""
-    wrong_choice = bool(field.options) and text not in field.options
-    return text, f"{text!r} is not one of them." if wrong_choice else ""
+        chosen = [(part.strip(), find_option(part.strip(), field)) for part in text.split(",") if part.strip()]
+        wrong = [part for part, value in chosen if value is None]
+        return [value for _, value in chosen], f"{wrong[0]!r} is not one of them." if wrong else ""
+    value = find_option(text, field)
+    return value, f"{text!r} is not one of them." if value is None else ""
+
+
+def find_option(text: str, field: FormField) -> str | None:
+    """What was chosen, by its name or its value, in whatever case; a field without choices takes every text."""
+    if not field.options:
+        return text
+    known = {**{value.lower(): value for value in field.options.values()},
+             **{name.lower(): value for name, value in field.options.items()}}  # fmt: skip
+    return known.get(text.lower())
