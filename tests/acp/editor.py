@@ -23,7 +23,7 @@ from ollm.app import ProcessScope
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 180.0
 EDIT = Answer(calls=[("edit_file", {"path": "a.txt", "edits": [{"target": "two", "replacement": "three"}]})])
 Choose = Callable[[wire.ToolCallUpdate, list[wire.PermissionOption]], str | None]
 

@@ -15,7 +15,7 @@ from tests.servers.openai import ScriptedServer
 
 
 async def test_two_sessions_work_side_by_side_in_one_folder(tmp_path: Path) -> None:
-    long = Answer(text="first " * 100, pace=0.02)
+    long = Answer(text="first " * 4000, pace=0.05)
     async with editing(tmp_path, [long, "second"]) as (editor, _):
         one, two = await editor.open(), await editor.open()
         slow = asyncio.create_task(editor.say(one, "go"))
@@ -30,7 +30,7 @@ async def test_two_sessions_work_side_by_side_in_one_folder(tmp_path: Path) -> N
 
 
 async def test_a_session_is_loaded_after_the_agent_was_killed(tmp_path: Path) -> None:
-    script = ["Kept.", Answer(text="lost " * 500, pace=0.02)]
+    script = ["Kept.", Answer(text="lost " * 4000, pace=0.05)]
     async with ScriptedServer(script) as server:
         environment = variables(tmp_path, server.base_url)
         async with open_editor(tmp_path, environment) as editor:

@@ -61,6 +61,12 @@ async def test_a_line_that_is_no_message_is_answered_and_the_next_is_read(line: 
     assert (await wire.expect())["error"]["code"] == code
 
 
+def test_what_is_beside_the_parameters_does_not_take_their_place() -> None:
+    found = parse_message(b'{"id":1,"method":"x","params":{"cwd":"/a","_meta":{"cwd":"/b","self":1}}}')
+
+    assert found["params"] == {"cwd": "/a"}
+
+
 def test_half_a_character_is_replaced_and_the_rest_is_read() -> None:
     assert parse_message(b'{"id":1,"method":"x","params":{"t":"a\\ud83d b"}}')["params"] == {"t": "a? b"}
 

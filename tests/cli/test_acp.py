@@ -1,5 +1,6 @@
 """`ollm acp` as a command: its help, and what it says without its extra package."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,24 @@ def test_without_the_extra_package_it_says_how_to_get_it(tmp_path: Path) -> None
     assert found.returncode == 2
     assert "pip install 'ollm-cli[acp]'" in found.stderr
     assert found.stdout == ""
+
+
+def test_an_output_that_cannot_be_written_is_a_quiet_end(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n' * 3)
+    with (tmp_path / "in").open() as source, Path("/dev/full").open("w") as target:
+        ended = subprocess.run(
+            [sys.executable, "-m", "ollm", "acp"],
+            env={**os.environ, "OLLM_HOME": str(tmp_path)},
+            stdin=source,
+            stdout=target,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=180,
+        )
+
+    assert "Traceback" not in ended.stderr
+    assert "internal error" not in ended.stderr
 
 
 def test_an_empty_input_is_a_quiet_end(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -35,7 +36,8 @@ async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int
         for name in ENDING_SIGNALS:
             loop.remove_signal_handler(name)
         await sessions.close_all()
-        await connection.close()
+        with contextlib.suppress(ConnectionError):  # an answer that nobody reads any more
+            await connection.close()
 
 
 def claim_stdout() -> int:

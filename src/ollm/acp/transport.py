@@ -180,6 +180,8 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
             raise BadMessage(INVALID_REQUEST, "method must be a string.", request_id)
     elif request_id is None or not ("result" in message or isinstance(message.get("error"), dict)):
         raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.")
+    if isinstance(params := message.get("params"), dict):
+        params.pop("_meta", None)  # the library would put its entries in place of the parameters
     return message
 
 

@@ -20,6 +20,7 @@ def acp(provider: str | None, base_url: str | None, model: str | None, approval:
     Editors start this command themselves: see docs/editors.md. It reads and writes JSON on standard input and output.
     """
     import asyncio
+    import sys
 
     from ollm.app import ProcessScope
     from ollm.cli.start import build_settings_flags
@@ -30,4 +31,6 @@ def acp(provider: str | None, base_url: str | None, model: str | None, approval:
         raise UsageError("Editors need an extra package.", action="pip install 'ollm-cli[acp]'") from error
     given = {"provider": provider, "base_url": base_url, "model": model, "approval": approval}
     flags = build_settings_flags(given)
+    if sys.stdin is not None and sys.stdin.isatty():
+        print("ollm acp waits for an editor: see docs/editors.md. Ctrl-C ends it.", file=sys.stderr)
     asyncio.run(serve_editor(ProcessScope(flags=flags), flags, 0, claim_stdout()))
