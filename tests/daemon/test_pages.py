@@ -1,12 +1,17 @@
 """The pages in a real browser at a real daemon: a person logs in, reads, asks, answers, comes back."""
 
 import asyncio
+import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.daemon.browser import chromium, get_port, make_link, visit
+from tests.daemon.long_session import LONG, write_long_session
 from tests.daemon.running import daemon
 from tests.servers.answers import Answer
+from tests.sizes import SOAK
 
 ANSWER = "It adds **floats**.\n\n```python\nreturn sum(prices)\n```\n"
 EDIT = Answer(calls=[("write_file", {"path": "new.txt", "content": "hello\n"})])
@@ -88,3 +93,39 @@ async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path) -
                 await one.page.wait_for_selector(".item >> text=Done together.")
                 assert await one.page.locator("ollm-confirmation").count() == 0
                 assert one.faults == []
+
+
+PAINT = """async id => {
+  const started = performance.now();
+  location.hash = "#/session/" + id;
+  while (!document.querySelector("ollm-messages .item section")) await new Promise(requestAnimationFrame);
+  await new Promise(requestAnimationFrame);
+  return performance.now() - started;
+}"""
+
+
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
+async def test_ten_thousand_messages_are_painted_at_once_and_any_of_them_is_found(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    write_long_session(tmp_path / ".ollm", tmp_path / "project", 10_000)
+    async with daemon(tmp_path) as found, chromium() as browser, visit(browser, found) as visitor:
+        page = visitor.page
+        await page.wait_for_selector(".sessions li a")
+        times = []
+        for _ in range(5):
+            times.append(await page.evaluate(PAINT, LONG))
+            await page.evaluate("location.hash = '#/'")
+            await page.wait_for_selector("ollm-session", state="detached")
+        await visitor.open_session(LONG)
+        await page.wait_for_selector(".item >> text=Message 10000.")
+        for _ in range(50):
+            await page.mouse.move(700, 400)
+            await page.mouse.wheel(0, -900)
+        assert await page.locator("ollm-messages .item").count() <= 200
+        for number in (5000, 1, 9999, 250):
+            await page.fill(".jump", str(number))
+            await page.press(".jump", "Enter")
+            await page.wait_for_selector(f".pointed[data-number='{number}']")
+        assert await page.locator("ollm-messages .item").count() <= 200
+        assert visitor.faults == []
+    assert min(times) < 300 * max(1.0, os.getloadavg()[0] / 2), times

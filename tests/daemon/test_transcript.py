@@ -2,6 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from ollm.app import ProcessScope
+from ollm.daemon import transcript
+from ollm.daemon.transcript import TranscriptCache, read_transcript
+from tests.daemon.long_session import LONG, write_long_session
 from tests.daemon.running import daemon
 from tests.servers.answers import Answer
 
@@ -31,3 +37,28 @@ async def test_messages_come_as_clean_html_with_their_calls(tmp_path: Path) -> N
     assert len(html) < 45_000
     assert [message["number"] for message in part["messages"]] == [2, 3]
     assert [message["number"] for message in tail["messages"]] == [6]
+
+
+def test_a_session_is_read_again_when_its_file_changed_and_not_before(tmp_path: Path) -> None:
+    process = ProcessScope({"HOME": str(tmp_path), "OLLM_HOME": str(tmp_path / ".ollm")})
+    write_long_session(tmp_path / ".ollm", tmp_path, 30)
+    cache = TranscriptCache()
+    first = cache.load(process, LONG)
+    assert first is cache.load(process, LONG)
+    write_long_session(tmp_path / ".ollm", tmp_path, 31)
+    again = cache.load(process, LONG)
+
+    assert first is not None
+    assert again is not None
+    assert (len(first.messages), len(again.messages)) == (30, 31)
+    page = read_transcript(process, cache, LONG, 21, 5, 40)
+    assert [message.number for message in page.messages] == list(range(6, 21))
+
+
+def test_a_large_session_is_read_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "MAX_KEPT_BYTES", 10)
+    process = ProcessScope({"HOME": str(tmp_path), "OLLM_HOME": str(tmp_path / ".ollm")})
+    write_long_session(tmp_path / ".ollm", tmp_path, 30)
+    page = read_transcript(process, TranscriptCache(), LONG, None, 0, 4)
+
+    assert [message.number for message in page.messages] == [27, 28, 29, 30]

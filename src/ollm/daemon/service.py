@@ -17,6 +17,7 @@ import msgspec
 from ollm.app import ProcessScope, WorkspaceScope
 from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine, TranscriptPage, WorkspaceLine
 from ollm.daemon.hub import Hub
+from ollm.daemon.transcript import TranscriptCache, read_transcript
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.session import Session, SessionStatus
@@ -47,6 +48,7 @@ class DaemonService:
         self.hub = hub
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
+        self._transcripts = TranscriptCache()
         self._untold: dict[str, list[str]] = {}  # by workspace: what became of its memory while no session was open
 
     async def _read_apart(self, work: Callable[[ProcessScope], T], *, indexed: bool = False) -> T:
@@ -223,9 +225,8 @@ class DaemonService:
         )
 
     async def read_transcript(self, session_id: str, before: int | None, after: int, limit: int) -> TranscriptPage:
-        from ollm.daemon.transcript import read_transcript
-
-        return await self._read_apart(lambda process: read_transcript(process, session_id, before, after, limit))
+        cache = self._transcripts
+        return await self._read_apart(lambda process: read_transcript(process, cache, session_id, before, after, limit))
 
     async def export(self, session_id: str, form: str) -> bytes:
         return await self._read_apart(lambda process: b"".join(iter_export(process.session_files, session_id, form)))

@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ollm.app import ProcessScope
 from ollm.daemon.bodies import TranscriptMessage, TranscriptPage
+from ollm.domain.session import Session
 from ollm.runtime.history import load_older_messages
 from ollm.services.session_export.html_message import render_message_as_html
 from ollm.system.terminal_text import escape_controls
 
 MAX_OUTPUT_CHARS = 20_000  # of one output on a page
+MAX_KEPT_BYTES = 32 * 1024 * 1024  # of files; a larger session is read anew for each page
+MAX_KEPT_SESSIONS = 3
+
+
+class TranscriptCache:
+    """The sessions that were read last, as long as their files stay as they are: who scrolls asks for one again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[tuple[int, ...], Session]] = {}
+
+    def load(self, process: ProcessScope, session_id: str) -> Session | None:
+        """The session; None when it is too large to keep."""
+        stamp, size = _make_stamp(process, session_id)
+        if size > MAX_KEPT_BYTES:
+            return None
+        known = self._kept.get(session_id)
+        if known and known[0] == stamp:
+            return known[1]
+        session = process.session_files.read(session_id).session
+        newest = [found for found in self._kept.items() if found[0] != session_id][1 - MAX_KEPT_SESSIONS :]
+        self._kept = {**dict(newest), session_id: (stamp, session)}
+        return session
+
+
+def _make_stamp(process: ProcessScope, session_id: str) -> tuple[tuple[int, ...], int]:
+    """What changes whenever its files do, and how large they are."""
+    home = process.session_files.places.find_home(session_id)
+    found: list[int] = []
+    size = 0
+    for end in (".json", ".journal") if home else ():
+        with contextlib.suppress(OSError):
+            stat = (home / f"{session_id}{end}").stat() if home else None
+            found += [stat.st_ino, stat.st_mtime_ns, stat.st_size] if stat else []
+            size += stat.st_size if stat else 0
+    return tuple(found), size
 
 
 def read_transcript(
-    process: ProcessScope, session_id: str, before: int | None, after: int, limit: int
+    process: ProcessScope, cache: TranscriptCache, session_id: str, before: int | None, after: int, limit: int
 ) -> TranscriptPage:
     """At most `limit` messages with numbers between `after` and `before`, oldest first."""
-    older, session = load_older_messages(lambda part: process.session_files.read(session_id, part), before, limit)
+    session = cache.load(process, session_id)
+    if session is not None:
+        older = [message for message in session.messages if before is None or message.id < before]
+    else:
+        older, session = load_older_messages(lambda part: process.session_files.read(session_id, part), before, limit)
     calls = {call.id: call for call in session.tool_calls}
     shown = [message for message in older[-limit:] if message.id > after]
     return TranscriptPage(

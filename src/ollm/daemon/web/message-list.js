@@ -3,6 +3,7 @@ import { get } from "./api.js";
 import { fill, h, showCleanHtml } from "./dom.js";
 
 const PAGE = 40;
+const FIRST = 16; // messages of the first paint; the others follow at once
 const KEPT = 160;
 const NEAR_PX = 1200;
 const GUESSED_PX = 140;
@@ -48,7 +49,7 @@ export class MessageList extends HTMLElement {
   /** The newest messages, or those around a number. @param {number} number */
   async open(number = 0) {
     const around = number ? `&before=${number + PAGE / 2}` : "";
-    const page = await get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}${around}`);
+    const page = await get(`/sessions/${this.sessionId}/transcript?limit=${number ? PAGE : FIRST}${around}`);
     const end = number ? (await get(`/sessions/${this.sessionId}/transcript?limit=1`)).last : page.last;
     fill(this.items);
     this.total = end;
@@ -59,6 +60,7 @@ export class MessageList extends HTMLElement {
     this.pinned = !number;
     if (number) this.point(number);
     else this.toEnd();
+    requestAnimationFrame(() => this.onScroll());
   }
 
   /** Bring what came since message `after` up to date. @param {number} after */
