@@ -20,7 +20,7 @@ export function makePlot(title, values, format, top) {
   const most = top ?? (Math.max(...known) || 1);
   const wide = 240;
   const step = Math.min(24, wide / values.length);
-  const picture = draw("svg", { viewBox: `0 0 ${wide} 48`, class: "bars", role: "img", "aria-label": `${title}: ${known.map(format).join(", ")}` });
+  const picture = draw("svg", { viewBox: `0 0 ${wide} 48`, preserveAspectRatio: "xMinYMax meet", class: "bars", role: "img", "aria-label": `${title}: ${known.map(format).join(", ")}` });
   picture.append(draw("line", { x1: 0, x2: wide, y1: 47.5, y2: 47.5, class: "axis" }));
   values.forEach((value, index) => {
     const tall = value === null ? 0 : Math.max(1.5, (46 * value) / most);
