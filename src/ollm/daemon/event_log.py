@@ -31,7 +31,7 @@ class EventFrame:
         """As it is sent, but for its number."""
         return encode_event_body(self.event)
 
-    @property
+    @cached_property
     def data(self) -> bytes:
         return b"id: %d\n%s" % (self.event.seq, self.body)
 
