@@ -44,6 +44,7 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
         assert visitor.faults == []
 
 
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_a_link_that_was_used_and_a_page_that_is_not_logged_in_say_what_to_do(tmp_path: Path) -> None:
     async with daemon(tmp_path) as found, chromium() as browser:
         link = await make_link(found)
@@ -93,6 +94,44 @@ async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path) -
                 await one.page.wait_for_selector(".item >> text=Done together.")
                 assert await one.page.locator("ollm-confirmation").count() == 0
                 assert one.faults == []
+
+
+HOSTILE = """<img src=x onerror="alert(1)"><script>alert(1)</script> [a](javascript:alert(1))
+
+<svg onload=alert(1)> ![p](http://evil.example/p.png)"""
+
+
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
+async def test_hostile_words_stay_words_messages_queue_and_a_deletion_is_undone(tmp_path: Path) -> None:
+    script = [Answer(text=HOSTILE, thinking=HOSTILE), Answer(text="slow words " * 9, pace=0.15), "After the queue."]
+    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+        page = visitor.page
+        session = await found.open()
+        await visitor.open_session(session)
+        await visitor.say(HOSTILE)
+        await page.wait_for_selector(".item section.assistant >> text=onerror")
+        assert await page.locator(":is(img[src='x'], svg[onload], a[href^='javascript'], .item script)").count() == 0
+        await visitor.say("slowly")
+        await page.wait_for_selector("ollm-live-turn >> text=slow words")
+        await visitor.say("the next one")
+        await page.wait_for_selector(".waiting li")
+        await page.wait_for_selector(".item >> text=After the queue.")
+        assert await page.locator(".waiting li").count() == 0
+
+        line = f".sessions li[data-id='{session}']"
+        await page.hover(line)
+        await page.click(f"{line} button")
+        await page.fill("dialog input", "A <b>new</b> title")
+        await page.click("dialog >> text=Save title")
+        await page.wait_for_selector(f"{line} >> text=A <b>new</b> title")
+        await page.hover(line)
+        await page.click(f"{line} button")
+        await page.click("dialog >> text=Delete")
+        await page.wait_for_selector(line, state="detached")
+        await page.click(".toast >> text=Undo")
+        await page.wait_for_selector(line)
+        assert (await found.ask("GET", f"/sessions/{session}")).status == 200
+        assert visitor.faults == []
 
 
 PAINT = """async id => {
