@@ -54,7 +54,10 @@ class Outline(Tool[CodeNeeds], frozen=True):
         found = await find_code_files(context, needs.discovery, scope)
         drawn = await needs.code_map.build_map(scope.root, found.paths, most, needs.count, self.about)
         if not drawn.text:
-            raise ToolFailure("NotFound", f"No code was found in {self.path}. Use ls to see what there is.")
+            place = "the workspace" if self.path == "." else self.path
+            if self.about:
+                raise ToolFailure("NotFound", f"No file in {place} has to do with that; ask in other words.")
+            raise ToolFailure("NotFound", f"No code was found in {place}. Use ls to see what there is.")
         notes = [*scope.notes, *found.notes, *drawn.notes]
         words = f"{self.path}: map of {drawn.files:,} files"
         return ToolResult(

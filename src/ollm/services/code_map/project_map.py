@@ -34,6 +34,11 @@ def render_code_map(files: Sequence[FileFacts], max_tokens: int, count: CountTok
     if query.strip():
         return _render_for_query(files, max_tokens, count, query)
     weights = score_definitions(files)
+    if not any(map(any, weights)):  # a project in which no file uses another
+        weights = [
+            [float(found.depth == 0 and found.kind not in LISTED_KINDS) for found in facts.definitions]
+            for facts in files
+        ]
     ranked = [_MapFile(facts, weights[number], sum(weights[number])) for number, facts in enumerate(files)]
     ranked.sort(key=lambda found: (-found.weight, found.path))
     return _render_definitions([found for found in ranked if found.best], max_tokens, count)
