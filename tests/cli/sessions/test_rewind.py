@@ -1,5 +1,6 @@
 """Files and talk go back together: through the command, after a model changed files by edits and by shell commands."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer
+from tests.sizes import size
 
 FORMATTER = (
     "for f in *.py; do sed -i 's/  */ /g' $f; done; rm gone.txt; mv moved.txt elsewhere.txt; mkdir new; touch new/x"
@@ -134,3 +136,27 @@ async def test_a_turn_that_only_reads_saves_nothing(tmp_path: Path) -> None:
         await runner.run("-p", "look")
 
     assert not (runner.home / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("moment", range(size(1, 15)))
+async def test_a_rewind_that_is_killed_is_completed_by_the_next_command(tmp_path: Path, moment: int) -> None:
+    change = "for f in m*.txt; do echo new >> $f; done; rm k*.txt"
+    async with running(tmp_path, [call(change), "Done."]) as runner:
+        for number in range(150):
+            (runner.workspace / f"m{number}.txt").write_text("old")
+            (runner.workspace / f"k{number}.txt").write_text("kept")
+        before = read_files(runner.workspace)
+        await runner.run("-p", "change them", "--yes")
+        process = await runner.start("sessions", "rewind", "--to", "1", "--files")
+        async with asyncio.timeout(60):
+            while process.returncode is None and not list((runner.home / "checkpoints").glob("*/restore.journal")):
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02 * moment)
+        killed = process.returncode is None
+        if killed:
+            process.kill()
+        await process.wait()
+        told = await runner.run("sessions", "rewind", "--to", "1", "--files", "--dry-run")
+
+    assert read_files(runner.workspace) == before
+    assert ("it is complete now" in told.out) or process.returncode == 0
