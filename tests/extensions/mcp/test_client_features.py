@@ -63,7 +63,7 @@ async def test_where_nobody_can_be_asked_a_question_of_a_server_is_declined_and_
 async def test_progress_is_shown_and_keeps_a_call_alive_beyond_its_time_limit(tmp_path: Path) -> None:
     async with running(tmp_path, [CALL, "Done."]) as runner:
         slow = raw_entry(tmp_path, "inn", tools=BOOK, progress={"book": 4}, progressPause=2)
-        configure(runner, mcpServers={"inn": {**slow, "timeout": 5}})
+        configure(runner, mcpServers={"inn": {**slow, "timeout": 7}})
         done = await runner.run("-p", "book", "--yes", "-o", "stream-json")
 
     events = [json.loads(line) for line in done.out.splitlines()]
