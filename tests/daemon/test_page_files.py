@@ -70,8 +70,11 @@ def test_pages_and_styles_load_nothing_from_elsewhere() -> None:
 
 
 def test_the_wheel_has_the_pages(tmp_path: Path) -> None:
+    tool = Path(sys.executable).with_name("uv")
+    if not tool.exists():
+        pytest.skip("uv is not in this environment")
     made = subprocess.run(
-        [sys.executable.replace("python", "uv"), "build", "--wheel", "--offline", "-o", str(tmp_path)],
+        [tool, "build", "--wheel", "--offline", "-o", str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         check=False,

@@ -109,7 +109,7 @@ async def test_hostile_words_stay_words_messages_queue_and_a_deletion_is_undone(
         session = await found.open()
         await visitor.open_session(session)
         await visitor.say(HOSTILE)
-        await page.wait_for_selector(".item section.assistant >> text=onerror")
+        await page.wait_for_selector(".item section.assistant > .text >> text=onerror")
         assert await page.locator(":is(img[src='x'], svg[onload], a[href^='javascript'], .item script)").count() == 0
         await visitor.say("slowly")
         await page.wait_for_selector("ollm-live-turn >> text=slow words")
