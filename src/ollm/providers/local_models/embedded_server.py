@@ -20,6 +20,8 @@ from ollm.domain.struct import Data
 
 PR_SET_PDEATHSIG = 1
 
+PROMPT_CACHE_MIB = 512  # what was read is kept while a task or a summary has the one slot
+
 
 class EmbeddedOptions(Data, frozen=True):
     """What to serve, how, and the key every request must carry (none when empty)."""
@@ -54,7 +56,7 @@ def serve(order: EmbeddedOptions) -> object:
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = order.threads
     if order.tiny:
         calm_sampling(parameters.sampling)
-    parameters.cache_ram_mib = 0
+    parameters.cache_ram_mib = PROMPT_CACHE_MIB
     parameters.ui = False
     parameters.verbosity = 1
     return xllamacpp.Server(parameters)
