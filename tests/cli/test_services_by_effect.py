@@ -1,7 +1,10 @@
 """What the services promise is seen through the command: switch one off in the product and a test here fails."""
 
+import asyncio
 import json
 import re
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +54,26 @@ async def test_the_strategy_decides_whether_a_model_writes_the_summary(
     assert bool(summaries) == asked
     assert len(read_prompt(runner)) < len(read_prompt(runner, before - 1)) + len(STORY)
     assert "Remember the number 4711." in read_prompt(runner), "what the user said stays as it was said"
+
+
+@covers("W98")
+async def test_a_turn_in_an_open_chat_sets_the_time_of_its_session(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(text="First.", delay=0.1)]) as runner:
+        async with at_terminal(runner, "chat", "--new", OLLM_PLAIN="1") as terminal:
+            await terminal.wait_for("\n>")
+            terminal.type("hi\n")
+            await terminal.wait_for("First.")
+            async with asyncio.timeout(60):
+                while not [row for row in read_times(runner) if row[0] < row[1]]:
+                    await asyncio.sleep(0.1)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+def read_times(runner: Runner) -> list[tuple[int, int]]:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(runner.workspace / ".ollm" / "memory.db")) as connection:
+        return connection.execute("SELECT created_at, updated_at FROM chat_sessions").fetchall()
+    return []
 
 
 @covers("D247")
