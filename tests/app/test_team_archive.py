@@ -58,3 +58,8 @@ def test_a_mistake_in_the_section_turns_the_archive_off(machine: MakeMachine, mi
 
     assert "nothing is sent" in laptop.warned
     assert str(next(iter(mistake))) in laptop.warned
+
+
+def test_a_password_is_shown_in_neither_form_of_the_url(machine: MakeMachine) -> None:
+    for url in ("host=db dbname=team password=hunter2 user=me", "postgresql://me:hunter2@db/team"):
+        assert "hunter2" not in machine("laptop", url=url).ollm("config", "show")

@@ -175,7 +175,7 @@ class TeamArchiveScope:
     def announce(self, ids: Sequence[str] | None = None) -> str:
         """What is sent, the first time something is sent to this target this way; empty afterwards."""
         fact = f"announced-{self.target_key}"
-        if self.state.get_fact(fact):
+        if self.state.get_fact(fact) or not (ids or self.list_unsent()):
             return ""
         self.state.set_fact(fact, "yes")
         return f"first push: {self.describe_push(ids)}"

@@ -1,6 +1,13 @@
 """Sending one session again and again: what is gone here is gone there, what is the same is not sent."""
 
+import os
+import subprocess
+import sys
+
+import pytest
+
 from tests.servers.archive_machine import MakeMachine, make_call
+from tests.sizes import size
 
 
 def test_a_message_that_is_gone_here_is_gone_there(machine: MakeMachine) -> None:
@@ -45,3 +52,25 @@ def test_turning_redaction_off_sends_the_session_as_it_is(machine: MakeMachine, 
 
     assert "secrets NOT redacted" in laptop.warned
     assert desktop.document(session) == laptop.document(session)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_large_session_is_sent_in_little_memory(machine: MakeMachine) -> None:
+    laptop = machine("laptop", redact=False)
+    session = laptop.record("Begin")
+    path = laptop.home / "sessions" / f"{session}.json"
+    lines = "".join(
+        f',\n{{"role":"user","id":{number},"parts":[{{"type":"text","text":"{"x" * 100_000}"}}],"timestamp":""}}'
+        for number in range(2, size(150, 400))
+    )
+    path.write_text(path.read_text().replace('\n],"toolCalls"', lines + '\n],"toolCalls"'))
+    code = (
+        "import sys; from ollm.cli.entry import main; main(['archive', 'push']);"
+        "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
+    )
+    environment = {**os.environ, **laptop.environment}
+
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+
+    assert int(done.stdout.split()[-1]) < 120_000  # kilobytes; the session has 15,000, or 40,000
+    assert laptop.json("list")[0]["messageCount"] == size(149, 399)

@@ -61,9 +61,10 @@ def show_lease(archive: TeamArchiveScope, prefix: str, *, take: bool, force: boo
 
 def format_status(found: dict[str, Any]) -> dict[str, str]:
     settings = found["settings"]
+    schema = f"schema {found.get('schema')}" if found.get("schema") else "not set up yet (a push does that)"
     lines = {
         "archive": found["place"],
-        "server": f"answers, schema {found['schema']}, as {found['owner']}" if found["reachable"] else found["error"],
+        "server": f"answers, {schema}, as {found['owner']}" if found["reachable"] else found["error"],
         "push": settings["push"] + ("" if settings["redact"] else ", secrets are NOT redacted"),
         "workspaces": ", ".join(settings["workspaces"]) or "all",
         "deletes": settings["deletes"],

@@ -101,12 +101,14 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ollm FROM PUBLIC;
 """
 
 SEARCH = """
-CREATE INDEX messages_by_words ON ollm.messages USING gin (words);
+CREATE INDEX messages_by_words ON ollm.messages USING gin (words) WITH (gin_pending_list_limit = 16384);
+CREATE INDEX messages_by_time ON ollm.messages (at DESC, session_id, number DESC);
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm') THEN
-        CREATE EXTENSION IF NOT EXISTS pg_trgm;
-        EXECUTE format('CREATE INDEX messages_by_trigrams ON ollm.messages USING gin (text %I.gin_trgm_ops)',
+        CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA ollm;
+        EXECUTE format('CREATE INDEX messages_by_trigrams ON ollm.messages USING gin (text %I.gin_trgm_ops)'
+            ' WITH (gin_pending_list_limit = 32768)',
             (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
              WHERE e.extname = 'pg_trgm'));
     END IF;
