@@ -125,7 +125,8 @@ class SessionList extends HTMLElement {
   /** @param {any} line */
   makeLine(line) {
     const mark = line.questions ? h("span", { class: "mark ask" }, "waiting for you") : line.running ? h("span", { class: "mark run" }, "working") : null;
-    const about = [baseName(line.workspace), line.model, formatAge(line.lastActivity)].filter(Boolean).join(" · ");
+    const place = line.archive ? `archive: ${line.archive.owner} on ${line.archive.host}` : "";
+    const about = [baseName(line.workspace), line.model, formatAge(line.lastActivity), place].filter(Boolean).join(" · ");
     return h(
       "li",
       { "data-id": line.sessionId },
