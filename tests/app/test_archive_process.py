@@ -147,6 +147,6 @@ def test_trouble_is_told_once(tmp_path: Path, archive_url: str) -> None:
     assert (shipping.take_trouble(), shipping.take_trouble()) == ("It went on elsewhere.", "")
 
 
-@pytest.mark.parametrize(("pid", "alive"), [(os.getpid(), True), (2**22 + 12345, False)])
+@pytest.mark.parametrize(("pid", "alive"), [(os.getpid(), True), (2**22 + 12345, False)], ids=["own", "none"])
 def test_a_process_is_alive_or_not(pid: int, alive: bool) -> None:
     assert is_process_alive(pid) is alive
