@@ -263,6 +263,7 @@ def test_git_that_we_start_ourselves_changes_nothing_and_is_told_no_secret(place
     )
     git.chmod(0o755)
     (work / "left-out.txt").write_text("text\n")
+    (place / "user/.gitconfig").write_text("[core]\n\tignorecase = false\n")  # something that only git can tell
     paths = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(place / "user"), "SERVICE_TOKEN": "tok-123456789"}
 
     done = ollm("tools", "run", "grep", "--args", '{"pattern": "text"}', home=place / "home", cwd=work, **paths)
