@@ -51,6 +51,7 @@ SAYS = {
     "/copy": "Hello.",
     "/diff": "changed no files",
     "/mcp": "",
+    "/resource": "No MCP server",
     "/skills": "skills",
     "/undo": "Nothing to undo",
     "/trust": "trusted",

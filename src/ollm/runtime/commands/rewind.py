@@ -166,7 +166,7 @@ def find_redoable_step(conversation: RewindNeeds) -> dict[str, Any]:
     open_steps = changes.find_open_rewinds(conversation.state.context_history)
     page = conversation.session.load_page(None, MAX_NAMED_PATHS)
     said = max((message["timestamp"] for message in page if message["role"] == "user"), default="")
-    if not open_steps or open_steps[-1]["timestamp"] < said:
+    if not open_steps or open_steps[-1]["timestamp"] <= said:
         raise UsageError("Nothing to redo.")
     return open_steps[-1]
 
