@@ -90,6 +90,16 @@ async def test_a_newer_memory_is_left_alone_and_said_once(tmp_path: Path) -> Non
     assert list((runner.home / "workspaces").glob("*/memory.db"))
 
 
+async def test_what_is_learnt_of_a_model_cannot_be_kept_and_the_turn_ends_well(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {"path": "."})]), "Two."]) as runner:
+        (runner.home / "model-facts.json" / "in the way").mkdir(parents=True)
+        done = await runner.run("-p", "look", "--yes")
+    assert done.code == 0, done.err
+    assert "could not be written" in done.err
+    assert "nternal error" not in done.err
+    assert len(runner.sessions()[0]["messages"]) == 4
+
+
 def todo(text: str) -> Answer:
     return Answer(calls=[("write_todos", {"action": "add", "text": text})])
 

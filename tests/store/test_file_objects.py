@@ -92,3 +92,24 @@ def test_a_list_of_a_session_goes_with_it(tmp_path: Path) -> None:
     assert objects.remove_session("s")
     assert not objects.remove_session("s")
     assert objects.read_lines("s") == []
+
+
+def test_a_state_that_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    before = objects.put(b"kept before")
+    with pytest.raises(StorageError, match="no more"), objects.put_together():
+        objects.put(b"kept before")
+        objects.put(b"the beginning of a state")
+        raise StorageError("no more")
+
+    assert objects.has(before)
+    assert objects.measure_bytes() == objects.save_growth().bytes == len(b"kept before")
+    with objects.put_together():
+        objects.put(b"whole")
+    assert objects.measure_bytes() == len(b"kept before") + len(b"whole")
+
+
+def test_a_disk_that_is_nearly_full_is_left_to_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MIN_FREE_BYTES", 1 << 60)
+    with pytest.raises(StorageError, match="are free on the disk"), FileObjects(tmp_path).put_together():
+        pytest.fail("nothing is put there")

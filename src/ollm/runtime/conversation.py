@@ -288,6 +288,10 @@ class LocalConversation:
         except OllmError as error:
             log.warning(error.message, extra={"operation": "turn", "action": error.action})
             self.parts.stream.emit(Notice(level="warning", text=str(error)))
+        except OSError as error:
+            told = f"{error.filename or 'A file'} could not be written: {error.strerror}."
+            log.warning(told, exc_info=error, extra={"operation": "turn"})
+            self.parts.stream.emit(Notice(level="warning", text=told))
 
     async def _end_turn(self) -> None:
         if self._turn is None:

@@ -21,6 +21,7 @@ from ollm.domain.struct import Data
 from ollm.system.atomic import FILE_MODE, make_private_directory, replace_file, sync, write_all
 
 LOCK_TIMEOUT_SECONDS = 30.0
+MIN_FREE_BYTES = 32 << 20  # that a disk must have: what is said comes before what can be put back
 _LOCK_POLL_SECONDS = 0.05
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _DIGEST_DIGITS = 64
@@ -45,6 +46,27 @@ class FileObjects:
         self._state = folder / "state.json"
         self._parts: set[str] = set()
         self.added_bytes = 0
+        self._added: list[str] = []
+
+    @contextmanager
+    def put_together(self) -> Iterator[None]:
+        """What is put inside is thrown away again when something fails there: a full disk must not stay full of the
+        beginning of a state that nobody can go back to."""
+        make_private_directory(self.folder)
+        disk = os.statvfs(self.folder)
+        if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
+            raise StorageError(f"A checkpoint was not saved: under {MIN_FREE_BYTES >> 20} MiB are free on the disk.")
+        self._added, before = [], self.added_bytes
+        try:
+            yield
+        except BaseException:
+            for path in self._added:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)  # noqa: PTH108
+            self.added_bytes = before
+            raise
+        finally:
+            self._added = []
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
@@ -197,8 +219,9 @@ class FileObjects:
             raise
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.truncate(path, 0)
+                os.unlink(path)  # noqa: PTH108
             raise StorageError(f"A checkpoint could not be saved: {error.strerror}.") from error
+        self._added.append(path)
         self.added_bytes += len(content)
 
     def _write_anew(self, path: str, content: bytes) -> None:

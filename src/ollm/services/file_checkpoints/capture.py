@@ -83,7 +83,15 @@ class WorkspaceCapture:
         self._read = 0
 
     def take(self) -> CapturedTree:
-        """The tree as it is now, with every content kept. The caller holds the lock."""
+        """The tree as it is now, with every content kept, or nothing of it. The caller holds the lock."""
+        try:
+            with self._objects.put_together():
+                return self._take()
+        except BaseException:
+            self._files, self._trees = None, {}  # what was thrown away again is not known any more
+            raise
+
+    def _take(self) -> CapturedTree:
         self._check_generation()
         directories = self._scan()
         self._began, self._read = time.time_ns(), 0
