@@ -1,6 +1,7 @@
 """Runs a test's body as an ordinary user: root may read and write everything, so a test about permissions proves nothing as root."""
 
 import ctypes
+import gc
 import os
 import pwd
 import shutil
@@ -62,6 +63,7 @@ def _in_child(body: Callable[[Path], None], directory: Path, user: pwd.struct_pa
     child = os.fork()
     if child == 0:
         os.close(reading)
+        gc.freeze()  # what other tests left behind is theirs: an object with threads would wait here for ever to be freed
         signal.alarm(seconds)
         _run(body, directory, user, writing)
     os.close(writing)

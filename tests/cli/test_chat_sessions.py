@@ -146,6 +146,8 @@ async def test_the_daemon_keeps_the_turn_when_the_terminal_leaves(tmp_path: Path
     assert [said for role, said in texts(session) if role == "user"] == ["hi", "write it", "slow", "and?"]
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_an_idle_terminal_shows_what_another_one_says_in_the_same_session(tmp_path: Path) -> None:
     edit = Answer(calls=[("write_file", {"path": "b.txt", "content": "hello\n"})])
     async with running(tmp_path, ["Begun.", "Both hear this.", edit, "Written."]) as runner:

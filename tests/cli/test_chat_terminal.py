@@ -3,14 +3,19 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_G, ENTER, ESCAPE, Terminal, at_terminal
 from tests.servers.answers import Answer
+from tests.sizes import SOAK
 
 BACKSPACE = "\x7f"
 EDITOR = "#!/bin/sh\necho EDITOR-BEGINS\nsleep 1.5\necho EDITOR-ENDS\nprintf 'from the editor' > \"$1\"\n"
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> None:
     story = "".join(f"Paragraph {number} of it.\n\n" for number in range(60))
     async with running(tmp_path, [Answer(text=story, pace=0.02), "Edited."]) as runner:

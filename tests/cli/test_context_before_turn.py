@@ -86,6 +86,8 @@ def test_it_says_what_the_next_turn_sends(tmp_path: Path, tokenizer: Tokenizer) 
     assert max(errors.values()) <= MAX_ERROR_SHARE, errors
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_after_going_back_to_a_snapshot_it_says_what_is_sent_from_there(tmp_path: Path, tokenizer: Tokenizer) -> None:
     talk = Talk(tmp_path, tokenizer, 6)
     with talk.server:

@@ -73,6 +73,8 @@ async def test_many_chats_open_without_a_question_where_that_is_set(tmp_path: Pa
             assert "in use" not in first.text() + second.text()
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_the_daemon_is_named_and_lets_go_when_nobody_is_attached(tmp_path: Path) -> None:
     async with running(tmp_path, ["From the daemon.", "Here."]) as runner:
         try:

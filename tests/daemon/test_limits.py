@@ -4,8 +4,11 @@ import asyncio
 import resource
 from pathlib import Path
 
+import pytest
+
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
+from tests.sizes import SOAK
 
 SLOW = Answer(text="one two three four five six seven eight", pace=0.2)
 UNLIMITED = resource.RLIM_INFINITY
@@ -16,6 +19,8 @@ def configure(directory: Path, text: str) -> None:
     (directory / ".ollm" / "config.yaml").write_text(text)
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_no_more_clients_than_the_settings_say_even_when_they_come_at_once(tmp_path: Path) -> None:
     configure(tmp_path, "daemon:\n  maxClients: 5\n")
     async with daemon(tmp_path, [SLOW]) as found:

@@ -82,6 +82,8 @@ async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Pat
         assert faults == []
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path) -> None:
     async with daemon(tmp_path, [EDIT, "Done together."]) as found, chromium() as browser:
         async with visit(browser, found) as first, visit(browser, found) as second:
