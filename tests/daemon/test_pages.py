@@ -59,6 +59,8 @@ async def test_a_link_that_was_used_and_a_page_that_is_not_logged_in_say_what_to
             assert not words or "ollm web" in await page.inner_text("main.gate")
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Path) -> None:
     script = ["First answer.", Answer(text="never to be finished " * 50, pace=0.2), "Second answer."]
     async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
