@@ -39,7 +39,7 @@ KEPT_BACK = {
     "GITLAB_PAT": "x",
     "SENTRY_DSN": "x",
     "npm_config__auth": "x",
-    "NPM_CONFIG_//registry.npmjs.org/:_authToken": "x",
+    "NPM_CONFIG_//npm.example.org/:_authToken": "x",
     "AZURE_STORAGE_CONNECTION_STRING": "x",
     "DATABASE_URL": "postgres://me:secret@db/x",
     "HTTP_PROXY": "http://me:secret@proxy:3128",

@@ -51,7 +51,7 @@ https://api.x.com/v1?user=1&access_token=abcdefghijkl|abcdefghijkl
 --api-key abc123xyz|abc123xyz
 curl -u bob:hunter2 http://x|hunter2
 machine x.com login bob password hunter2|hunter2
-//registry.npmjs.org/:_authToken=abcdef|abcdef
+//npm.example.org/:_authToken=abcdef|abcdef
 _auth=dXNlcjpwYXNzd29yZA==|dXNlcjpw
 aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY|wJalrXUtnFEMI
 AccountKey=abc123def456==;EndpointSuffix=x|abc123def456
