@@ -84,7 +84,7 @@ class McpConnection:
         self._opening = asyncio.Lock()
 
     @property
-    def connected(self) -> bool:
+    def is_connected(self) -> bool:
         return self._client is not None
 
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:

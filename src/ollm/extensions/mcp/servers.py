@@ -89,7 +89,7 @@ class McpServers:
     async def before_request(self) -> bool:
         """Take what came meanwhile: servers that were slow, lists that have changed. True when tools changed."""
         for name, line in self._connections.items():
-            if line.features.offers_changed and line.connected:
+            if line.features.offers_changed and line.is_connected:
                 line.features.offers_changed = False
                 self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
                 await asyncio.wait([self._asking[name]], timeout=CHANGE_WAIT_SECONDS)
@@ -120,7 +120,7 @@ class McpServers:
 
     def list_states(self) -> list[McpServerState]:
         return [
-            McpServerState(line.server, line.connected, self._known.get(name), self._failures.get(name, ""))
+            McpServerState(line.server, line.is_connected, self._known.get(name), self._failures.get(name, ""))
             for name, line in self._connections.items()
         ]
 

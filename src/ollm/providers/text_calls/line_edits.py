@@ -45,7 +45,7 @@ def append_lines(old: list[str], new: str) -> tuple[str, str]:
 
 
 def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Lines of which none stands in the file, where something was to be added: behind the others of their kind."""
+    """New lines for a file that has none of them yet: they go after the last line of their kind."""
     lines = [line for line in new if line.strip()]
     known = set(map(str.strip, old))
     if not lines or lines[0][:1].isspace() or any(line.strip() in known for line in lines):

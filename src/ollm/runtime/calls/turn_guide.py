@@ -136,7 +136,7 @@ class TurnGuide:
         return CallPiece("shell", {"command": line})
 
     def _find_path(self, path: str) -> str:
-        """The path as it is, or the only file of that name in a folder, when there is none of the name here."""
+        """The path itself, or the only file of that name in another folder."""
         if self._files.exists(path) or path in self._names:
             return path
         found = [name for name in self._names if name.endswith(f"/{path}")]
