@@ -96,6 +96,17 @@ async def test_what_the_user_changed_since_is_left_alone_and_named(tmp_path: Pat
     assert read_files(runner.workspace) == {"a.txt": "old\n"}
 
 
+async def test_a_session_goes_back_where_an_earlier_one_changed_files_too(tmp_path: Path) -> None:
+    calls = [Answer(calls=[("shell", {"command": f"echo {name} > {name}.txt"})]) for name in ("first", "second")]
+    async with running(tmp_path, [calls[0], "Done.", calls[1], "Done."]) as runner:
+        await runner.run("-p", "make the first", "--yes")
+        await runner.run("-p", "make the second", "--yes")
+        done = await runner.run("sessions", "rewind", "--to", "1", "--files")
+        names = sorted(path.name for path in runner.workspace.glob("*.txt"))
+    assert done.code == 0, done.err
+    assert names == ["first.txt"]
+
+
 async def test_a_deleted_session_takes_its_saved_files_along(tmp_path: Path) -> None:
     async with running(tmp_path, [call("rm secret.txt"), "Done."]) as runner:
         (runner.workspace / "secret.txt").write_text("hunter2-is-the-password")

@@ -76,5 +76,5 @@ def find_states(records: list[CheckpointRecord], start: int) -> list[tuple[str, 
     """Beginning and end of each record from position `start` on. One that was killed ended as the next one began, the
     last with nothing known: its end is empty."""
     tail = [record for record in records[start:] if record.has_trees]
-    following = [record.begin for record in tail[1:]] + [""]
-    return [(record.begin, record.end or after) for record, after in zip(tail, following, strict=True)]
+    following = [*(record.begin for record in tail[1:]), ""]  # one more than there are records where there are none
+    return [(record.begin, record.end or after) for record, after in zip(tail, following, strict=False)]

@@ -272,7 +272,7 @@ class FileCheckpoints:
         states = find_states(records, start)
         ends = [end for _, end in states]
         begins = [begin for begin, _ in states[1:]] + [now.hex()]
-        gaps = [(end, begin) for end, begin in zip(ends, begins, strict=True) if end]
+        gaps = [(end, begin) for end, begin in zip(ends, begins, strict=False) if end]
         since = records[start].started
         for other in self.objects.list_sessions():
             if other != session_id:
