@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+from acp import RequestError
 from acp import schema as wire
 
 from ollm.acp.client import ClientAbilities, ClientGoneError
@@ -44,6 +46,23 @@ async def test_a_change_in_the_editor_can_be_undone(tmp_path: Path) -> None:
         await editor.say(session, "/undo yes")
 
     assert file.read_text() == "unsaved\ntwo\n"
+
+
+async def test_a_write_that_the_editor_refuses_fails_and_the_disk_keeps_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = prepare_file(tmp_path)
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise RequestError(-32000, "no")
+
+    monkeypatch.setattr("tests.acp.editor.RecordingClient.write_text_file", refuse)
+    async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, server):
+        editor.client.buffers[str(file)] = "unsaved\ntwo\n"
+        await editor.say(await editor.open(), "change it")
+
+    assert file.read_text() == "one\ntwo\n"
+    assert "The editor did not write a.txt" in str(server.chats[-1])
 
 
 async def test_an_editor_that_only_reads_lets_us_write_the_file(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from ollm.acp.client import ClientAbilities, Editor
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import OllmError, ToolFailure
 
 log = logging.getLogger("ollm.acp")
 READ_TIMEOUT_SECONDS = 5.0
@@ -21,13 +21,16 @@ class EditorBuffers:
         self._editor = editor
         self._abilities = abilities
         self.session_id = ""  # known when the session is open
+        self._given: set[Path] = set()  # what the editor holds: the disk may have another text
 
     async def read(self, path: Path) -> str | None:
         if not self._abilities.reads_files:
             return None
         try:
             async with asyncio.timeout(READ_TIMEOUT_SECONDS):
-                return await self._editor.read_text_file(self.session_id, str(path))
+                text = await self._editor.read_text_file(self.session_id, str(path))
+                self._given.add(path)
+                return text
         except (OllmError, TimeoutError) as error:
             log.debug("The editor did not give a file: %s", error, extra={"operation": "read"})
             return None
@@ -40,5 +43,7 @@ class EditorBuffers:
                 await self._editor.write_text_file(self.session_id, str(path), text)
         except (OllmError, TimeoutError) as error:
             log.warning("The editor did not write a file: %s", error, extra={"operation": "write"})
+            if path in self._given:
+                raise ToolFailure("PermissionDenied", f"The editor did not write {path.name}: {error}") from error
             return False
         return True
