@@ -110,7 +110,7 @@ def test_an_allowed_root_is_inside(workspace: Path, outside: Path) -> None:
 def test_what_was_approved_can_be_read_and_still_not_written(
     boundary: Boundary, workspace: Path, outside: Path
 ) -> None:
-    approved = boundary.approving([outside / "secret.txt"])
+    approved = boundary.approve_paths([outside / "secret.txt"])
 
     assert read(approved, "../outside/secret.txt") == b"secret"
     with pytest.raises(ToolFailure) as error:
@@ -122,7 +122,7 @@ def test_an_approval_is_not_stretched_to_another_target(boundary: Boundary, work
     (outside / "other.txt").write_text("other")
     link = workspace / "link"
     link.symlink_to(outside / "secret.txt")
-    approved = boundary.approving([boundary.judge("link").resolved])
+    approved = boundary.approve_paths([boundary.judge("link").resolved])
     link.unlink()
     link.symlink_to(outside / "other.txt")
 

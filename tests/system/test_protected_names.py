@@ -115,5 +115,5 @@ def test_a_link_to_a_protected_file_is_protected_and_so_is_a_protected_link(tmp_
         assert error.value.kind == "Denied"
         with pytest.raises(ToolFailure):
             boundary.write_file(path, b"")
-    with boundary.approving([tmp_path / ".env"]).open_file("notes") as file:
+    with boundary.approve_paths([tmp_path / ".env"]).open_file("notes") as file:
         assert file.read() == b"KEY=1"

@@ -130,7 +130,7 @@ class Verdict(Data, frozen=True):
     grant: str | None = None  # the narrowest grant that `this session` or `always` would write
     prefix: str | None = None  # a wider grant that can be chosen instead: the words that such commands begin with
     error_type: str = "Denied"  # what a refused call's error is called: OutsideWorkspace for writes outside
-    approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approving`)
+    approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approve_paths`)
     reads: bool = False  # a shell line that is known to only read
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import Hook
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls
 
@@ -88,30 +88,19 @@ class HookRunner:
         )
 
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
-        pipes = [os.pipe() for _ in range(3)]
-        (source, feeding), (reading, output), (reading_errors, errors) = pipes
-        command = self._build_command(hook)
-        try:
-            process = await self._host.start(command, output, errors=errors, source=source)
-        except BaseException:
-            for end in (feeding, reading, reading_errors):
-                os.close(end)
-            raise
-        finally:
-            for end in (source, output, errors):
-                os.close(end)
+        program = await start_with_pipes(self._host, self._build_command(hook))
         said, complained = PipeCollector(), PipeCollector()
         try:
-            await connect_reader(reading, said)
-            await connect_reader(reading_errors, complained)
-            await write_document(feeding, document)
-            code = await process.wait()
+            await connect_reader(program.output, lambda: said)
+            await connect_reader(program.errors, lambda: complained)
+            await write_document(program.feed, document)
+            code = await program.process.wait()
             await asyncio.wait([said.over, complained.over], timeout=LAST_OUTPUT_SECONDS)
             return code, bytes(said.data), bytes(complained.data)
         finally:
             said.stop()
             complained.stop()
-            await process.end(grace=0.1)
+            await program.process.end(grace=0.1)
 
 
 class PipeCollector(asyncio.Protocol):
@@ -139,17 +128,9 @@ class PipeCollector(asyncio.Protocol):
             self._transport.close()
 
 
-async def connect_reader(descriptor: int, kept: PipeCollector) -> None:
-    pipe = os.fdopen(descriptor, "rb", buffering=0)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: kept, pipe)
-
-
 async def write_document(descriptor: int, document: bytes) -> None:
     """Write the document; a hook that does not read it is no fault."""
-    loop = asyncio.get_running_loop()
-    pipe = os.fdopen(descriptor, "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
-    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    writer = await connect_writer(descriptor)
     try:
         with suppress(OSError):
             writer.write(document)

@@ -17,6 +17,7 @@ from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.providers.alternation import merge_user_messages
 from ollm.providers.base import (
     AnyPiece,
+    BaseProvider,
     CallPiece,
     ChatRequest,
     CompletionRequest,
@@ -34,7 +35,7 @@ from ollm.system.http import iter_lines
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
-class Ollama:
+class Ollama(BaseProvider):
     """A running Ollama."""
 
     name = "ollama"
@@ -88,15 +89,6 @@ class Ollama:
             self._show_model(model), self._exchange.try_request_json("GET", "/api/ps")
         )
         return read_model_info(model, as_mapping(shown), as_mapping(running))
-
-    async def count_tokens(self, model: str, text: str) -> int | None:
-        return None
-
-    async def count_prompt(self, request: ChatRequest) -> int | None:
-        return None
-
-    async def render(self, request: ChatRequest) -> str | None:
-        return None
 
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
         raise ModelError("Ollama cannot continue a rendered prompt.", action="Send a response schema instead.")

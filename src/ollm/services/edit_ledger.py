@@ -107,7 +107,7 @@ class EditLedger:
         folder = self._folder()
         while folder is not None and (names := self._list_copies(folder)):
             head, before = _read_copy(names[-1])
-            done = _restore_file(head, before, boundary.approving([Path(head.path)]))
+            done = _restore_file(head, before, boundary.approve_paths([Path(head.path)]))
             names[-1].unlink()
             if done:
                 return UndoResult(path=Path(head.path), removed=not head.existed)

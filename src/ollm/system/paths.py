@@ -6,7 +6,7 @@ exist yet), compares it by components with the workspace and the allowed roots, 
 opens exactly what was judged, part by part and without following links: a link swapped in between is noticed, and the
 judging starts over. Links that stay inside work. `~` and `$VAR` are plain characters.
 
-What a person approved is handed in with `approving`: only that lets a tool read outside or touch a protected file.
+What a person approved is handed in with `approve_paths`: only that lets a tool read outside or touch a protected file.
 Writing outside is never possible. Failures are `ToolFailure`s that name the path as it was given.
 """
 
@@ -153,7 +153,7 @@ class Boundary(Data, frozen=True):
             readable=tuple(one for path in readable for one in (path, Path(os.path.realpath(path)))),
         )
 
-    def approving(self, resolved: Iterable[Path]) -> Self:
+    def approve_paths(self, resolved: Iterable[Path]) -> Self:
         """The same boundary for one call whose protected or outside paths a person has just approved.
         Pass the resolved paths that were judged before the question, so that the answer cannot be stretched."""
         return msgspec.structs.replace(self, approved=self.approved | frozenset(resolved))

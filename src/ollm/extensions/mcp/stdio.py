@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
+from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from ollm.system.terminal_text import flatten_text
 
 log = logging.getLogger("ollm.mcp")
@@ -44,20 +44,11 @@ class McpProgram:
 @asynccontextmanager
 async def start_program(host: ProcessHost, command: ProcessCommand) -> AsyncIterator[McpProgram]:
     """Start it; on leaving it is ended with everything it started."""
-    (source, feeding), (reading, output), (reading_errors, errors) = [os.pipe() for _ in range(3)]
-    try:
-        process = await host.start(command, output, errors=errors, source=source)
-    except BaseException:
-        for end in (feeding, reading, reading_errors):
-            os.close(end)
-        raise
-    finally:
-        for end in (source, output, errors):
-            os.close(end)
+    program = await start_with_pipes(host, command)
     lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
-    transport = await _listen(reading, lambda: asyncio.StreamReaderProtocol(lines))
-    found = McpProgram(process, lines, await _connect_writer(feeding))
-    complaints = await _listen(reading_errors, lambda: _StderrTail(found.words))
+    transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
+    found = McpProgram(program.process, lines, await connect_writer(program.feed))
+    complaints = await connect_reader(program.errors, lambda: _StderrTail(found.words))
     try:
         yield found
     finally:
@@ -148,16 +139,3 @@ class _StderrTail(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._kept += data
         del self._kept[:-MAX_STDERR_BYTES]
-
-
-async def _listen(descriptor: int, protocol: Callable[[], asyncio.Protocol]) -> asyncio.ReadTransport:
-    pipe = os.fdopen(descriptor, "rb", buffering=0)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, pipe)
-    return transport
-
-
-async def _connect_writer(descriptor: int) -> asyncio.StreamWriter:
-    loop = asyncio.get_running_loop()
-    pipe = os.fdopen(descriptor, "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
-    return asyncio.StreamWriter(transport, protocol, None, loop)

@@ -56,7 +56,7 @@ class Permission(msgspec.Struct, frozen=True):
             raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
         if answer.scope != "once" and verdict.grant and not verdict.locked:
             self.remember(verdict.prefix if answer.prefix and verdict.prefix else verdict.grant, answer.scope)
-        return Permit(context.boundary.approving(map(Path, verdict.approve)), approved=verdict.approve)
+        return Permit(context.boundary.approve_paths(map(Path, verdict.approve)), approved=verdict.approve)
 
 
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:

@@ -144,7 +144,7 @@ def describe_undo(conversation: WorkNeeds) -> str:
     path, before = found
     if before is None:
         return f"`/undo yes` deletes {path}, which the last edit created."
-    boundary = conversation.policy.get().boundary.approving([path])
+    boundary = conversation.policy.get().boundary.approve_paths([path])
     now = b""
     if path.exists():
         with boundary.open_file(str(path)) as file:

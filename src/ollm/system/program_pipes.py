@@ -1,0 +1,46 @@
+"""Programs that one writes to and reads from: their three pipes, read and written without stopping the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from ollm.domain.struct import Data
+from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
+
+
+class PipedProgram(Data, frozen=True):
+    """A started program and our ends of its standard input, output and error."""
+
+    process: ChildProcess
+    feed: int
+    output: int
+    errors: int
+
+
+async def start_with_pipes(host: ProcessHost, command: ProcessCommand) -> PipedProgram:
+    (source, feed), (reading, output), (reading_errors, errors) = [os.pipe() for _ in range(3)]
+    try:
+        process = await host.start(command, output, errors=errors, source=source)
+    except BaseException:
+        for end in (feed, reading, reading_errors):
+            os.close(end)
+        raise
+    finally:
+        for end in (source, output, errors):
+            os.close(end)
+    return PipedProgram(process, feed, reading, reading_errors)
+
+
+async def connect_reader(descriptor: int, protocol: Callable[[], asyncio.Protocol]) -> asyncio.ReadTransport:
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, pipe)
+    return transport
+
+
+async def connect_writer(descriptor: int) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(descriptor, "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+    return asyncio.StreamWriter(transport, protocol, None, loop)
