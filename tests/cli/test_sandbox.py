@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -69,6 +70,62 @@ def test_the_box_is_on(place: Path) -> None:
     assert int(reading["llmContent"].split()[0]) < 100  # processes are counted anew inside
     assert "PermissionDenied" not in str(allowed)
     assert json.loads(doctor.stdout)["sandbox"].startswith("full")
+
+
+GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
+SHOWN_BY_A_PROGRAM = """\
+[diff "shown"]
+\tcommand = PROGRAM
+\ttextconv = PROGRAM
+[diff]
+\texternal = PROGRAM
+\tsubmodule = diff
+[log]
+\tshowSignature = true
+[gpg]
+\tprogram = PROGRAM
+[stash]
+\tshowPatch = true
+[remote "origin"]
+\tpromisor = true
+\turl = .
+\tuploadpack = PROGRAM
+[extensions]
+\tpartialClone = origin
+"""
+
+
+def test_git_that_runs_unasked_starts_no_program_that_a_repository_names(place: Path) -> None:
+    work = place / "user/work"
+    (work / "show.sh").write_text("#!/bin/sh\necho ran''-it; echo ran''-it >&2\n")
+    (work / "show.sh").chmod(0o755)
+    (work / ".gitattributes").write_text("*.txt diff=shown\n")
+    git = [*GIT, "-C", str(work)]
+    for words in (["init", "-q"], ["add", "a.txt", ".gitattributes"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    (work / "a.txt").write_text("stashed\n")
+    subprocess.run([*git, "stash", "-q"], check=True)
+    (work / "a.txt").write_text("changed\n")
+    with (work / ".git/config").open("a") as config:
+        config.write(SHOWN_BY_A_PROGRAM.replace("PROGRAM", str(work / "show.sh")))
+    trust_workspace(place)
+    missing = "0123456789abcdef0123456789abcdef01234567"
+    lines = {
+        "git diff; git --no-pager diff HEAD; timeout 9 git diff-files -p": "+changed",
+        "git show; git log -p -1; git log -Stext; git whatchanged -p": "+text",
+        "git blame a.txt; git annotate HEAD -- a.txt": "changed",
+        "git stash show -p; git stash show; git stash list -p; git reflog show -p": "+stashed",
+        f"git log --oneline; git cat-file -p {missing}; git status -s": "one",
+    }
+
+    said = {line: shell(place, line)["llmContent"] for line in lines}
+
+    for line, text in lines.items():
+        assert "ran-it" not in said[line], said[line]
+        assert text in said[line], said[line]
+    asked = [shell(place, line) for line in ("git status -v", "git diff --submodule=diff", "git diff --textconv")]
+    assert [one["error"]["type"] for one in asked] == ["Denied"] * 3
+    assert "ran-it" in subprocess.run([*git, "diff"], capture_output=True, text=True, check=False).stdout
 
 
 def test_what_runs_unasked_changes_nothing_even_when_policy_is_mistaken(place: Path) -> None:

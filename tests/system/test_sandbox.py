@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from ollm.system.sandbox import names
 from ollm.system.sandbox.box import Kind, Level, Network
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import SOAK
 from tests.system.box_escapes import NETWORKED, READING, WORKING
-from tests.system.box_world import World
+from tests.system.box_world import SECRET, World
 
 LEVELS: tuple[Level, ...] = ("full", "landlock")
+KINDS: tuple[Kind, ...] = ("reading", "working")
 PATIENCE_SECONDS = 900  # on a machine that is busy with other things
 ATTEMPTS: list[tuple[Kind, Network, dict[str, str]]] = [
     ("reading", "none", READING),
@@ -48,6 +50,27 @@ def test_no_way_out_as_an_ordinary_user(level: Level) -> None:
 def test_no_way_out_as_root(level: Level) -> None:
     with tempfile.TemporaryDirectory(dir="/var/lib", prefix="ollm-box-") as root:
         attempt_all(Path(root), level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_other_people_and_linked_places_keep_is_not_seen(level: Level) -> None:
+    def body(root: Path) -> None:
+        names.HOMES, names.ROOT_HOME = str(root / "homes"), str(root / "nobody's")
+        kept = {"homes/other/.ssh/id_rsa": SECRET, "kept/kube/config": SECRET, "homes/other/notes.txt": "their notes"}
+        for name, text in {**kept, "home/.cache/huggingface/token": SECRET}.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        (root / "home/.kube").symlink_to(root / "kept/kube")
+        world = World(root, level)
+        line = f"cat {root}/homes/other/.ssh/id_rsa {root}/kept/kube/config {root}/home/.cache/huggingface/token"
+        said = {kind: world.run(f"{line} {root}/homes/other/notes.txt", kind) for kind in KINDS}
+        world.close()
+
+        assert SECRET not in str(said)
+        assert "their notes" not in said["reading"]
+        assert "their notes" in said["working"]
+
+    as_ordinary_user(body)
 
 
 def test_there_are_at_least_forty_attempts_in_each_box() -> None:

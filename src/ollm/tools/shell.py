@@ -118,7 +118,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if self.pty:
             environment |= {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}
         if context.sandbox is not None:
-            environment |= context.sandbox.make_environment(box, unasked=context.unasked)
+            programs = environment.get("PATH", os.defpath)
+            environment |= context.sandbox.make_environment(box, unasked=context.unasked, programs=programs)
         return ProcessCommand(
             argv=(_find_shell(), "-c", self.command or ""),
             cwd=place,

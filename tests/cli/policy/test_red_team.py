@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import os
 import signal
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.sandbox import BOOT_ID
+from ollm.system.sandbox.sandbox import _make_key
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.ordinary_user import as_ordinary_user
@@ -28,8 +27,7 @@ def set_level(world: EffectWorld, level: str) -> None:
     home = world.home / ".ollm"
     (home / "cache").mkdir(exist_ok=True)
     (home / "config.yaml").write_text(json.dumps({"sandbox": {"mode": "off"}} if level == "none" else {}))
-    key = [BOOT_ID.read_text().strip(), os.uname().release, str(os.geteuid())]
-    (home / "cache/sandbox.json").write_text(json.dumps({"key": key, "level": level}))
+    (home / "cache/sandbox.json").write_text(json.dumps({"key": _make_key(), "level": level}))
 
 
 def run_command(world: EffectWorld, *arguments: str, stdin: str = "") -> str:

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from ollm.system.sandbox.sandbox import Sandbox, make_git_environment, read_cached_level, read_level
+from ollm.system.sandbox.sandbox import Sandbox, _make_key, make_git_environment, read_cached_level, read_level
 
 
 def make(tmp_path: Path, **more: object) -> Sandbox:
@@ -38,10 +38,13 @@ def test_the_level_is_known_without_trying_once_it_was_found(tmp_path: Path) -> 
     assert make(tmp_path).known_level == found == read_level(tmp_path / "cache" / "sandbox.json")
 
 
-def test_a_level_of_another_start_of_the_machine_is_not_believed(tmp_path: Path) -> None:
+def test_a_level_of_another_start_of_the_machine_or_of_a_container_is_not_believed(tmp_path: Path) -> None:
     cache = tmp_path / "sandbox.json"
     cache.write_text(json.dumps({"key": ["then", os.uname().release, str(os.geteuid())], "level": "full"}))
 
+    assert read_cached_level(cache) is None
+    in_container = [line.replace("mnt:[", "mnt:[9") for line in _make_key()]
+    cache.write_text(json.dumps({"key": in_container, "level": "none"}))
     assert read_cached_level(cache) is None
     cache.write_text("[]")
     assert read_cached_level(cache) is None

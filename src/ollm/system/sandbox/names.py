@@ -42,7 +42,16 @@ HOME_SECRETS = (
     ".config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/Bitwarden .config/Signal "
     ".config/keepassxc .config/containers/auth.json .config/github-copilot .var/app .claude/.credentials.json "
     ".codex/auth.json .gemini/oauth_creds.json .cache/mozilla .cache/google-chrome .cache/chromium "
-    "Library/Keychains"
+    "Library/Keychains "
+    # tokens of model hubs, clouds, registries and mail, and what chats and wallets keep
+    ".huggingface .cache/huggingface/token .cache/huggingface/stored_tokens .kaggle .config/kaggle .config/openai "
+    ".databrickscfg .snowflake .pulumi/credentials.json .config/pypoetry/auth.toml .composer/auth.json .bundle/config "
+    ".config/composer/auth.json .sentryclirc .ngrok2 .config/ngrok .config/stripe .config/configstore .wrangler "
+    ".config/.wrangler .local/share/com.vercel.cli .config/netlify .config/helm/registry .config/heroku .tsh .step "
+    ".minikube .subversion/auth .msmtprc .config/msmtp .fetchmailrc .getmail .mbsyncrc .offlineimaprc .muttrc .mutt "
+    ".config/neomutt .irssi .purple .weechat .lastpass .local/share/lpass .config/Slack .config/discord "
+    ".local/share/TelegramDesktop .filezilla .config/filezilla .ethereum .config/solana .config/gh-copilot "
+    ".config/Code/User/globalStorage snap/firefox snap/chromium snap/thunderbird"
 ).split()
 HOME_KEPT = (
     ".gitconfig .config/git .terminfo .local/bin .local/lib .pyenv .rbenv .nvm .asdf .local/share/mise .cargo/bin "
@@ -55,8 +64,8 @@ SYSTEM_SECRETS = (
     "/etc/gshadow-",
     "/etc/sudoers.d",
     "/etc/ssl/private",
-    "/root/.ssh",
 )
+HOMES, ROOT_HOME = "/home", "/root"
 
 
 def find_steering_name(path: str) -> str | None:
@@ -111,14 +120,31 @@ def is_moved_as_a_whole(path: str) -> bool:
 
 
 def covered_places(home: str) -> list[str]:
-    """What a reading box does not show at all: the homes of the user, and where temporary files of all programs are."""
-    return list(dict.fromkeys([place for place in (home, account_home()) if place != "/"] + ["/tmp", "/var/tmp"]))
+    """What a reading box does not show at all: the homes of all people, and where programs keep temporary files."""
+    homes = [place for place in (home, account_home()) if place != "/"]
+    return list(dict.fromkeys([*homes, *other_homes(home), "/tmp", "/var/tmp"]))
 
 
 def kept_places(home: str) -> list[str]:
     """What it does show of the homes: programs, and how git is set up."""
     homes = dict.fromkeys((home, account_home()))
     return [path for one in homes for name in HOME_KEPT if os.path.exists(path := os.path.join(one, name))]
+
+
+@cache
+def other_homes(home: str) -> tuple[str, ...]:
+    """The homes of other people that this user can enter; root can enter all."""
+    own = (home, account_home())
+    try:
+        found = [os.path.join(HOMES, name) for name in sorted(os.listdir(HOMES))]
+    except OSError:
+        found = []
+    places = [os.path.realpath(place) for place in (ROOT_HOME, *found) if os.access(place, os.X_OK)]
+    return tuple(
+        place
+        for place in dict.fromkeys(places)
+        if os.path.isdir(place) and not any(one == place or one.startswith(f"{place}/") for one in (*own, "/tmp"))
+    )
 
 
 @cache
@@ -135,4 +161,15 @@ def account_home() -> str:
 def secret_places(home: str) -> list[str]:
     """Where this home, and the system, keep what no boxed process is to see."""
     homes = dict.fromkeys((home, account_home()))
-    return [*(os.path.join(one, name) for one in homes for name in HOME_SECRETS), *SYSTEM_SECRETS]
+    own = [os.path.join(one, name) for one in homes for name in HOME_SECRETS]
+    others = [place for one in other_homes(home) for place in _secrets_of_another(one)]
+    return [*own, *others, *SYSTEM_SECRETS]
+
+
+def _secrets_of_another(home: str) -> list[str]:
+    """Not remembered: in one box these are to be seen, in another not."""
+    try:
+        present = set(os.listdir(home))
+    except OSError:
+        return [os.path.join(home, name) for name in HOME_SECRETS]
+    return [os.path.join(home, name) for name in HOME_SECRETS if name.partition("/")[0] in present]

@@ -14,7 +14,7 @@ from ollm.system.sandbox.box import SCRATCH_PREFIX, Box, Kind, Level, Network, e
 from ollm.system.sandbox.names import covered_places
 
 Mode = Literal["auto", "require", "off"]
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
 GIT_SETTINGS = {
     "safe.bareRepository": "explicit",
     "core.fsmonitor": "false",
@@ -22,7 +22,11 @@ GIT_SETTINGS = {
     "core.pager": "cat",
     "core.sshCommand": "false",
     "credential.helper": "",
+    "log.showSignature": "false",
+    "stash.showPatch": "false",
+    "diff.submodule": "short",
 }
+LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
 
 
 class Sandbox:
@@ -57,7 +61,7 @@ class Sandbox:
         self._readable = tuple(os.path.realpath(path) for path in readable)
         self._executed = tuple(dict.fromkeys(_find_names(executed)))
         self._auto_approve = auto_approve
-        self._kept = tuple(_find_program_folders(programs, self._home))
+        self._kept = (LAUNCHERS, *_find_program_folders(programs, self._home))
         self._cache = cache
         self._scratch = ""
 
@@ -138,11 +142,13 @@ class Sandbox:
         """What commands that may change files can reach."""
         return self._network or ("none" if self._auto_approve else "all")
 
-    def make_environment(self, box: Box | None, *, unasked: bool) -> dict[str, str]:
+    def make_environment(self, box: Box | None, *, unasked: bool, programs: str = os.defpath) -> dict[str, str]:
         """Variables to add for a command: where its temporary files go, and settings that keep git, started unasked,
-        from running programs a repository names."""
+        from running programs a repository names. `programs` is its PATH."""
         added = {"TMPDIR": box.scratch} if box is not None and box.scratch else {}
-        return {**added, **make_git_environment()} if unasked else added
+        if not unasked:
+            return added
+        return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"}
 
     def close(self) -> None:
         if self._scratch:
@@ -170,7 +176,12 @@ DESCRIPTIONS: dict[Level, str] = {
 
 def make_git_environment() -> dict[str, str]:
     """Settings for git that stand over those of any repository."""
-    variables = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))}
+    variables = {
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",  # an object that is missing is not fetched by a program a remote names
+        "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS)),
+    }
     for number, (name, value) in enumerate(GIT_SETTINGS.items()):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
@@ -203,10 +214,15 @@ def read_cached_level(cache: Path | None) -> Level | None:
 
 
 def _make_key() -> list[str]:
-    boot = ""
-    with suppress(OSError):
-        boot = BOOT_ID.read_text(encoding="ascii").strip()
-    return [boot, os.uname().release, str(os.geteuid())]
+    """What the level depends on. A container shares the machine's boot and often the home, and may do other things."""
+    said = []
+    for file in (BOOT_ID, SECURITY_LABEL):
+        with suppress(OSError, ValueError):
+            said.append(file.read_text(encoding="ascii").strip("\0\n "))
+    for name in ("user", "mnt", "pid"):
+        with suppress(OSError):
+            said.append(os.readlink(f"/proc/self/ns/{name}"))
+    return [*said, os.uname().release, str(os.geteuid())]
 
 
 def _find_names(files: Iterable[Path]) -> Iterator[str]:

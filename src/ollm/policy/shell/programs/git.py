@@ -21,6 +21,7 @@ _HARMLESS_GLOBALS = (
 _GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
 _RUNNING_OPTIONS = split_names(
     "output ext-diff textconv no-index open-files-in-pager filters exec upload-pack receive-pack show-signature extcmd"
+    " submodule"
 )
 _HARMLESS_OPTIONS = frozenset({"text", "filter"})
 _FILE_OPTIONS = ("contents", "exclude-from", "ignore-revs-file", "pathspec-from-file", "orderfile")
@@ -30,7 +31,7 @@ _READ_SUBCOMMANDS = frozenset(
     split_names(
         "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file rev-list"
         " name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree diff-index"
-        " diff-files whatchanged range-diff cherry version show-branch verify-pack"
+        " diff-files whatchanged cherry version show-branch verify-pack"
     )
 )
 _LISTS = "list|merged|no-merged|contains|no-contains|points-at"
@@ -157,6 +158,8 @@ def _find_option_dangers(name: str, text: str) -> Iterator[str]:
         yield f"git {text.partition('=')[0]} can run or write something"
     if "%G" in text:
         yield "%G runs the program that checks signatures"
+    elif name == "status" and re.fullmatch(r"-[a-z]*v[a-z]*|--v\w*", text):
+        yield "git status -v shows differences with a program that the repository may name"
     elif name in ("rebase", "difftool") and text.startswith("-x"):
         yield f"git {name} -x runs a command"
     elif name == "grep" and re.match(_GREP_PAGER, text):
