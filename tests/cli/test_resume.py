@@ -106,15 +106,25 @@ async def test_without_the_database_a_session_is_taken_up_from_the_archive(tmp_p
     assert records(runner)[0]["title"] == "what is in a.txt?"
 
 
-@covers("W12")
+@covers("W12", "W125")
 async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path: Path) -> None:
-    async with running(tmp_path, ["one", "two"], models=("scripted", "other")) as runner:
+    script = [Answer(calls=[("read_file", {"path": "a.txt"})]), "one", "two"]
+    async with running(tmp_path, script, models=("scripted", "other")) as runner:
+        (runner.workspace / "a.txt").write_text("it holds 42\n")
         await runner.run("-p", "remember the blue door")
+        window = json.loads(records(runner)[0]["recent_messages"])
         done = await runner.run("-p", "go on", "--continue", "--model", "other")
 
     assert "continuing with other" in done.err
-    assert "remember the blue door" in str(sent(runner, 1))
-    assert runner.server.chats[1]["model"] == "other"
+    assert runner.server.chats[-1]["model"] == "other"
+    assert [entry["role"] for entry in window] == ["user", "assistant", "tool", "assistant"]
+    taken = runner.server.chats[-1]["messages"][1:]
+    assert [message["role"] for message in taken] == ["user", "assistant", "tool", "assistant", "user"]
+    assert "remember the blue door" in str(taken[0])
+    (call,) = taken[1]["tool_calls"]
+    assert (call["id"], call["function"]["name"]) == (taken[2]["tool_call_id"], "read_file")
+    assert "a.txt" in call["function"]["arguments"]
+    assert "it holds 42" in taken[2]["content"]
 
 
 @covers("W14")

@@ -141,6 +141,25 @@ async def test_the_threshold_decides_when_old_messages_are_compacted(tmp_path: P
     assert requests[0.3][0] > requests[0.95][0] == 0
 
 
+@covers("S8.5")
+async def test_as_many_of_the_newest_answers_stay_whole_as_the_settings_say(tmp_path: Path) -> None:
+    answers = [f"Answer {at}: " + " ".join(f"word{at}x{word}" for word in range(20)) for at in range(6)]
+    whole = {}
+    for tokens in (16, 4096):
+        place = tmp_path / str(tokens)
+        place.mkdir()
+        async with running(place, [*answers, "And done."], window=32_768) as runner:
+            configure(runner, compression={"strategy": "truncate", "preserveRecent": tokens, "idle": "off"})
+            assert (await ask(runner, "question 0")).code == 0
+            for at in range(1, 6):
+                assert (await ask(runner, f"question {at}", "--continue")).code == 0
+            assert (await ask(runner, "/compact", "--continue")).code == 0
+            assert (await ask(runner, "and now?", "--continue")).code == 0
+        whole[tokens] = [at for at, answer in enumerate(answers) if answer in said_to_the_model(runner)]
+
+    assert whole == {16: [5], 4096: [4, 5]}
+
+
 @covers("S9.6")
 async def test_a_turn_is_on_disk_at_its_end_though_not_every_record_is_saved_at_once(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello."]) as runner:
