@@ -8,6 +8,8 @@ from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.grants import GrantBook
 from ollm.policy.rules import RuleSet, RuleSource, read_rules
+from ollm.system.sandbox.box import Level
+from ollm.system.sandbox.sandbox import Sandbox
 from ollm.tools.shell import Shell
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
@@ -375,3 +377,45 @@ def test_a_workspaces_rule_is_stricter_than_any_group_of_the_users(place: Place)
     assert shell(engine, "ls").decision == "ask"
     assert shell(engine, "make").decision == "deny"
     assert call(engine, "edit_file", path="a.txt").decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "approves", "decision", "layer"),
+    [
+        ("cat a", "none", False, "allow", "built-in"),
+        ("grep x src/a.py", "none", False, "ask", "sandbox"),
+        ("grep x src/a.py", "none", True, "ask", "sandbox"),
+        ("grep x src/a.py", "full", False, "allow", "built-in"),
+        ("touch a", "full", False, "ask", "built-in"),
+        ("touch a", "full", True, "allow", "sandbox"),
+        ("touch a", "none", True, "ask", "built-in"),
+        ("cat .env", "full", True, "ask", "protection"),
+    ],
+)
+def test_what_the_box_holds_decides_what_runs_unasked(
+    place: Place, line: str, level: Level, approves: bool, decision: str, layer: str
+) -> None:
+    verdict = shell(place.engine(sandbox=make_box(place, level, approves=approves)), line)
+
+    assert verdict.rule is not None
+    assert (verdict.decision, verdict.rule.layer) == (decision, layer)
+
+
+@pytest.mark.parametrize(
+    ("action", "line", "level"), [("ask", "touch a", "full"), ("allow", "grep x src/a.py", "none")]
+)
+def test_the_box_takes_no_question_from_the_user_s_own_rule_and_adds_none(
+    place: Place, action: str, line: str, level: Level
+) -> None:
+    own = [rule(action, "contains", line)]
+    verdict = shell(place.engine(own, sandbox=make_box(place, level, approves=True)), line)
+
+    assert verdict.rule is not None
+    assert (verdict.decision, verdict.rule.layer) == (action, "configured")
+
+
+def make_box(place: Place, level: Level, *, approves: bool) -> Sandbox:
+    """Of the given level, whatever the machine of the tests can hold."""
+    sandbox = Sandbox(place.workspace, place.home, auto_approve=approves)
+    sandbox.level = level
+    return sandbox
