@@ -44,6 +44,38 @@ async def test_the_next_conversation_completes_it(talking: Talking, files_done: 
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
 
 
+async def test_a_second_redo_after_it_brings_back_files_and_talk(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        known = await kill_between(talk, True)
+    async with talking(["Again."], yes=True, session=known) as talk:
+        await talk.run("/rewind 1 yes")
+        await talk.run("/redo")
+        await talk.run("/redo")
+        await talk.say("and now?")
+
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+    assert "change it" in str(talk.server.chats[-1])
+
+
+async def test_a_redo_that_was_killed_is_completed_with_its_talk(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change it")
+        await talk.run("/rewind 1 yes")
+        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id
+        assert known
+        plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+        await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+        (talk.workspace / "a.txt").write_text("old\n")
+    async with talking(["Again."], yes=True, session=known) as talk:
+        status = await talk.conversation.status()
+        await talk.say("and now?")
+
+    assert any("A /redo was interrupted; it is complete now" in notice for notice in status.notices)
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+    assert "change it" in str(talk.server.chats[-1])
+
+
 async def test_one_of_a_session_that_was_deleted_is_not_told_for_ever(talking: Talking) -> None:
     async with talking([CHANGE, "Done."], yes=True) as talk:
         await kill_between(talk, True)

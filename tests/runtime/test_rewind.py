@@ -2,8 +2,16 @@
 
 from pathlib import Path
 
-from ollm.runtime.rewind import describe_plan, describe_result, describe_scope, render_diffs, to_plain_data
+from ollm.runtime.rewind import (
+    describe_outcome,
+    describe_plan,
+    describe_result,
+    describe_scope,
+    render_diffs,
+    to_plain_data,
+)
 from ollm.services.file_checkpoints import PathChange, RestorePlan, RestoreResult, SkippedPath
+from ollm.services.file_checkpoints.tree import TreeEntry
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
 
@@ -40,11 +48,37 @@ def test_what_a_checkpoint_does_not_cover_is_counted(tmp_path: Path) -> None:
     (tmp_path / "tree" / "large").write_bytes(b"x" * 200)
     checkpoints = make_checkpoints(tmp_path, max_file_bytes=100)
 
-    record = checkpoints.begin(SESSION, 1)
+    with take_turn(checkpoints, 1):
+        (tmp_path / "tree" / "a").touch()
+    plan = checkpoints.plan_rewind(SESSION, 1)
 
-    assert describe_scope(record) == (
-        "Not covered: 1 ignored names and 1 files that are too large or no regular files."
+    assert plan is not None
+    assert describe_scope(plan) == (
+        "Not covered: 1 ignored name and 1 file too large to save, unreadable or not regular."
     )
+    assert describe_scope(plan) in describe_plan(plan)
+
+
+def test_files_that_stayed_are_not_said_to_be_as_they_were() -> None:
+    left, done = SkippedPath(path="a", why="is ignored now"), PathChange("b", TreeEntry("f", 0o644, b""), None)
+
+    assert describe_outcome(3, RestoreResult(restored=(done,))) == "Files are as they were before message 3."
+    assert describe_outcome(3, RestoreResult(skipped=(left,))) == "No files went back to before message 3."
+    both = RestoreResult(skipped=(left,), restored=(done,))
+    assert describe_outcome(3, both) == "Not all files went back to before message 3."
+
+
+def test_a_directory_that_gives_way_to_a_file_is_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_text("a file")
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        (tmp_path / "tree" / "a").unlink()
+        (tmp_path / "tree" / "a").mkdir()
+    plan = checkpoints.plan_rewind(SESSION, 1)
+
+    assert plan is not None
+    assert describe_plan(plan) == "1 file would be put back:\n- `M` a"
 
 
 def test_a_file_that_is_no_text_is_named_only(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.runtime.rewind import describe_plan, describe_result, to_plain_data
+from ollm.runtime.rewind import describe_outcome, describe_plan, describe_result, to_plain_data
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
@@ -53,6 +53,7 @@ class ClosedRewind:
             step: dict[str, Any] = {}
             data: dict[str, Any] = {"files": [], "skipped": []}
             said = [finished] if finished else []
+            result = None
             if plan is not None:
                 newest = max((message.id for message in session.messages), default=0)
                 record, result, restore_id = await asyncio.to_thread(
@@ -66,7 +67,7 @@ class ClosedRewind:
         finally:
             await recording.close_session(self._session_id)
             self._scope.close()
-        head = f"Rewound to before message {number}." if talk else f"Files are as they were before message {number}."
+        head = f"Rewound to before message {number}." if talk else describe_outcome(number, result)
         text = "\n".join([head, *said, *(["No files were changed since then."] if files and plan is None else [])])
         return RewindOutcome(
             session_id=self._session_id, message_id=number, what=what, dry_run=False, text=text, **data

@@ -39,9 +39,10 @@ async def finish_restore(scope: WorkspaceScope) -> str:
                 await record_rewind(scope, found)
             checkpoints.finish_restore()
     except OllmError as error:
-        return f"A rewind was interrupted and could not be completed: {error}"
+        return f"A rewind or /redo was interrupted and could not be completed: {error}"
     words = describe_result(found.result)
-    return f"A rewind to before message {found.message_id} was interrupted; it is complete now. {words}"
+    what = "A /redo" if found.kind == "redo" else f"A rewind to before message {found.message_id}"
+    return f"{what} was interrupted; it is complete now. {words}"
 
 
 async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
@@ -53,13 +54,10 @@ async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> Non
     try:
         history = list(session.metadata.context_history)
         if all(step.get("restoreId") != found.id for step in history):
-            step: dict[str, Any] = {
-                "step": "rewind",
-                "before": found.message_id,
-                "restoreId": found.id,
-                "record": found.number,
-                "timestamp": format_stamp(scope.process.clock()),
-            }
+            step: dict[str, Any] = {"step": found.kind, "restoreId": found.id}
+            if found.kind == "rewind":
+                step |= {"before": found.message_id, "record": found.number}
+            step["timestamp"] = format_stamp(scope.process.clock())
             await recording.update_metadata(found.session_id, {"contextHistory": [*history, step]})
     finally:
         await recording.close_session(found.session_id)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.context import Approval, ModeName
+from ollm.domain.context import ActiveContext, Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged
 from ollm.domain.messages import Message
@@ -177,16 +177,12 @@ async def rewind_context(conversation: Changeable, number: int, more: Mapping[st
     return message.text
 
 
-async def redo_context(conversation: Changeable, step: Mapping[str, Any]) -> None:
-    """The context as it was before a rewind: as this process remembers it, or as its snapshot does."""
+async def redo_context(conversation: Changeable, context: ActiveContext, more: Mapping[str, Any]) -> None:
+    """Take a rewind back: `context` is how it was before. `more` is recorded with the step."""
     if conversation.state.rewound:
-        context = conversation.state.rewound.pop()
-    elif step.get("snapshotId"):
-        context = await conversation.snapshots.restore_snapshot(str(step["snapshotId"]))
-    else:
-        raise UsageError("The talk before this rewind is no longer kept.", action="See /history.")
+        conversation.state.rewound.pop()
     conversation.prompt.restore(context, cause="rewind")
-    await record_step(conversation, {"step": "redo"})
+    await record_step(conversation, {"step": "redo", **more})
 
 
 def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -198,6 +194,14 @@ def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, An
         elif step.get("step") == "redo" and found:
             found.pop()
     return found
+
+
+def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str) -> dict[str, Any]:
+    """The last rewind that was not taken back, as long as nothing was said since; `said` is when something last was."""
+    steps = find_open_rewinds(history)
+    if not steps or steps[-1]["timestamp"] <= said:
+        raise UsageError("Nothing to redo.")
+    return steps[-1]
 
 
 def find_user_message(conversation: Changeable, number: int) -> Message:

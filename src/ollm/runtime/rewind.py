@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints import (
-        CheckpointRecord,
         FileCheckpoints,
         PathChange,
         RestorePlan,
@@ -22,33 +21,44 @@ MAX_DIFF_CHARS = 200_000
 def describe_plan(plan: RestorePlan) -> str:
     """What would happen to the files, path by path."""
     files = plan.files
-    if not files and not plan.skipped:
-        return "No files change."
     head = f"{count_files(len(files))} would be put back:" if files else "No files would be put back."
-    return "\n".join([head, *list_changes(files), *list_skipped(plan.skipped)])
+    scope = describe_scope(plan)
+    return "\n".join([head, *list_changes(files), *list_skipped(plan.skipped), *(["", scope] if scope else [])])
 
 
 def describe_result(result: RestoreResult) -> str:
     """What happened to the files."""
-    from ollm.services.file_checkpoints.plan import is_directory_only
-
-    files = [change for change in result.restored if not is_directory_only(change)]
+    files = filter_files(result)
     head = f"{count_files(len(files))} put back." if files else "No files were changed."
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
-def describe_scope(record: CheckpointRecord) -> str:
-    """What a checkpoint does not cover."""
+def filter_files(result: RestoreResult) -> list[PathChange]:
+    """What a person wants to hear of: directories come and go with their files."""
+    from ollm.services.file_checkpoints.plan import is_directory_only
+
+    return [change for change in result.restored if not is_directory_only(change)]
+
+
+def describe_outcome(number: int, result: RestoreResult | None) -> str:
+    """Whether the files are now as they were before a message; without a result nothing had changed."""
+    if result is None or not result.skipped:
+        return f"Files are as they were before message {number}."
+    return f"{'Not all' if filter_files(result) else 'No'} files went back to before message {number}."
+
+
+def describe_scope(plan: RestorePlan) -> str:
+    """What going back does not cover."""
     left_out = []
-    if record.ignored:
-        left_out.append(f"{record.ignored:,} ignored names")
-    if record.uncovered:
-        left_out.append(f"{record.uncovered:,} files that are too large or no regular files")
+    if plan.ignored:
+        left_out.append(count_files(plan.ignored, "ignored name"))
+    if plan.uncovered:
+        left_out.append(f"{count_files(plan.uncovered)} too large to save, unreadable or not regular")
     return f"Not covered: {' and '.join(left_out)}." if left_out else ""
 
 
-def count_files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
+def count_files(count: int, noun: str = "file") -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def list_changes(changes: Sequence[PathChange]) -> list[str]:

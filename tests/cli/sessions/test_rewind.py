@@ -90,10 +90,51 @@ async def test_what_the_user_changed_since_is_left_alone_and_named(tmp_path: Pat
         kept = read_files(runner.workspace)
         forced = await runner.run("sessions", "rewind", "--to", "1", "--files", "--force")
 
+    assert done.code == 1
     assert "a.txt: changed by someone else since" in done.out
     assert kept == {"a.txt": "by hand\n"}
     assert forced.code == 0
     assert read_files(runner.workspace) == {"a.txt": "old\n"}
+
+
+async def test_a_rewind_is_taken_back_from_the_command_with_files_and_talk(tmp_path: Path) -> None:
+    async with running(tmp_path, [call("echo model > a.txt"), "Done.", "And now?"]) as runner:
+        (runner.workspace / "a.txt").write_text("old\n")
+        none = await runner.run("sessions", "redo")
+        await runner.run("-p", "change it", "--yes")
+        too_early = await runner.run("sessions", "redo")
+        await runner.run("sessions", "rewind", "--to", "1", "--files")
+        shown = await runner.run("sessions", "redo", "--dry-run")
+        assert read_files(runner.workspace) == {"a.txt": "old\n"}
+        done = await runner.run("sessions", "redo", "--json")
+        again = await runner.run("sessions", "redo")
+        await runner.run("--continue", "-p", "what now?")
+
+    assert none.code != 0
+    assert (too_early.code, again.code, "Nothing to redo" in again.err) == (2, 2, True)
+    assert "Would take back the rewind to before message 1.\n1 file would be put back:\n- `M` a.txt" in shown.out
+    outcome = json.loads(done.out)
+    assert (done.code, outcome["what"], outcome["files"]) == (0, "both", [{"path": "a.txt", "change": "M"}])
+    assert read_files(runner.workspace) == {"a.txt": "model\n"}
+    assert "change it" in json.dumps(runner.server.chats[-1])
+
+
+async def test_new_files_that_a_new_rule_hides_stay_and_are_named(tmp_path: Path) -> None:
+    change = call(
+        "mkdir d; printf 'b.txt\\nc.txt\\n' > .gitignore; echo x > b.txt; echo x > d/c.txt; mkdir node_modules"
+    )
+    async with running(tmp_path, [change, "Done."]) as runner:
+        await runner.run("-p", "change it", "--yes")
+        shown = await runner.run("sessions", "rewind", "--to", "1", "--files", "--dry-run")
+        done = await runner.run("sessions", "rewind", "--to", "1", "--files", "--json")
+
+    outcome = json.loads(done.out)
+    names = ("b.txt", "d/c.txt", "node_modules")
+    assert [one["path"] for one in outcome["files"]] == [".gitignore"]
+    assert outcome["skipped"] == [{"path": path, "why": "is new, and ignored now"} for path in names]
+    assert (shown.code, done.code) == (0, 1)
+    assert "Not covered: 4 ignored names." in shown.out  # .ollm is one
+    assert read_files(runner.workspace) == {"b.txt": "x\n", "d/c.txt": "x\n"}
 
 
 async def test_a_session_goes_back_where_an_earlier_one_changed_files_too(tmp_path: Path) -> None:

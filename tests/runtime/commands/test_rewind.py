@@ -117,6 +117,48 @@ async def test_a_redo_is_found_after_a_restart(talking: Talking) -> None:
     assert "change things" in str(talk.server.chats[-1])
 
 
+async def test_a_redo_whose_talk_is_kept_nowhere_else_takes_it_from_the_archive(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 yes")
+        known = talk.conversation.session_id
+    for place in (talk.home / "context-snapshots").rglob("snapshot-*.json"):
+        place.unlink()
+    async with talking(["Again."], yes=True, session=known) as talk:
+        await talk.run("/redo")
+        await talk.say("and now?")
+
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+    assert "change things" in str(talk.server.chats[-1])
+
+
+async def test_a_redo_whose_files_are_no_longer_saved_changes_nothing(talking: Talking) -> None:
+    async with talking([CHANGE, "Done.", "Well."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 yes")
+        for place in (talk.home / "checkpoints").glob("*/sessions/*.jsonl"):
+            place.unlink()
+        with pytest.raises(UsageError, match="no longer saved"):
+            await talk.run("/redo")
+        await talk.say("and now?")
+
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    assert "change things" not in str(talk.server.chats[-1])
+
+
+async def test_files_that_all_stayed_are_not_said_to_have_gone_back(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await talk.say("change things")
+        (talk.workspace / "a.txt").write_text("by hand\n")
+        (talk.workspace / "d" / "c.txt").write_text("by hand\n")
+        done = await talk.run("/rewind 1 files yes")
+
+    assert done.text.startswith("No files went back to before message 1.")
+    assert "2 files left alone:" in done.text
+
+
 async def test_an_undone_edit_is_the_sessions_own_change(talking: Talking) -> None:
     write = Answer(calls=[("write_file", {"path": "a.txt", "content": "second\n", "overwrite": True})])
     first = Answer(calls=[("shell", {"command": "echo first > a.txt"})])
@@ -142,6 +184,9 @@ async def test_a_diff_shows_what_commands_changed_turn_by_turn(talking: Talking)
         await talk.say("two")
         shown = await talk.run("/diff")
         last = await talk.run("/diff 5")
+        with pytest.raises(UsageError, match=r"There is no message 77. This session has messages 1 to 8"):
+            await talk.run("/diff 77")
+        assert (await talk.run("/diff 4")).text == "Message 4 changed no files."
         with pytest.raises(UsageError, match="Usage: /diff"):
             await talk.run("/diff x")
 

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "unarchive": ("ollm.cli.sessions.manage:unarchive", "Unarchive a session."),
     "rename": ("ollm.cli.sessions.manage:rename", "Rename a session."),
     "rewind": ("ollm.cli.sessions.rewind:rewind", "Go back to before a message, with --files its files too."),
+    "redo": ("ollm.cli.sessions.rewind:redo", "Take back the last rewind."),
     "check": ("ollm.cli.sessions.check:check", "Find damaged sessions; --repair fixes them."),
 }
 

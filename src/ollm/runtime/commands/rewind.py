@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ollm.domain.errors import OllmError, UsageError
@@ -14,8 +15,10 @@ from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_erro
 from ollm.runtime.commands.needs import RewindNeeds
 
 if TYPE_CHECKING:
+    from ollm.domain.context import ActiveContext
     from ollm.services.file_checkpoints import CheckpointRecord, RestorePlan
 
+log = logging.getLogger(__name__)
 RewindScope = Literal["talk", "files", "both"]
 REWIND_USAGE = "NUMBER [talk|files|both] [diff] [force] [yes]"
 REWIND_HELP = (
@@ -70,6 +73,7 @@ async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
     said: list[str] = []
     data: dict[str, Any] = {"text": text}
     step: dict[str, Any] = {}
+    result = None
     if plan and scope != "talk":
         newest = find_newest_number(conversation)
         record, result, restore_id = await asyncio.to_thread(
@@ -84,7 +88,7 @@ async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
             await tell_model(
                 conversation, f"The user put files back as they were before message {request.number}", data
             )
-        said.insert(0, f"Files are as they were before message {request.number}.")
+        said.insert(0, rewind.describe_outcome(request.number, result))
     else:
         await changes.rewind_context(conversation, request.number, step)
         if step:
@@ -146,29 +150,47 @@ async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
     step = find_redoable_step(conversation)
     said = [f"The rewind to before message {step['before']} is taken back."]
     data: dict[str, Any] = {}
+    talk = step["step"] == "rewind"
+    context = await find_context_before(conversation, step) if talk else None
+    done: dict[str, Any] = {}
     if (number := step.get("record")) is not None:
         checkpoints, session_id = conversation.checkpoints.get(), require_session_id(conversation)
         plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, number, force=bool(words))
         newest = find_newest_number(conversation)
-        _, result, _ = await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, "files", "redo")
+        scope: RewindScope = "both" if talk else "files"
+        _, result, restore_id = await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, scope, "redo")
         said.append(rewind.describe_result(result))
-        data = rewind.to_plain_data(result)
-    if step["step"] == "rewind":
-        await changes.redo_context(conversation, step)
+        data, done = rewind.to_plain_data(result), {"restoreId": restore_id}
+    if context is not None:
+        await changes.redo_context(conversation, context, done)
+        if done:
+            await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
     else:
-        await changes.record_step(conversation, {"step": "redo"})
+        await changes.record_step(conversation, {"step": "redo", **done})
         await tell_model(conversation, "The user put files back as they were before that", data)
     return CommandReply(text="\n\n".join(said), data=data)
 
 
 def find_redoable_step(conversation: RewindNeeds) -> dict[str, Any]:
     """The last rewind that was not taken back, as long as nothing was said since."""
-    open_steps = changes.find_open_rewinds(conversation.state.context_history)
     page = conversation.session.load_page(None, MAX_NAMED_PATHS)
     said = max((message["timestamp"] for message in page if message["role"] == "user"), default="")
-    if not open_steps or open_steps[-1]["timestamp"] <= said:
-        raise UsageError("Nothing to redo.")
-    return open_steps[-1]
+    return changes.find_redoable_step(conversation.state.context_history, said)
+
+
+async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -> ActiveContext:
+    """The context before a rewind, found before any file changes: as this process remembers it, as its snapshot does,
+    or as the archive has it."""
+    if conversation.state.rewound:
+        return conversation.state.rewound[-1]
+    if step.get("snapshotId"):
+        try:
+            return await conversation.snapshots.restore_snapshot(str(step["snapshotId"]))
+        except OllmError as error:
+            log.info("The snapshot before a rewind is gone, the archive is used: %s", error)
+    from ollm.runtime.resume.rebuild import rebuild_before_rewind
+
+    return await asyncio.to_thread(lambda: rebuild_before_rewind(conversation.session.load()))
 
 
 async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any]) -> None:
@@ -186,14 +208,27 @@ async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any])
 async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:
     """What changed in each turn, by edits and commands; where no states were saved, what the edits say."""
     word = arguments.strip().removeprefix("#")
-    if word and not word.isdigit():
+    if word and not (word.isascii() and word.isdigit() and len(word) < 10):
         raise make_usage_error("diff", DIFF_USAGE)
-    turns = await asyncio.to_thread(collect_turn_diffs, conversation, int(word) if word else None)
+    number = int(word) if word else None
+    if number is not None:
+        require_message(conversation, number)
+    turns = await asyncio.to_thread(collect_turn_diffs, conversation, number)
+    if not turns and number is not None and conversation.checkpoints_enabled:
+        return CommandReply(text=f"Message {number} changed no files.", data={"diffs": [], "turns": []})
     if not turns:
         return show_edits(conversation)
     sections = [f"**{turn['title']}**\n\n{fence_text(chr(10).join(turn['diffs']), 'diff')}" for turn in turns]
     diffs = [diff for turn in turns for diff in turn["diffs"]]
     return CommandReply(text="\n\n".join(sections), data={"diffs": diffs, "turns": turns})
+
+
+def require_message(conversation: RewindNeeds, number: int) -> None:
+    """Raises UsageError for a message that does not exist."""
+    newest = find_newest_number(conversation)
+    if not 1 <= number <= newest:
+        known = f"This session has messages 1 to {newest}" if newest else "This session has no messages yet"
+        raise UsageError(f"There is no message {number}. {known}.", action="See the numbers in /history.")
 
 
 def collect_turn_diffs(conversation: RewindNeeds, number: int | None) -> list[dict[str, Any]]:

@@ -46,6 +46,14 @@ def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> A
     )
 
 
+def rebuild_before_rewind(session: Session, snapshot: LoadSnapshot | None = None) -> ActiveContext:
+    """The context as it was before the last rewind, which is taken back."""
+    metadata = session.metadata
+    history = (*metadata.context_history, {"step": "redo"})
+    replace = msgspec.structs.replace
+    return rebuild_context(replace(session, metadata=replace(metadata, context_history=history)), snapshot)
+
+
 def ends_with_step_back(session: Session) -> bool:
     """Whether the last thing that happened to the context was a step back or its redo; a kept context is then stale."""
     steps = [step for step in session.metadata.context_history if step.get("step") in STEPS_BACK]

@@ -8,6 +8,8 @@ from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 
 CHANGED_BY_OTHERS = "changed by someone else since"
+RULE_FILES = (".gitignore", ".ollmignore")
+NEVER_TOUCHED = (".git", ".ollm")
 
 
 class SkippedPath(Data, frozen=True):
@@ -18,18 +20,21 @@ class SkippedPath(Data, frozen=True):
 
 
 class RestorePlan(Data, frozen=True):
-    """`steps` go from what is there now to what was there then, in the order in which they are done."""
+    """`steps` go from what is there now to what was there then, in the order in which they are done. `ignored` and
+    `uncovered` count the names of the workspace that are not looked at."""
 
     message_id: int
     current: bytes
     target: bytes
     steps: tuple[PathChange, ...]
     skipped: tuple[SkippedPath, ...]
+    ignored: int = 0
+    uncovered: int = 0
 
     @property
     def files(self) -> list[PathChange]:
-        """The steps that a person wants to hear of: directories come and go with their files."""
-        return [step for step in self.steps if not is_directory_only(step)]
+        """The paths that a person wants to hear of, each once: directories come and go with their files."""
+        return [step for step in dict.fromkeys(self.steps) if not is_directory_only(step)]
 
 
 def plan_steps(
@@ -46,11 +51,31 @@ def plan_steps(
     return order_steps(steps), tuple(skipped)
 
 
+def drop_hidden(changes: Iterable[PathChange]) -> list[PathChange]:
+    """Without names that are new and that a rule hides which was there all the time: what is built or cached is no
+    news. What a rule hides that came or changed since stays among the changes, to be named."""
+    found = list(changes)
+    folders = tuple(path.rpartition("/")[0] for path, _, _ in found if path.rpartition("/")[2] in RULE_FILES)
+    return [change for change in found if not is_new_hidden(change) or is_named(change.path, folders)]
+
+
+def is_new_hidden(change: PathChange) -> bool:
+    return change.after is None and change.before is not None and change.before.kind == "i"
+
+
+def is_named(path: str, folders: Iterable[str]) -> bool:
+    return path.rpartition("/")[2] not in NEVER_TOUCHED and is_below(path, folders)
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(not folder or path.startswith(f"{folder}/") for folder in folders)
+
+
 def find_obstacle(change: PathChange, changed_by_others: Callable[[str], bool], has: Callable[[bytes], bool]) -> str:
     """Why a path must stay as it is; nothing when it need not."""
     now, then = change.before, change.after
     if now is not None and now.kind == "i":
-        return "is ignored now"
+        return "is new, and ignored now" if then is None else "is ignored now"
     if then is not None and then.kind == "i":
         return "hidden"  # it was ignored then: nothing is known of it
     if changed_by_others(change.path) and not is_directory_only(change):

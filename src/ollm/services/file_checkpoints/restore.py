@@ -16,6 +16,7 @@ from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file, sync_directory
 
 RestoreScope = Literal["talk", "files", "both"]
+RestoreKind = Literal["rewind", "redo"]
 MAX_SYNCED_OBJECTS = 500
 
 
@@ -28,6 +29,7 @@ class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     message_id: int
     scope: RestoreScope
+    kind: RestoreKind = "rewind"
     steps: list[tuple[bytes, TreeEntry | None, TreeEntry | None]]
 
 
@@ -46,6 +48,7 @@ class InterruptedRestore(Data, frozen=True):
     number: int
     message_id: int
     scope: RestoreScope
+    kind: RestoreKind
     result: RestoreResult
 
 

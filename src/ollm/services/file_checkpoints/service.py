@@ -20,11 +20,12 @@ from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.apply import observe_path
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
 from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_records, drop_to_size
-from ollm.services.file_checkpoints.plan import RestorePlan, is_same_state, plan_steps
+from ollm.services.file_checkpoints.plan import RestorePlan, drop_hidden, is_same_state, plan_steps
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind, find_states
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
     RestoreJournal,
+    RestoreKind,
     RestoreResult,
     RestoreScope,
     make_journal_steps,
@@ -112,7 +113,7 @@ class FileCheckpoints:
         """What happened between the beginning and the end of a record; up to now while it is open."""
         if not record.has_trees:
             return []
-        end = bytes.fromhex(record.end) if record.end else self._take_now()
+        end = bytes.fromhex(record.end) if record.end else self._take_now().digest
         return list(compare_trees(self.objects, bytes.fromhex(record.begin), end))
 
     def read_content(self, change: PathChange) -> tuple[bytes | None, bytes | None]:
@@ -138,11 +139,13 @@ class FileCheckpoints:
     def plan_redo(self, session_id: str, number: int, *, force: bool = False) -> RestorePlan:
         """What taking back the rewind with this record would do."""
         records = self.list_records(session_id)
-        start = next(place for place, record in enumerate(records) if record.number == number)
+        start = next((place for place, record in enumerate(records) if record.number == number), None)
+        if start is None or not records[start].has_trees:
+            raise UsageError("The files of before this rewind are no longer saved.", action="See /diff.")
         return self._plan(session_id, records, start, records[start].message_id, force=force)
 
     def restore(
-        self, session_id: str, message_id: int, plan: RestorePlan, scope: RestoreScope, kind: RecordKind = "rewind"
+        self, session_id: str, message_id: int, plan: RestorePlan, scope: RestoreScope, kind: RestoreKind = "rewind"
     ) -> tuple[CheckpointRecord, RestoreResult, str]:
         """Do a plan: the record that can take it back, what was done, and its id. Where the talk goes back too, the
         restore counts as under way until `finish_restore`."""
@@ -155,6 +158,7 @@ class FileCheckpoints:
                 number=record.number,
                 message_id=plan.message_id,
                 scope=scope,
+                kind=kind,
                 steps=make_journal_steps(plan),
             )
             write_journal(self.objects, journal)
@@ -191,6 +195,7 @@ class FileCheckpoints:
             number=journal.number,
             message_id=journal.message_id,
             scope=journal.scope,
+            kind=journal.kind,
             result=result,
         )
 
@@ -224,9 +229,9 @@ class FileCheckpoints:
             self._capture.save_index()
         return ended
 
-    def _take_now(self) -> bytes:
+    def _take_now(self) -> CapturedTree:
         with self.objects.hold_lock():
-            return self._take().digest
+            return self._take()
 
     def _take(self) -> CapturedTree:
         try:
@@ -253,10 +258,19 @@ class FileCheckpoints:
     ) -> RestorePlan:
         self.require_on()
         now, target = self._take_now(), bytes.fromhex(records[start].begin)
-        others = set() if force else self._find_foreign_paths(session_id, records, start, now)
-        changes = [change for change in compare_trees(self.objects, now, target) if not self._is_as_then(change)]
+        others = set() if force else self._find_foreign_paths(session_id, records, start, now.digest)
+        found = drop_hidden(compare_trees(self.objects, now.digest, target, hidden=True))
+        changes = [change for change in found if not self._is_as_then(change)]
         steps, skipped = plan_steps(changes, others.__contains__, self.objects.has)
-        return RestorePlan(message_id=message_id, current=now, target=target, steps=steps, skipped=skipped)
+        return RestorePlan(
+            message_id=message_id,
+            current=now.digest,
+            target=target,
+            steps=steps,
+            skipped=skipped,
+            ignored=now.ignored,
+            uncovered=now.uncovered,
+        )
 
     def _is_as_then(self, change: PathChange) -> bool:
         """Whether a path that a rule hides now holds what it held then: only the rule changed."""

@@ -49,19 +49,22 @@ def decode_tree(content: bytes) -> Entries:
     return {os.fsdecode(name): TreeEntry(kind, mode, value) for name, kind, mode, value in _DECODER.decode(content)}
 
 
-def compare_trees(objects: ReadsObjects, one: bytes, other: bytes, prefix: str = "") -> Iterator[PathChange]:
-    """Where two trees differ; parts with the same digest are not read."""
+def compare_trees(
+    objects: ReadsObjects, one: bytes, other: bytes, prefix: str = "", *, hidden: bool = False
+) -> Iterator[PathChange]:
+    """Where two trees differ; parts with the same digest are not read. `hidden`: also names that rules hide in the one
+    and that are not there in the other."""
     if one == other:
         return
     before, after = decode_tree(objects.read(one)), decode_tree(objects.read(other))
     for name in sorted(before.keys() | after.keys()):
-        yield from _compare_entries(objects, prefix + name, before.get(name), after.get(name))
+        yield from _compare_entries(objects, prefix + name, before.get(name), after.get(name), hidden=hidden)
 
 
 def _compare_entries(
-    objects: ReadsObjects, path: str, before: TreeEntry | None, after: TreeEntry | None
+    objects: ReadsObjects, path: str, before: TreeEntry | None, after: TreeEntry | None, *, hidden: bool
 ) -> Iterator[PathChange]:
-    if before == after or {before, after} == {None, IGNORED}:
+    if before == after or (not hidden and {before, after} == {None, IGNORED}):
         return
     old, new = _get_tree(before), _get_tree(after)
     if old is None or new is None or (before and before.mode) != (after and after.mode):
@@ -70,9 +73,9 @@ def _compare_entries(
     if known & {"x", "i"}:
         return
     if old is not None and new is not None:
-        yield from compare_trees(objects, old, new, f"{path}/")
+        yield from compare_trees(objects, old, new, f"{path}/", hidden=hidden)
     elif old is not None:
-        yield from (PathChange(name, entry, None) for name, entry in iter_entries(objects, old, f"{path}/"))
+        yield from (PathChange(name, entry, None) for name, entry in iter_entries(objects, old, f"{path}/", hidden))
     elif new is not None:
         yield from (PathChange(name, None, entry) for name, entry in iter_entries(objects, new, f"{path}/"))
 
@@ -81,14 +84,16 @@ def _get_tree(entry: TreeEntry | None) -> bytes | None:
     return entry.value if entry is not None and entry.kind == "d" else None
 
 
-def iter_entries(objects: ReadsObjects, tree: bytes, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
-    """Every path of a tree but those that rules hide, each directory before what is in it."""
+def iter_entries(
+    objects: ReadsObjects, tree: bytes, prefix: str = "", hidden: bool = False
+) -> Iterator[tuple[str, TreeEntry]]:
+    """Every path of a tree, each directory before what is in it; names that rules hide only where asked for."""
     for name, entry in decode_tree(objects.read(tree)).items():
-        if entry.kind == "i":
+        if entry.kind == "i" and not hidden:
             continue
         yield prefix + name, entry
         if entry.kind == "d":
-            yield from iter_entries(objects, entry.value, f"{prefix}{name}/")
+            yield from iter_entries(objects, entry.value, f"{prefix}{name}/", hidden)
 
 
 def collect_digests(objects: ReadsObjects, trees: Iterable[bytes]) -> set[bytes]:
