@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.services.token_counting import MAX_FACTOR, MIN_FACTOR, TokenCounter, estimate_units
+from ollm.services.token_counting import MAX_FACTOR, MIN_FACTOR, TokenCounter, estimate_doubt_units, estimate_units
 from tests.covers import covers
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village was surprised by it."
@@ -96,4 +96,14 @@ def test_a_message_counts_its_calls_and_the_marks_around_it() -> None:
 def test_tool_schemas_are_counted() -> None:
     schema = ToolSchema(name="ls", description="List a directory.", parameters={"type": "object", "properties": {}})
 
-    assert TokenCounter().count_schemas([schema, schema]) == 2 * TokenCounter().count_schemas([schema]) > 20
+    one, two = TokenCounter().count_schemas([schema]), TokenCounter().count_schemas([schema, schema])
+    assert TokenCounter().count_schemas([]) == 0
+    assert 80 < one < two < 2 * one  # what a template says of calling stands once
+    assert TokenCounter().count_schema_texts([schema, schema]) == 2 * TokenCounter().count_schema_texts([schema]) > 20
+
+
+def test_no_vocabulary_of_bytes_counts_more_than_an_estimate_and_its_doubt() -> None:
+    for text in ("龘靐齉爩鱻", "𠀀𠂀𠃀", "ꙮ꙰ꙮ", "🜁🜂🜃"):
+        assert estimate_units(text) + estimate_doubt_units(text) >= len(text.encode()) * 0.99
+    assert estimate_doubt_units("plain words") == 0
+    assert 0 < estimate_doubt_units("请检查这个模块") < len("请检查这个模块") * 1.2

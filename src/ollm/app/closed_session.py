@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from ollm.app.conversation import ConversationScope
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import OllmError, StorageError
 
 if TYPE_CHECKING:
     from ollm.domain.events import Event
     from ollm.domain.session import Session
     from ollm.domain.snapshot import ContextSnapshot
+    from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_recording import ChatRecordingService
     from ollm.services.snapshots import SnapshotManager
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class ClosedSession:
-    """A session that is not open: its context as the archive has it, and its snapshots. No server is asked."""
+    """A session that is not open: its context as the archive has it, and its snapshots. Only for the model of a new one
+    is a server asked."""
 
     def __init__(self, process: ProcessScope, workspace: Path) -> None:
         self.process = process
@@ -79,8 +81,17 @@ class ClosedSession:
         notices = [event.text for event in self.events if isinstance(event, Notice)]
         return " ".join(notices) or "No snapshot was taken."
 
-    async def build_prompt(self, session: Session | None) -> Prompt:
-        """What the model would be sent in this session, or in a new one."""
+    async def choose_model(self) -> Model | None:
+        """The model that a new session would talk to; None when no server answers."""
+        try:
+            model = await self.process.choose_model()
+        except OllmError:
+            return None
+        await model.provider.close()
+        return model
+
+    async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
+        """What the model would be sent in this session, or in a new one with the model that was `chosen`."""
         from ollm.providers.window import FALLBACK_WINDOW_TOKENS
         from ollm.runtime.prompt.instructions import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
@@ -96,19 +107,20 @@ class ClosedSession:
         model = PromptModel(
             session_id=session.session_id if session else "",
             model=(session.model if session else settings.provider.model) or "",
-            window=known or settings.provider.context_window or FALLBACK_WINDOW_TOKENS,
+            window=known or (chosen.window if chosen else settings.provider.context_window) or FALLBACK_WINDOW_TOKENS,
             mode=(find_last_mode(session) if session else None) or settings.modes.default,
         )
         kept = read_saved_context(self._read_saved_context(session.session_id) if session else None)
-        counter = TokenCounter(kept.token_factor if kept else 1.0)
+        facts = chosen.facts if chosen else None
+        counter = TokenCounter(kept.token_factor if kept else facts.token_factor if facts else 1.0)
         scope = self._create_scope()
         scope.prompts.add_project_instructions()
         await scope.prompts.add_project_map(model.window)
         prompt = Prompt(model, settings, counter, scope.storage.entries)
         if session:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
-        if kept and kept.forms:
-            prompt.set_forms(kept.forms)
+        if forms := (kept.forms if kept else facts):
+            prompt.set_forms(forms)
         tools = select_tools(
             prompt.mode,
             scope.toolbox.registry.list(),

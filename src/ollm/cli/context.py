@@ -12,7 +12,7 @@ from ollm.cli.table import print_table, warn
 from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ollm.app import ProcessScope
+    from ollm.app import ClosedSession, ProcessScope
     from ollm.domain.session import Session
     from ollm.runtime.prompt.prompt import Prompt
 
@@ -39,7 +39,7 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
     place = resolve_workspace(workspace)
     process = ProcessScope(workspace=place)
-    prompt = asyncio.run(ClosedSession(process, place).build_prompt(_load_session(process, session, workspace)))
+    prompt = asyncio.run(_build_prompt(ClosedSession(process, place), _load_session(process, session, workspace)))
     if as_json:
         budget = prompt.compute_budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
@@ -49,6 +49,11 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
         print_json({**numbers, "parts": list_context_parts(prompt), **({"hiddenTools": hidden} if hidden else {})})
     else:
         _print_prompt(prompt)
+
+
+async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:
+    """Of a session as it stands; of a new one as the model that would answer is sent it."""
+    return await closed.build_prompt(session, None if session else await closed.choose_model())
 
 
 def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:

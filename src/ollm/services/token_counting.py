@@ -23,6 +23,9 @@ Number = TypeVar("Number", int, float)
 MESSAGE_UNITS = 4.0  # role and turn markers of a chat template
 RESULT_UNITS = 5.0  # what a template writes around a result, besides
 CALL_UNITS = 9.0  # and around a call
+TOOLS_UNITS = 80.0  # what a template says of how to call, where there are tools
+SCHEMA_UNITS = 7.4  # and writes around each of them
+SCHEMA_SHARE = 0.835  # of the estimate of its text: words and marks that every schema has are tokens of their own
 IMAGE_UNITS = 800.0
 MAX_CACHED_TEXTS = 8192
 MIN_FACTOR, MAX_FACTOR = 0.4, 4.0
@@ -63,6 +66,18 @@ def _estimate_character(character: str) -> float:
     if 0xAC00 <= code < 0xD7B0:
         return 1.2
     return 0.85 if 0x3000 <= code < 0x3400 or code >= 0xFF00 else 1.0 if code < 0x3000 else 2.4
+
+
+def estimate_doubt_units(text: str) -> float:
+    """What a text may be more than its estimate by a vocabulary that does not know its signs: at most its bytes."""
+    return 0.0 if text.isascii() else sum(map(_estimate_character_doubt, _NOT_ASCII.findall(text)))
+
+
+@lru_cache(maxsize=16_384)
+def _estimate_character_doubt(character: str) -> float:
+    most = len(character.encode(errors="replace"))
+    likely = most if most > 3 or not _is_everyday(character) else 2.0
+    return max(0.0, likely - _estimate_character(character))
 
 
 def _is_everyday(ideograph: str) -> bool:
@@ -124,7 +139,13 @@ class TokenCounter:
         return sum(map(self.count_message, messages))
 
     def count_schemas(self, tools: Iterable[ToolSchema]) -> int:
-        """What the tool list costs in front of every request."""
+        """What the tool list costs in front of every request, with what a chat template writes around it."""
+        units = [self.count_units(_encode_json(msgspec.to_builtins(tool))) for tool in tools]
+        framed = TOOLS_UNITS + SCHEMA_SHARE * sum(units) + SCHEMA_UNITS * len(units)
+        return self.units_to_tokens(framed) if units else 0
+
+    def count_schema_texts(self, tools: Iterable[ToolSchema]) -> int:
+        """What the schemas alone are."""
         return sum(self.count_text(_encode_json(msgspec.to_builtins(tool))) for tool in tools)
 
     def units_to_tokens(self, amount: float) -> int:

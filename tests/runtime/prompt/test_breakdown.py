@@ -37,7 +37,8 @@ def test_every_part_is_listed_in_the_order_it_is_sent() -> None:
     assert listed["user messages"] == talk.counter.count_message(context[0])
     assert listed["assistant messages"] == sum(map(talk.counter.count_message, (context[1], context[3])))
     assert listed["tool schemas"] == talk.counter.count_schemas(TOOLS)
-    assert listed["instructions"] == talk.counter.count_text(talk.prompt.get_system_prompt())
+    assert listed["instructions"] == talk.counter.count_text(talk.prompt.get_system_prompt()) + 4
+    assert abs(sum(listed.values()) - talk.prompt.used_tokens) <= len(listed)
     assert (listed["checkpoints"], listed["system messages"], listed["context entries"]) == (0, 0, 0)
 
 
@@ -64,3 +65,17 @@ def test_worked_calls_are_listed_for_a_model_that_writes_its_calls() -> None:
     talk.prompt.set_forms(ModelFacts(key="k", call_form="text", result_form="user"))
 
     assert parts(talk)["worked calls"] > 0
+
+
+def test_the_parts_of_a_model_that_writes_blocks_come_to_what_is_sent() -> None:
+    talk = Talk()
+    talk.entries.add_context("note", "Use tabs.", source="user")
+    talk.prompt.set_tools(TOOLS)
+    talk.prompt.set_forms(ModelFacts(key="", call_form="blocks", result_form="user"))
+    talk.user("Build it")
+
+    listed = parts(talk)
+
+    assert listed["instructions"] <= 4  # the protocol has its own
+    assert listed["context entries"] > 0
+    assert abs(sum(listed.values()) - talk.prompt.used_tokens) <= 2 * len(listed)

@@ -35,7 +35,7 @@ def test_instructions_and_tools_together_take_a_seventh_of_the_window_at_most(
     told = count_instruction_tokens(window, mode)
     tools = select_tools(mode, create_tool_registry(tmp_path).list(), window, instruction_tokens=told)
 
-    assert counter.count_text(build_instructions(window, mode)) + counter.count_schemas(tools) <= 0.15 * window
+    assert counter.count_text(build_instructions(window, mode)) + counter.count_schema_texts(tools) <= 0.15 * window
 
 
 def test_nothing_in_them_changes_with_time_or_place() -> None:

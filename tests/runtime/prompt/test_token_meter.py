@@ -116,12 +116,12 @@ def test_before_any_count_everything_is_an_estimate() -> None:
     made = meter()
 
     assert (made.total_tokens, made.message_tokens) == (300, 200)
-    assert made.doubtful_tokens == 16 + 60
+    assert made.doubtful_tokens == 16 + 225
     assert not made.should_verify_count(1)
     assert made.observe_usage(Usage(prompt_tokens=5)) is None
 
 
-@pytest.mark.parametrize(("samples", "share"), [(0, 0.2), (2, 0.2), (3, 0.1), (7, 0.1), (8, 0.06)])
+@pytest.mark.parametrize(("samples", "share"), [(0, 0.75), (1, 0.2), (2, 0.2), (3, 0.1), (7, 0.1), (8, 0.06)])
 def test_the_doubt_shrinks_with_the_counts_behind_the_factor(samples: int, share: float) -> None:
     made = meter(0, 1000)
     made.counter.calibrate(1.0, samples)
@@ -138,6 +138,18 @@ def test_what_came_after_a_count_is_added_as_an_estimate() -> None:
 
     assert made.total_tokens == 330 + made.counter.units_to_tokens(100)
     assert made.doubtful_tokens == 16 + math.ceil(0.35 * (made.total_tokens - 330))
+
+
+def test_signs_that_few_vocabularies_know_are_doubted_until_they_are_counted() -> None:
+    made = meter()
+    counted(made, 330)
+    made.add_units(100, 50)
+    assert made.doubtful_tokens == 16 + 50 + math.ceil(0.35 * (made.total_tokens - 330))
+    counted(made, 450)
+
+    assert made.doubtful_tokens == 16
+    made.restart(200, 70)
+    assert made.doubtful_tokens > 16 + 70
 
 
 def test_another_front_or_other_messages_forget_the_count() -> None:

@@ -54,7 +54,7 @@ def select(
 
 
 def tokens(shown: tuple[ToolSchema, ...]) -> int:
-    return TokenCounter().count_schemas(shown)
+    return TokenCounter().count_schema_texts(shown)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -50,10 +50,8 @@ class ModelFactsObserver(TurnObserver):
     def _update_token_factor(self) -> None:
         known = self._state.model.facts
         factor, samples = self._prompt.token_calibration
-        if (
-            samples > known.token_samples
-            and abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
-        ):
+        moved = abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
+        if samples > known.token_samples and (moved or not known.token_samples):
             self._state.model.set_token_factor(round(factor, 4), samples)
 
 

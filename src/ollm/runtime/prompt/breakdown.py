@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.instructions import build_instructions
 from ollm.services.context_manager import render_entries
+from ollm.services.token_counting import MESSAGE_UNITS
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
@@ -26,18 +27,20 @@ class ContextPart(Data, frozen=True):
 def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     """Every part, in the order it is sent."""
     counter = prompt.counter
+    standing, project_map = prompt.get_system_prompt(), _find_project_map(prompt)
     told = build_instructions(prompt.model.window, prompt.mode)
-    entries, project_map = prompt.get_system_prompt()[len(told) :], _find_project_map(prompt)
+    told = told if standing.startswith(told) else ""  # a protocol of calls as blocks has rules of its own
     by_role = dict.fromkeys(ROLES, 0)
     for message in prompt.get_active_context().messages:
         by_role[message.role] += counter.count_message(message)
     (system, *worked), tools = prompt.render_prefix()
-    listed = system.content[len(prompt.get_system_prompt()) :]
+    listed = system.content.replace(standing, "", 1)
+    entries = standing[len(told) :].replace(project_map, "")
     shown = [ContextPart(name="worked calls", tokens=counter.count_messages(worked))] if worked else []
     mapped = [ContextPart(name=PROJECT_MAP_KEY, tokens=counter.count_text(project_map))] if project_map else []
     return [
-        ContextPart(name="instructions", tokens=counter.count_text(told)),
-        ContextPart(name="context entries", tokens=counter.count_text(entries.replace(project_map, ""))),
+        ContextPart(name="instructions", tokens=counter.units_to_tokens(MESSAGE_UNITS + counter.count_units(told))),
+        ContextPart(name="context entries", tokens=counter.count_text(entries)),
         *mapped,
         ContextPart(name="tool schemas", tokens=counter.count_schemas(tools) + counter.count_text(listed)),
         *shown,

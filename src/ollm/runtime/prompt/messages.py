@@ -13,7 +13,7 @@ from ollm.runtime.prompt.message_limits import MessageLimiter
 from ollm.runtime.prompt.rendering import render_message
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services.chat_compression.users import add_aside, add_primed
-from ollm.services.token_counting import TokenCounter
+from ollm.services.token_counting import TokenCounter, estimate_doubt_units
 
 MESSAGE_TOO_LONG = (
     "Your message is longer than half the context window: the model sees its beginning and end, and can "
@@ -48,7 +48,7 @@ class MessageHistory:
                 shown = self._limiter.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
             cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
-            self._meter.add_units(self._counter.count_message_units(shown))
+            self._meter.add_units(self._counter.count_message_units(shown), estimate_doubt_units(shown.content))
         return cut
 
     def replace_messages(self, messages: Sequence[PromptMessage]) -> None:
@@ -68,4 +68,5 @@ class MessageHistory:
         return msgspec.structs.replace(shown, content=add_aside(add_primed(shown.content, primed), aside))
 
     def _recount(self) -> None:
-        self._meter.restart(sum(map(self._counter.count_message_units, self.messages)))
+        doubt = sum(estimate_doubt_units(message.content) for message in self.messages)
+        self._meter.restart(sum(map(self._counter.count_message_units, self.messages)), doubt)

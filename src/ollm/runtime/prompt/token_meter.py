@@ -17,7 +17,8 @@ DOUBT_RATIO = 1.1
 DISTRUST_RATIO = 1.15
 SLACK_TOKENS = 16  # that a template may add
 NEW_DOUBT_SHARE = 0.35  # of what came since the last count
-DOUBT_SHARES = ((8, 0.06), (3, 0.1), (0, 0.2))  # of the whole where nothing of it was counted, by samples of the factor
+# Of the whole where nothing of it was counted, by samples of the factor. Without one, vocabularies differ by so much.
+DOUBT_SHARES = ((8, 0.06), (3, 0.1), (1, 0.2), (0, 0.75))
 MIN_PLATEAU_TOKENS = 64  # by which a prompt must have grown for a count that stands still to prove a cut
 PLATEAU_SHARE = 0.2  # of that growth, at most, the count may show
 MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
@@ -29,6 +30,7 @@ class SentRequest(msgspec.Struct, frozen=True):
     prefix_units: float
     message_units: float
     extends: bool  # the last counted request is the beginning of this one
+    doubt_units: float = 0.0
 
 
 class Meter:
@@ -37,6 +39,7 @@ class Meter:
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
         self.message_units = 0.0  # units of all messages
+        self.doubt_units = 0.0  # by which signs that few vocabularies know may make messages more than that
         self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
         self._sent: SentRequest | None = None
         self._counted: SentRequest | None = None
@@ -46,17 +49,18 @@ class Meter:
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
-    def add_units(self, units: float) -> None:
+    def add_units(self, units: float, doubt_units: float = 0.0) -> None:
         self.message_units += units
+        self.doubt_units += doubt_units
 
     def set_prefix_units(self, units: float) -> None:
         if units != self.prefix_units:
             self.prefix_units = units
             self._forget_count()
 
-    def restart(self, message_units: float) -> None:
+    def restart(self, message_units: float, doubt_units: float = 0.0) -> None:
         """The messages were replaced: compression, restore."""
-        self.message_units = message_units
+        self.message_units, self.doubt_units = message_units, doubt_units
         self._forget_count()
 
     def _forget_count(self) -> None:
@@ -77,10 +81,12 @@ class Meter:
     @property
     def doubtful_tokens(self) -> int:
         """What the count may be short by: little of what the server counted, more of what came since."""
+        before = self._counted.doubt_units if self._counted is not None else 0.0
+        odd = SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before))
         if self._counted is not None and not self._unsure:
-            return SLACK_TOKENS + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
+            return odd + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
         share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
-        return SLACK_TOKENS + math.ceil(share * self.total_tokens)
+        return odd + math.ceil(share * self.total_tokens)
 
     def distrust(self) -> None:
         """The server counts more than we do, and did not say how much more."""
@@ -92,12 +98,14 @@ class Meter:
 
     def mark_sent(self) -> None:
         """A request with everything counted so far goes out now."""
-        self._sent = SentRequest(self.prefix_units, self.message_units, self._counted is not None)
+        self._sent = SentRequest(
+            self.prefix_units, self.message_units, self._counted is not None, doubt_units=self.doubt_units
+        )
 
     def correct_sent_prefix(self, prefix_units: float) -> None:
         """The last request had another prefix than was counted on."""
         if self._sent is not None:
-            self._sent = SentRequest(prefix_units, self._sent.message_units, extends=False)
+            self._sent = msgspec.structs.replace(self._sent, prefix_units=prefix_units, extends=False)
         self.set_prefix_units(prefix_units)
 
     def should_verify_count(self, reported: int) -> bool:

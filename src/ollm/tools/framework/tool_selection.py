@@ -73,7 +73,7 @@ def _select_foreign(
         return {}
     from ollm.tools.framework.deferred_tools import build_deferred_schemas, split_by_budget
 
-    count_exactly = TokenCounter().count_schemas
+    count_exactly = TokenCounter().count_schema_texts
     schemas = [tool.schema if window >= WIDE_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
     prices = {schema.name: count_exactly([schema]) for schema in schemas}
 
@@ -87,7 +87,9 @@ def _select_foreign(
 
 def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
     """The schema and its tokens: in few words where the window is not wide or it takes more than `max_tokens`."""
-    count = TokenCounter().count_schemas  # not the model's own: what is shown must not change with what is learnt of it
+    count = (
+        TokenCounter().count_schema_texts
+    )  # not the model's own: what is shown must not change with what is learnt of it
     if window >= WIDE_WINDOW_TOKENS:
         price = count([tool.schema])
         if price <= max_tokens:
