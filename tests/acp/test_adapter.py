@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 from acp import RequestError
-from acp import schema as wire
 
-from ollm.acp.adapter import read_abilities
 from tests.acp.editor import editing
 from tests.house.test_shape import SOURCE, TREES
 
@@ -22,29 +20,6 @@ def test_no_other_module_imports_the_library() -> None:
     }
 
     assert found == {Path("acp/adapter.py")}
-
-
-def test_abilities_are_what_the_editor_says() -> None:
-    files = wire.FileSystemCapabilities(read_text_file=True, write_text_file=False)
-    found = read_abilities(wire.ClientCapabilities(fs=files, field_meta={"terminal_output": True}))
-
-    assert (found.reads_files, found.writes_files, found.shows_terminals) == (True, False, True)
-    assert not read_abilities(None).reads_files
-
-
-@pytest.mark.parametrize("version", [0, 1, 99])
-async def test_a_version_is_agreed_on(tmp_path: Path, version: int) -> None:
-    async with editing(tmp_path, []) as (editor, _):
-        found = await editor.agent.initialize(protocol_version=version)
-
-    assert found.protocol_version == 1
-    assert found.agent_info.name == "ollm"
-    assert found.agent_capabilities.load_session
-    assert await_nothing_secret(found)
-
-
-def await_nothing_secret(found: wire.InitializeResponse) -> bool:
-    return found.auth_methods == []
 
 
 async def test_authentication_asks_for_nothing(tmp_path: Path) -> None:
@@ -62,3 +37,5 @@ async def test_errors_say_what_is_wrong_with_the_right_code(tmp_path: Path) -> N
             await editor.say("nothing", "hi")
 
     assert (relative.value.code, unknown.value.code) == (-32602, -32002)
+    assert relative.value.data == {"reason": "invalid-params"}
+    assert unknown.value.data == {"reason": "not-found", "action": "Open it with session/load."}

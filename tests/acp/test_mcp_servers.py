@@ -1,5 +1,6 @@
 """MCP servers that an editor sends: asked about before they start, remembered where the person wants it."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from ollm.acp.mcp_servers import make_name, read_servers
 from tests.acp.editor import RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
 
 TOOL = {"name": "greet", "description": "Greet.", "inputSchema": {"type": "object", "properties": {}}}
 
@@ -29,20 +31,28 @@ async def open_with(editor: RunningEditor, found: wire.McpServerStdio) -> str:
     return opened.session_id
 
 
-async def test_a_server_is_asked_about_and_started_when_allowed(tmp_path: Path) -> None:
+async def wait_for_tool(editor: RunningEditor, session: str, chat: ScriptedServer, *, deadline: float = 120.0) -> None:
+    """A turn goes on without a server that starts slowly: talk until the model is shown its tool."""
+    async with asyncio.timeout(deadline):
+        while not chat.chats or "my-tools__greet" not in shown_tools(chat.chats[-1]):
+            await editor.say(session, "hi")
+            await asyncio.sleep(0.2)
+
+
+async def test_a_server_is_asked_about_and_its_tool_runs_when_allowed(tmp_path: Path) -> None:
     async with editing(tmp_path, [], "once", OLLM_CONTEXT_WINDOW="16384") as (editor, chat):
         session = await open_with(editor, server(tmp_path))
         assert not started(tmp_path)
-        for _ in range(20):  # a turn goes on without a server that starts slowly
-            await editor.say(session, "hi")
-            if "my-tools__greet" in shown_tools(chat.chats[-1]):
-                break
+        await wait_for_tool(editor, session, chat)
+        chat.script = [Answer(calls=[("my-tools__greet", {})]), "Greeted."]
+        await editor.say(session, "greet me")
 
     asked = [call.title for call, _ in editor.client.asked]
-    assert len(asked) == 1
     assert asked[0].startswith("Start the MCP server my-tools: ")
     assert started(tmp_path)
-    assert "my-tools__greet" in shown_tools(chat.chats[-1])
+    (call,) = editor.client.calls().values()
+    assert call["status"] == "completed"
+    assert len(asked) == 2  # the server, then its tool
 
 
 async def test_a_server_that_is_refused_is_not_started_and_not_asked_about_again(tmp_path: Path) -> None:
@@ -101,10 +111,7 @@ async def test_a_question_for_a_typed_text_is_declined_and_said(tmp_path: Path) 
     found = wire.McpServerStdio(name="my tools", command=entry["command"], args=entry["args"], env=[])
     async with editing(tmp_path, [], "once", OLLM_CONTEXT_WINDOW="16384") as (editor, chat):
         session = await open_with(editor, found)
-        for _ in range(20):
-            await editor.say(session, "hi")
-            if "my-tools__greet" in shown_tools(chat.chats[-1]):
-                break
+        await wait_for_tool(editor, session, chat)
         chat.script = [Answer(calls=[("my-tools__greet", {})]), "I see."]
         await editor.say(session, "greet me")
 

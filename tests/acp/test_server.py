@@ -119,6 +119,52 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_said(tmp_path: Path, nu
     assert "word" in (tmp_path / ".ollm" / "sessions" / f"{session}.json").read_text()
 
 
+@pytest.mark.parametrize("asking", [False, True])
+async def test_an_input_that_ends_stops_the_turn_and_what_was_said_is_kept(tmp_path: Path, asking: bool) -> None:
+    """The output stays open and is read: the prompt is answered with `cancelled`, and a question with a no."""
+    work = Answer(text="word " * 2000, pace=0.05)
+    if asking:
+        work = Answer(text="word", calls=[("write_file", {"path": "made.txt", "content": "x"})])
+    last = "session/request_permission" if asking else "agent_message_chunk"
+    async with ScriptedServer([work, "Done."]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(INITIALIZE, new_session(tmp_path / "project"))
+        session = (await agent.answer(1))["result"]["sessionId"]
+        agent.write(prompt(session, "hi"))
+        while last not in json.dumps(await agent.read()):
+            pass
+        assert agent.process.stdin is not None
+        agent.process.stdin.close()
+        ended = await agent.answer(2)
+        async with asyncio.timeout(WAIT_SECONDS):
+            assert await agent.process.wait() == 0
+
+    assert ended["result"]["stopReason"] == "cancelled"
+    assert "word" in (tmp_path / ".ollm" / "sessions" / f"{session}.json").read_text()
+    assert not (tmp_path / "project" / "made.txt").exists()
+    assert len(server.chats) == 1
+
+
+async def test_an_input_that_ends_stops_the_turn_though_nobody_reads(tmp_path: Path) -> None:
+    """Output that nobody takes away keeps no turn running."""
+    talk = Answer(text=f"{'x' * 20_000} " * 2000, pace=0.01)
+    async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(INITIALIZE, new_session(tmp_path / "project"))
+        session = (await agent.answer(1))["result"]["sessionId"]
+        agent.write(prompt(session, "hi"))
+        while "agent_message_chunk" not in json.dumps(await agent.read()):
+            pass
+        pipe = agent.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
+        pipe.pause_reading()
+        assert agent.process.stdin is not None
+        agent.process.stdin.close()
+        async with asyncio.timeout(WAIT_SECONDS):
+            while agent.process.returncode is None:  # `wait` would wait for the pipe too
+                await asyncio.sleep(0.05)
+        pipe.resume_reading()
+
+    assert "xxxx" in (tmp_path / ".ollm" / "sessions" / f"{session}.json").read_text()
+
+
 async def test_an_editor_that_dies_stops_its_turn(tmp_path: Path) -> None:
     talk = Answer(text="word " * 2000, pace=0.05)
     async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:

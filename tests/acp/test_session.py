@@ -1,6 +1,7 @@
 """One session in an editor: a prompt, a question answered each way, a stop, a command, options."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
@@ -118,10 +119,14 @@ async def test_a_second_prompt_beside_the_first_is_refused(tmp_path: Path) -> No
         session = await editor.open()
         saying = asyncio.create_task(editor.say(session, "talk"))
         await editor.client.wait_for("agent_message_chunk")
-        with pytest.raises(RequestError, match="being answered"):
+        with pytest.raises(RequestError, match="being answered") as second:
             await editor.say(session, "talk more")
+        with pytest.raises(RequestError, match="being answered"):
+            await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
         await editor.agent.cancel(session_id=session)
         await saying
+
+    assert (second.value.code, second.value.data["reason"]) == (-32600, "busy")
 
 
 async def test_a_slash_command_is_run_and_a_wrong_one_is_told(tmp_path: Path) -> None:
@@ -152,12 +157,59 @@ async def test_the_approval_level_is_the_mode_of_the_editor(tmp_path: Path) -> N
         session = await editor.open()
         await editor.agent.set_session_mode(session_id=session, mode_id="accept-edits")
         await editor.say(session, "change it")
-        with pytest.raises(RequestError, match="Usage: /approval"):
+        with pytest.raises(RequestError, match=r"No approval 'anything'\. One of read-only, ask") as wrong:
             await editor.agent.set_session_mode(session_id=session, mode_id="anything")
+        assert wrong.value.code == -32602
 
     assert editor.client.asked == []
     assert file.read_text() == "one\nthree\n"
     assert "accept-edits" in [update.get("currentModeId") for update in editor.client.updates]
+
+
+async def test_plan_mode_holds_whatever_the_approval_level(tmp_path: Path) -> None:
+    write = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
+    script = [write, RUN, "I see.", write, "Done."]
+    async with editing(tmp_path, script, "once") as (editor, _):
+        session = await editor.open()
+        await editor.agent.set_config_option(session_id=session, config_id="mode", value="plan")
+        await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
+        await editor.agent.set_config_option(session_id=session, config_id="approval", value="yolo")
+        await editor.say(session, "write it")
+        assert list(editor.workspace.iterdir()) == []
+        modes = [update["currentModeId"] for update in editor.client.updates if "currentModeId" in update]
+        assert modes[-1] == "read-only"  # the editor shows what holds, not what was chosen
+        assert "keeps the approval" in editor.client.said("agent_thought_chunk")
+        await editor.agent.set_config_option(session_id=session, config_id="mode", value="code")
+        await editor.say(session, "write it")
+
+    assert (editor.workspace / "new.txt").exists()
+    assert editor.client.asked == []
+
+
+@pytest.mark.parametrize(("option", "value"), [("model", "no-such"), ("mode", "no-such"), ("approval", True)])
+async def test_an_option_that_cannot_be_is_wrong_parameters(tmp_path: Path, option: str, value: str | bool) -> None:
+    async with editing(tmp_path, []) as (editor, _):
+        session = await editor.open()
+        with pytest.raises(RequestError) as wrong:
+            await editor.agent.set_config_option(session_id=session, config_id=option, value=value)
+
+    assert wrong.value.code == -32602
+    assert "Usage: /" not in str(wrong.value)
+
+
+async def test_what_ends_a_text_elsewhere_is_sent_nowhere(tmp_path: Path) -> None:
+    run = Answer(text="a\0b\x1b[2Jc", calls=[("shell", {"command": "printf 'x\\0y'; echo '\0'"})])
+    async with editing(tmp_path, [run, "Done.\0"], "reject") as (editor, _):
+        session = await editor.open()
+        await editor.say(session, "the title\0 of it")
+        await editor.say(session, "/rename new\0name")
+        found = await editor.agent.list_sessions()
+        await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
+
+    told = json.dumps([editor.client.updates, found.model_dump(mode="json"), str(editor.client.asked)])
+    assert "\\u0000" not in told
+    assert "\\u001b" not in editor.client.said()
+    assert editor.client.said().startswith("ab[2Jc")
 
 
 async def test_options_are_set_and_told(tmp_path: Path) -> None:

@@ -61,8 +61,9 @@ async def test_a_session_that_is_open_elsewhere_is_refused(tmp_path: Path) -> No
         session = await editor.open()
         await editor.say(session, "hi")
         async with open_editor(tmp_path, variables(tmp_path, server.base_url)) as other:
-            with pytest.raises(RequestError, match=r"in use|open"):
+            with pytest.raises(RequestError, match=r"in use|open") as busy:
                 await other.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
+            assert (busy.value.code, busy.value.data["reason"]) == (-32600, "busy")
 
 
 async def test_sessions_are_listed_by_folder_and_resumed(tmp_path: Path) -> None:
@@ -101,6 +102,10 @@ async def test_a_session_of_another_folder_is_refused(tmp_path: Path) -> None:
         await editor.agent.close_session(session_id=session)
         with pytest.raises(RequestError, match="belongs to"):
             await editor.agent.load_session(cwd=str(tmp_path / "elsewhere"), session_id=session, mcp_servers=[])
+        await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
+        with pytest.raises(RequestError, match="belongs to") as wrong:  # also while it is open
+            await editor.agent.load_session(cwd=str(tmp_path / "elsewhere"), session_id=session, mcp_servers=[])
+        assert wrong.value.code == -32602
 
 
 async def test_a_workspace_that_is_not_trusted_says_so_and_can_be_trusted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.acp import transport
-from ollm.acp.transport import BadMessage, StdioTransport, is_closed, iterate_lines, parse_message
+from ollm.acp.transport import BadMessage, StdioTransport, encode_message, is_closed, iterate_lines, parse_message
 
 HELLO = b'{"jsonrpc":"2.0","id":1,"method":"hello"}\n'
 
@@ -159,6 +159,14 @@ async def test_what_waits_is_written_before_the_end() -> None:
 
     assert (await wire.expect())["method"] == "last"
     assert not any(thread.name == "acp writer" and thread is wire.transport._writer for thread in threading.enumerate())
+
+
+def test_nothing_but_a_file_holds_the_sign_that_ends_texts() -> None:
+    note = encode_message({"method": "n", "params": {"a\0": ["b\0", {"c": r"\u0000"}]}})
+    text = encode_message({"method": "fs/write_text_file", "params": {"content": "b\0"}})
+
+    assert json.loads(note)["params"] == {"a\ufffd": ["b\ufffd", {"c": r"\u0000"}]}
+    assert json.loads(text)["params"] == {"content": "b\0"}
 
 
 def test_a_file_is_never_closed_by_the_other_end(tmp_path: Path) -> None:

@@ -11,28 +11,28 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from acp import PROTOCOL_VERSION, RequestError
+from acp import RequestError
 from acp import schema as wire
 from acp.core import AgentSideConnection
 from pydantic import BaseModel, ValidationError
 
-from ollm import __version__
 from ollm.acp.client import ClientAbilities, ClientGoneError, ClientRefusedError
+from ollm.acp.introduction import build_introduction, read_abilities
 from ollm.acp.transport import StdioTransport
 from ollm.app import redact_error
-from ollm.domain.errors import NotFoundError, OllmError, UsageError
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
 from ollm.domain.messages import JsonObject
 
 log = logging.getLogger("ollm.acp")
 P = ParamSpec("P")
 R = TypeVar("R")
-INVALID_PARAMS, NOT_FOUND, FAILED = -32602, -32002, -32603
-AGENT_CAPABILITIES: JsonObject = {
-    "loadSession": True,
-    "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-    "mcpCapabilities": {"http": True, "sse": False},
-    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
-}
+CODES: tuple[tuple[type[OllmError], int, str], ...] = (
+    (UsageError, -32602, "invalid-params"),
+    (UnknownModelError, -32602, "unknown-model"),
+    (NotFoundError, -32002, "not-found"),
+    (BusyError, -32600, "busy"),
+)
+FAILED = -32603
 
 
 class EditorRequests(Protocol):
@@ -65,8 +65,7 @@ def answer_errors(handle: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]
         try:
             return await handle(*args, **kwargs)
         except OllmError as error:
-            code = {UsageError: INVALID_PARAMS, NotFoundError: NOT_FOUND}.get(type(error), FAILED)
-            raise RequestError(code, redact_error(str(error))) from error
+            raise make_request_error(error) from error
         except (RequestError, ValidationError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -74,6 +73,13 @@ def answer_errors(handle: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]
             raise RequestError(FAILED, redact_error(f"Internal error: {type(error).__name__}: {error}")) from error
 
     return run
+
+
+def make_request_error(error: OllmError) -> RequestError:
+    """What happened and what to do next; `data` says it to programs."""
+    code, reason = next(((code, reason) for kind, code, reason in CODES if isinstance(error, kind)), (FAILED, "failed"))
+    action = {"action": redact_error(error.action)} if error.action else {}
+    return RequestError(code, redact_error(str(error)), {"reason": reason, **action})
 
 
 class AgentAdapter:
@@ -90,15 +96,9 @@ class AgentAdapter:
         client_info: wire.Implementation | None = None,
         **_: Any,
     ) -> wire.InitializeResponse:
-        self._requests.set_abilities(read_abilities(client_capabilities))
-        return wire.InitializeResponse.model_validate(
-            {
-                "protocolVersion": min(max(protocol_version, 1), PROTOCOL_VERSION),
-                "agentCapabilities": AGENT_CAPABILITIES,
-                "agentInfo": {"name": "ollm", "title": "ollm", "version": __version__},
-                "authMethods": [],
-            }
-        )
+        given = client_capabilities.model_dump(mode="json", by_alias=True) if client_capabilities else {}
+        self._requests.set_abilities(read_abilities(given))
+        return wire.InitializeResponse.model_validate(build_introduction(protocol_version))
 
     @answer_errors
     async def authenticate(self, method_id: str, **_: Any) -> None:
@@ -220,16 +220,3 @@ class EditorClient:
 
 def dump_all(models: list[BaseModel] | None) -> list[JsonObject]:
     return [model.model_dump(mode="json", by_alias=True, exclude_none=True) for model in models or ()]
-
-
-def read_abilities(found: wire.ClientCapabilities | None) -> ClientAbilities:
-    """What the editor can do for us; nothing where it does not say."""
-    if found is None:
-        return ClientAbilities()
-    files = found.fs
-    meta = found.field_meta or {}
-    return ClientAbilities(
-        reads_files=bool(files and files.read_text_file),
-        writes_files=bool(files and files.write_text_file),
-        shows_terminals=meta.get("terminal_output") is True,
-    )

@@ -7,13 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ollm.acp.tool_calls import (
-    ToolCallViews,
-    make_valid,
-    shorten_title,
-)
+from ollm.acp.tool_calls import ToolCallViews, shorten_title
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ToolResult
+from ollm.system.terminal_text import strip_controls
 
 PAGE_MESSAGES = 200
 MAX_REPLAYED_MESSAGES = 2_000
@@ -51,7 +48,7 @@ def name_chunk(role: str, kind: str) -> str:
 
 def read_part(part: dict[str, Any]) -> JsonObject | None:
     if part["type"] in ("text", "thinking") and part["text"]:
-        return {"type": "text", "text": make_valid(part["text"])}
+        return {"type": "text", "text": strip_controls(part["text"])}
     if part["type"] == "image":
         return {"type": "image", "data": part["data"], "mimeType": part["mediaType"]}
     return None

@@ -7,13 +7,16 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any
+from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from ollm.acp.adapter import EditorClient
-from ollm.acp.sessions import EditorSessions
+from ollm.acp.introduction import greet_editor
 from ollm.acp.transport import StdioTransport
-from ollm.app import ProcessScope
 from ollm.system.process_tree import make_undumpable
+
+if TYPE_CHECKING:
+    from ollm.app import ProcessScope
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -21,23 +24,47 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int, target: int) -> None:
     """Speak the protocol on two descriptors until the input ends, or SIGTERM, SIGINT or SIGHUP comes."""
     make_undumpable()
-    process.start_logging()
     transport = StdioTransport(source, target)
+    loop = asyncio.get_running_loop()
+    async with AsyncExitStack() as stack:
+        serving = asyncio.ensure_future(listen(process, flags, transport, stack))
+        for name in ENDING_SIGNALS:
+            loop.add_signal_handler(name, serving.cancel)
+        try:
+            await asyncio.wait([serving])
+        finally:
+            for name in ENDING_SIGNALS:
+                loop.remove_signal_handler(name)
+    if not serving.cancelled():
+        serving.result()
+
+
+async def listen(
+    process: ProcessScope, flags: dict[str, Any], transport: StdioTransport, stack: AsyncExitStack
+) -> None:
+    """Greet the editor, load the protocol's library, and do what is asked. `stack` ends what was begun."""
+    stack.push_async_callback(transport.close)
+    abilities = await greet_editor(transport)
+    process.start_logging()
+    await asyncio.to_thread(import_module, "ollm.acp.adapter")
+    from ollm.acp.adapter import EditorClient
+    from ollm.acp.sessions import EditorSessions
+
     editor = EditorClient(transport)
     sessions = EditorSessions(process, editor, flags)
+    if abilities:
+        sessions.set_abilities(abilities)
     connection = editor.connect(sessions)
-    listening = asyncio.ensure_future(connection.listen())
-    loop = asyncio.get_running_loop()
-    for name in ENDING_SIGNALS:
-        loop.add_signal_handler(name, listening.cancel)
-    try:
-        await asyncio.wait([listening])
-    finally:
-        for name in ENDING_SIGNALS:
-            loop.remove_signal_handler(name)
-        await sessions.close_all()
+
+    async def close_connection() -> None:
         with contextlib.suppress(ConnectionError):  # an answer that nobody reads any more
             await connection.close()
+
+    stack.push_async_callback(close_connection)
+    stack.push_async_callback(sessions.close_all)
+    ending = asyncio.create_task(sessions.stop_after(transport.ended), name="end of input")
+    stack.callback(ending.cancel)
+    await connection.listen()
 
 
 def claim_stdout() -> int:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import msgspec
 
@@ -15,14 +16,16 @@ from ollm.acp.permissions import build_options, build_question, read_answer
 from ollm.acp.prompts import PromptContent, read_prompt
 from ollm.acp.replay import load_messages, replay_message
 from ollm.acp.tool_calls import ToolCallViews
-from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_usage
+from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Status
+from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
+from ollm.system.terminal_text import make_printable
 
 log = logging.getLogger("ollm.acp")
 MODEL_LIST_SECONDS = 5.0
@@ -57,6 +60,13 @@ class EditorSession:
     @property
     def session_id(self) -> str:
         return self.conversation.session_id or ""
+
+    def check_loadable(self, workspace: Path) -> None:
+        """Raises UsageError for another folder than its own, BusyError while a prompt is worked on."""
+        if workspace.resolve() != self._boundary.workspace.resolve():
+            raise UsageError(f"That session belongs to {self._boundary.workspace}.", action="Load it with that cwd.")
+        if self._work is not None:
+            raise BusyError("A prompt is being answered in this session.", action="Wait for it, or cancel it.")
 
     async def describe(self) -> JsonObject:
         """Modes and options as they are now."""
@@ -109,12 +119,13 @@ class EditorSession:
 
     async def set_mode(self, level: str) -> None:
         """The protocol's modes are our approval levels."""
-        await self._run_setting("approval", level)
+        await self._choose("approval", level, APPROVALS)
 
     async def set_option(self, option: str, value: str | bool) -> JsonObject:
-        if option not in ("approval", "mode", "model") or not isinstance(value, str) or not value:
-            raise UsageError(f"No option {option[:60]} with this value.", action="Options: approval, mode, model.")
-        await self._run_setting(option, value)
+        known = {"approval": APPROVALS, "mode": MODE_NAMES, "model": None}
+        if option not in known:
+            raise UsageError(f"No option {make_printable(option[:60])!r}.", action=f"Options: {', '.join(known)}.")
+        await self._choose(option, value, known[option])
         return {"configOptions": (await self.describe())["configOptions"]}
 
     async def refresh(self) -> None:
@@ -123,11 +134,11 @@ class EditorSession:
         self._shown = now
         if before is None or before.approval != now.approval:
             await self._send({"sessionUpdate": "current_mode_update", "currentModeId": now.approval})
-        if before is not None and (before.approval, before.mode, before.model) != (now.approval, now.mode, now.model):
+        if before is None or (before.approval, before.mode, before.model) != (now.approval, now.mode, now.model):
             options = build_config_options(now, self._models)
             await self._send({"sessionUpdate": "config_option_update", "configOptions": options})
         if now.title and (before is None or before.title != now.title):
-            await self._send({"sessionUpdate": "session_info_update", "title": now.title})
+            await self._send({"sessionUpdate": "session_info_update", "title": render_title(now.title)})
         if before is not None and before.todos != now.todos:
             await self._send(render_plan(now.todos))
         if before is None or before.used != now.used:
@@ -162,14 +173,16 @@ class EditorSession:
 
     async def _run_turn(self, content: PromptContent) -> JsonObject:
         ended = TurnFinished(reason="model-error")
-        async with self.conversation.turn(content.text, content.attachments) as events:
-            async for event in events:
-                self._turn_runs = True  # a turn that has not begun yet cannot be cancelled
-                if self._cancelled:
-                    await self.conversation.cancel()
-                await self._show(event)
-                ended = event if isinstance(event, TurnFinished) else ended
-        self._turn_runs = False
+        try:
+            async with self.conversation.turn(content.text, content.attachments) as events:
+                async for event in events:
+                    self._turn_runs = True  # a turn that has not begun yet cannot be cancelled
+                    if self._cancelled:
+                        await self.conversation.cancel()
+                    await self._show(event)
+                    ended = event if isinstance(event, TurnFinished) else ended
+        finally:
+            self._turn_runs = False
         return await self._end_turn(ended)
 
     async def _end_turn(self, ended: TurnFinished) -> JsonObject:
@@ -226,8 +239,16 @@ class EditorSession:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _run_setting(self, name: str, value: str) -> None:
-        await self.conversation.command(name, value)
+    async def _choose(self, name: str, value: str | bool, known: tuple[str, ...] | None) -> None:
+        """Set an option. One that does not come to be what the editor chose is told: it shows its own choice."""
+        if not isinstance(value, str) or not value.strip() or (known and value not in known):
+            listed = f"One of {', '.join(known)}." if known else "Give the name of a model."
+            raise UsageError(f"No {name} {make_printable(str(value)[:60])!r}.", action=listed)
+        reply = await self.conversation.command(name, value)
+        status = await self.conversation.status()
+        if name == "approval" and status.approval != value:
+            self._shown = None
+            await self._send(render_chunk("agent_thought_chunk", f"{reply.text}\n"))
         await self.refresh()
 
     async def _list_models(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ollm.acp.client import ClientAbilities, Editor
 from ollm.acp.client_files import EditorBuffers
 from ollm.acp.mcp_servers import read_servers
 from ollm.acp.session import EditorSession
+from ollm.acp.updates import render_title
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, UsageError
@@ -33,6 +34,7 @@ class EditorSessions:
         self._flags = flags
         self._abilities = ClientAbilities()
         self._open: dict[str, EditorSession] = {}
+        self._ended = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def set_abilities(self, abilities: ClientAbilities) -> None:
@@ -47,7 +49,9 @@ class EditorSessions:
     async def load(self, session_id: str, cwd: str, servers: list[JsonObject], *, replay: bool) -> JsonObject:
         workspace = parse_directory(cwd)
         session = self._open.get(session_id)
-        if session is None:
+        if session is not None:
+            session.check_loadable(workspace)
+        else:
             options = self._build_options(workspace, servers, parse_session_id(session_id))
             session = await self._open_session(options)
         if replay:
@@ -70,6 +74,8 @@ class EditorSessions:
         self._open.pop(session_id, None)
 
     async def prompt(self, session_id: str, blocks: list[JsonObject]) -> JsonObject:
+        if self._ended:
+            return {"stopReason": "cancelled"}
         return await self._get(session_id).prompt(blocks)
 
     async def cancel(self, session_id: str) -> None:
@@ -81,6 +87,13 @@ class EditorSessions:
 
     async def set_option(self, session_id: str, option: str, value: str | bool) -> JsonObject:
         return await self._get(session_id).set_option(option, value)
+
+    async def stop_after(self, ended: asyncio.Event) -> None:
+        """Stop whatever is worked on as soon as the editor says no more: it could answer no question."""
+        await ended.wait()
+        self._ended = True
+        for session in list(self._open.values()):
+            await session.cancel()
 
     async def close_all(self) -> None:
         """End every session; what runs is stopped, what was said is kept."""
@@ -185,5 +198,5 @@ def fits(row: dict[str, Any], workspace: str | None) -> bool:
 
 
 def render_row(row: dict[str, Any]) -> JsonObject:
-    found = {"sessionId": row["sessionId"], "cwd": row["workspace"], "title": row.get("title") or ""}
+    found = {"sessionId": row["sessionId"], "cwd": row["workspace"], "title": render_title(row.get("title") or "")}
     return {**found, "updatedAt": row["lastActivity"]} if row.get("lastActivity") else found

@@ -12,6 +12,7 @@ from ollm.domain.events import ToolFinished, ToolStarted
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import FileChange, ToolCategory, ToolResult
+from ollm.system.terminal_text import make_printable, strip_controls
 from ollm.tools.framework.base import ToolSpec
 from ollm.tools.framework.registry import ToolRegistry
 
@@ -129,7 +130,7 @@ def render_raw_output(status: str, result: ToolResult) -> JsonObject:
 
 
 def render_text(text: str) -> JsonObject:
-    return {"type": "content", "content": {"type": "text", "text": make_valid(text)}}
+    return {"type": "content", "content": {"type": "text", "text": strip_controls(text)}}
 
 
 def render_image(image: ImagePart) -> JsonObject:
@@ -158,7 +159,7 @@ def join_lines(lines: list[str]) -> str:
 
 
 def shorten_title(text: str) -> str:
-    first = make_valid(text).strip()
+    first = make_printable(text.strip())
     return first if len(first) <= MAX_TITLE_CHARS else f"{first[: MAX_TITLE_CHARS - 1]}…"
 
 

@@ -1,7 +1,8 @@
 """Messages as lines of JSON on two descriptors: what cannot be read is answered, what is written keeps its order.
 
 Reading and writing each have a thread, so that pipes, sockets and plain files all work and a slow editor holds nothing
-up. The end of the input is told only when every request has had its answer, or when nobody reads the output any more.
+up. `ended` tells the end of the input at once; `receive` tells it when every request has had its answer, or when nobody
+reads the output any more.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoe
 MAX_WAITING_MESSAGES = 64  # messages that may wait to be read by the agent
 CHUNK_BYTES = 64 * 1024
 CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
+WRITE_METHOD = "fs/write_text_file"
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
@@ -44,6 +46,7 @@ class StdioTransport:
         self._source, self._target = source, target
         self._incoming: asyncio.Queue[bytes | BadMessage | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
+        self._returned: list[dict[str, Any]] = []
         self._waiting_bytes = 0
         self._drained = asyncio.Event()
         self._broken = False
@@ -60,17 +63,23 @@ class StdioTransport:
             raise ConnectionError("The editor does not read any more.")
         if "method" not in message:
             self._unanswered.discard(message.get("id"))
-        line = msgspec.json.encode(message, enc_hook=str) + b"\n"
+        line = encode_message(message)
         self._waiting_bytes += len(line)
         self._outgoing.put(line)
         if not self._unanswered:
             self._idle.set()
-        while self._waiting_bytes > MAX_WAITING_BYTES and not self._broken:
+        while self._waiting_bytes > MAX_WAITING_BYTES and not self._broken and not self.ended.is_set():
             self._drained.clear()
             await self._drained.wait()
 
+    def put_back(self, message: dict[str, Any]) -> None:
+        """Have a message that was received be received again, before all others."""
+        self._returned.append(message)
+
     async def receive(self) -> dict[str, Any] | None:
         """The next message; None at the end. What is none is answered here."""
+        if self._returned:
+            return self._returned.pop()
         while (line := await self._incoming.get()) is not None:
             try:
                 message = parse_message(line)
@@ -82,6 +91,7 @@ class StdioTransport:
                 self._idle.clear()
             return message
         self.ended.set()
+        self._drained.set()  # whoever waits for room goes on: nobody may be left to make it
         await self._wait_for_answers()
         return None
 
@@ -195,6 +205,22 @@ def decode_json(line: bytes) -> Any:
     import json
 
     return json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def encode_message(message: JsonObject) -> bytes:
+    """A message as a line. NUL, which ends a text in many programs, is replaced everywhere but in a file's own text."""
+    line = msgspec.json.encode(message, enc_hook=str)
+    if b"\\u0000" in line and message.get("method") != WRITE_METHOD:
+        line = msgspec.json.encode(replace_nul(msgspec.json.decode(line)))
+    return line + b"\n"
+
+
+def replace_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if isinstance(value, dict):
+        return {replace_nul(name): replace_nul(each) for name, each in value.items()}
+    return [replace_nul(each) for each in value] if isinstance(value, list) else value
 
 
 def is_closed(target: int) -> bool:

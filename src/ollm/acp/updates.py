@@ -27,6 +27,7 @@ from ollm.domain.events import (
 )
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import FileChange, Todo
+from ollm.system.terminal_text import strip_controls
 
 OUTPUT_INTERVAL_SECONDS = 0.3  # between two updates with the output of a command so far
 MAX_OUTPUT_CHARS = 8_000
@@ -117,7 +118,12 @@ def make_call_update(call_id: str, **fields: object) -> JsonObject:
 
 
 def render_chunk(kind: str, text: str) -> JsonObject:
-    return {"sessionUpdate": kind, "content": {"type": "text", "text": make_valid(text)}}
+    return {"sessionUpdate": kind, "content": {"type": "text", "text": strip_controls(text)}}
+
+
+def render_title(title: str) -> str:
+    """A session's title: one line."""
+    return " ".join(strip_controls(title).split())
 
 
 def render_plan(todos: tuple[Todo, ...]) -> JsonObject:
@@ -127,7 +133,7 @@ def render_plan(todos: tuple[Todo, ...]) -> JsonObject:
     for todo in todos:
         status = "completed" if todo.status == "done" else "in_progress" if working else "pending"
         working = working and status == "completed"
-        entries.append({"content": make_valid(todo.text), "priority": "medium", "status": status})
+        entries.append({"content": strip_controls(todo.text), "priority": "medium", "status": status})
     return {"sessionUpdate": "plan", "entries": entries}
 
 

@@ -21,14 +21,14 @@ def acp(provider: str | None, base_url: str | None, model: str | None, approval:
     """
     import asyncio
     import sys
+    from importlib.util import find_spec
 
+    from ollm.acp.server import claim_stdout, serve_editor
     from ollm.app import ProcessScope
     from ollm.cli.start import build_settings_flags
 
-    try:
-        from ollm.acp.server import claim_stdout, serve_editor
-    except ImportError as error:
-        raise UsageError("Editors need an extra package.", action="pip install 'ollm-cli[acp]'") from error
+    if find_spec("acp") is None:
+        raise UsageError("Editors need an extra package.", action="pip install 'ollm-cli[acp]'")
     given = {"provider": provider, "base_url": base_url, "model": model, "approval": approval}
     flags = build_settings_flags(given)
     if sys.stdin is not None and sys.stdin.isatty():

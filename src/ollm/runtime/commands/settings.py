@@ -12,6 +12,7 @@ from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table
 from ollm.runtime.commands.custom import CustomCommands
 from ollm.runtime.commands.needs import SettingsNeeds
+from ollm.services.modes import MODES
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
@@ -85,7 +86,12 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
         )
     if level not in APPROVALS:
         raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
-    policy.approval = conversation.state.approval = level
+    conversation.state.approval = level
+    mode = conversation.prompt.mode
+    policy.approval = MODES[mode].approval or level
+    if policy.approval != level:
+        text = f"Mode **{mode}** keeps the approval at **{policy.approval}**. **{level}** counts after /mode code."
+        return CommandReply(text=text, data={"approval": policy.approval})
     warning = " Everything except protected files now runs without asking." if level == "yolo" else ""
     return CommandReply(text=f"Approval: **{level}**.{warning}", data={"approval": level})
 
