@@ -175,7 +175,7 @@ async def test_plan_mode_holds_whatever_the_approval_level(tmp_path: Path) -> No
         await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
         await editor.agent.set_config_option(session_id=session, config_id="approval", value="yolo")
         await editor.say(session, "write it")
-        assert list(editor.workspace.iterdir()) == []
+        assert {file.name for file in editor.workspace.iterdir()} <= {".ollm"}
         modes = [update["currentModeId"] for update in editor.client.updates if "currentModeId" in update]
         assert modes[-1] == "read-only"  # the editor shows what holds, not what was chosen
         assert "keeps the approval" in editor.client.said("agent_thought_chunk")
