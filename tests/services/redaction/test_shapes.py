@@ -49,6 +49,7 @@ MORE = {
     "PyPI token": "pypi-AgE" + "a1B2" * 8,
     "Hugging Face token": "api_org_" + "a1B2" * 8,
     "model service key": "gsk_" + "a1B2" * 6,
+    "NVIDIA key": "nvapi-" + "aB1_" * 16,
     "Twilio key": "SK" + "0a1b" * 8,
     "mail service key": "key-" + "0a1b" * 8,
     "Pulumi token": "pul-" + "a1b2c3d4" * 5,

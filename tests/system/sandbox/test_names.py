@@ -26,6 +26,11 @@ from ollm.system.sandbox.names import (
         (".git/modules/a/hooks/x", True),
         ("src/config", False),
         ("docs/agents.md.txt", False),
+        ("app/.npmrc", True),
+        ("app/.Opencode/x", True),
+        (".githooks/pre-push", True),
+        ("tools/.nvim.lua", True),
+        ("docs/rules", False),
     ],
 )
 def test_names_that_steer(path: str, steers: bool) -> None:

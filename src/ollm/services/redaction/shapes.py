@@ -40,6 +40,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in e
         "gsk_ r8_ fw_ xai- pplx- tvly-",
         r"(?:gsk_|r8_|fw_)[A-Za-z0-9]{20,255}|(?:xai-|pplx-)[A-Za-z0-9]{30,255}|tvly-[A-Za-z0-9\-]{20,255}",
     ),
+    ("NVIDIA key", "nvapi-", rf"nvapi-{_WORD}{{40,255}}"),
     ("SendGrid key", "SG.", rf"SG\.{_WORD}{{16,64}}\.{_WORD}{{16,128}}"),
     ("Twilio key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
     ("mail service key", "key- -us", r"key-[0-9a-f]{32}(?![A-Za-z0-9])|[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),

@@ -12,14 +12,20 @@ STEERING_NAMES = (
         # agents
         ".ollm .claude .cursor .codex .gemini .windsurf .continue .roo .cline .clinerules .kiro .aider.conf.yml "
         ".mcp.json mcp.json .cursorrules .windsurfrules .roorules .goosehints agents.md agent.md claude.md "
-        "claude.local.md gemini.md codex.md "
+        "claude.local.md gemini.md codex.md .opencode opencode.json .qwen qwen.md .amazonq .kilocode .junie .trae "
+        ".augment .crush .crush.json crush.json crush.md warp.md .rules "
         # editors and what they run by themselves
-        ".vscode .idea .zed .fleet .devcontainer .devcontainer.json .envrc "
+        ".vscode .idea .zed .fleet .vs .nova .devcontainer .devcontainer.json .envrc .direnv .mise.toml mise.toml "
+        ".vimrc .exrc .nvimrc .nvim.lua .dir-locals.el .gdbinit .lldbinit "
+        # package managers that run a program, or send a token, where such a file says so
+        ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs "
         # git and hooks
-        ".gitmodules .gitattributes .husky .pre-commit-config.yaml .lefthook.yml lefthook.yml "
+        ".gitmodules .gitattributes .lfsconfig .hg .jj .husky .githooks .overcommit.yml .pre-commit-config.yaml "
+        ".lefthook.yml lefthook.yml "
         # continuous integration
-        ".gitlab-ci.yml .circleci .travis.yml .drone.yml .woodpecker .woodpecker.yml .buildkite .forgejo .gitea "
-        "jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml cloudbuild.yaml".split()
+        ".gitlab-ci.yml .circleci .travis.yml .drone.yml .woodpecker .woodpecker.yml .buildkite .tekton .forgejo "
+        ".gitea jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml "
+        "cloudbuild.yaml".split()
     )
     | SHELL_START_UP_FILES
 )
