@@ -1,7 +1,8 @@
 """An MCP server without the SDK: it offers whatever a JSON file tells it, well formed or not.
 
 `python tests/servers/raw_mcp.py FILE`. Keys of the file: tools, prompts, resources, templates (lists, sent as they are),
-pageSize, instructions, startDelay (seconds), log (a file every message is appended to), answers (tool name → result),
+pageSize, cursors (given in turn, the last one for ever), instructions, greeting (the whole
+answer to initialize), startDelay (seconds), log (a file every message is appended to), answers (tool name → result),
 asks (tool name → parameters of elicitation/create, whose answer is the result), progress (tool name → steps, each with
 a pause of `progressPause` seconds), logs (tool name → parameters of notifications/message).
 """
@@ -24,6 +25,8 @@ WIRE = {"templates": "resourceTemplates"}
 
 def page(field: str, cursor: str | None) -> dict[str, Any]:
     entries, size = setup.get(field, []), setup.get("pageSize", 1000)
+    if cursors := setup.get("cursors"):
+        return {WIRE.get(field, field): entries, "nextCursor": cursors.pop(0) if len(cursors) > 1 else cursors[0]}
     start = int(cursor or 0)
     more = {"nextCursor": str(start + size)} if start + size < len(entries) else {}
     return {WIRE.get(field, field): entries[start : start + size], **more}
@@ -50,7 +53,7 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
         return {"content": [{"type": "text", "text": json.dumps(answered["result"], sort_keys=True)}]}
     found = setup.get("answers", {}).get(name)
     if found is not None:
-        return dict(found)
+        return found  # type: ignore[no-any-return]
     return {"content": [{"type": "text", "text": f"{name} {json.dumps(given, sort_keys=True)}"}]}
 
 
@@ -92,7 +95,9 @@ def main() -> None:
             with Path(setup["log"]).open("a", encoding="utf-8") as log:
                 log.write(line)
         message = json.loads(line)
-        if "id" in message and "method" in message:
+        if message.get("method") == "initialize" and setup.get("greeting"):
+            say({"id": message["id"], **setup["greeting"]})
+        elif "id" in message and "method" in message:
             result = answer(message["method"], message.get("params") or {})
             say({"id": message["id"], "result": result})
 

@@ -4,11 +4,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, make_tool_name, select_tools
 from ollm.extensions.mcp.settings import McpServer
+from tests.cli.running import running
+from tests.extensions.raw_servers import configure, raw_entry
 
 
 @pytest.fixture(autouse=True)
@@ -144,3 +147,23 @@ def test_no_value_of_a_variable_is_in_the_file(tmp_path: Path) -> None:
     CatalogueFile(tmp_path / "m").put(McpServer(name="s", command="r", env={"KEY": "sk-secret"}), Catalogue())
 
     assert b"sk-secret" not in (tmp_path / "m").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("cursors", "said"),
+    [
+        ([7], ""),
+        (["same"], "The list of tools of the MCP server raw begins anew instead of ending"),
+        ([str(number) for number in range(40)], "The list of tools of the MCP server raw has more than 20 pages"),
+    ],
+)
+async def test_a_list_that_does_not_end_is_used_as_far_as_it_goes_and_said(
+    tmp_path: Path, cursors: list[Any], said: str
+) -> None:
+    async with running(tmp_path, []) as runner:
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", tools=[{"name": "one"}], cursors=cursors)})
+        done = await runner.run("mcp", "test")
+
+    assert (done.code, "raw__one" in done.out) == (0, True), done.out
+    assert said in done.out
+    assert ("The list of tools" in done.out) == bool(said)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from ollm.domain.errors import ToolFailure
 from ollm.extensions.mcp import connection
 from ollm.extensions.mcp.settings import read_servers
+from tests.cli.running import running
 from tests.extensions.mcp_lines import SCRIPT, entry, lines
+from tests.extensions.raw_servers import configure, raw_entry
 
 
 def processes(*words: str) -> list[str]:
@@ -61,3 +64,24 @@ async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_
 
     assert not processes("sleep", "4711")
     assert not processes(SCRIPT, "forking")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ({"error": {"code": -32000, "message": "the licence has expired"}}, "the licence has expired"),
+        ({"result": {"protocolVersion": "1999-01-01", "capabilities": {}, "serverInfo": {}}}, "(serverInfo.name: "),
+        ({"result": {"protocolVersion": 3}}, "(capabilities: "),
+    ],
+)
+async def test_a_refusal_to_begin_is_told_in_the_servers_words(
+    tmp_path: Path, reply: dict[str, Any], said: str
+) -> None:
+    async with running(tmp_path, []) as runner:
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", greeting=reply)})
+        done = await runner.run("mcp", "test")
+
+    assert done.code == 1
+    assert said in done.out, done.out
+    assert "closed its output" not in done.out
+    assert "pydantic" not in done.out

@@ -1,5 +1,6 @@
 """What an MCP server answers, as models and people get it."""
 
+from pathlib import Path
 from types import SimpleNamespace as Block
 from typing import Any
 
@@ -13,6 +14,9 @@ from ollm.extensions.mcp.results import (
     extract_text,
     render_contents,
 )
+from tests.cli.running import running
+from tests.extensions.raw_servers import configure, raw_entry
+from tests.servers.answers import Answer
 
 
 def answer(*blocks: Block, error: bool = False, structured: Any = None) -> Block:
@@ -84,3 +88,27 @@ def test_a_resource_that_is_no_text_is_named() -> None:
     ]
 
     assert render_contents(blobs) == "[a:b: application/zip, about 6 bytes]\n[c:d: not text, about 3 bytes]\nt"
+
+
+async def test_what_nobody_knows_in_an_answer_is_text_and_loses_nothing_else(tmp_path: Path) -> None:
+    blocks = [{"type": "hologram", "x": 1}, {"type": "text", "text": "plain"}, "bare", {"type": "image", "data": 5}]
+    answers: dict[str, Any] = {
+        "mixed": {"content": blocks},
+        "worded": {"content": "just words", "isError": "no"},
+        "structured": {"structuredContent": [3, 4]},
+        "linked": {"content": [{"type": "resource", "resource": {"uri": "a b", "text": "inside", "_meta": 7}}]},
+    }
+    calls = [Answer(calls=[(f"raw__{name}", {})]) for name in answers]
+    async with running(tmp_path, [*calls, "done"]) as runner:
+        tools = [{"name": name} for name in answers]
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", tools=tools, answers=answers)})
+        done = await runner.run("-p", "go", "--allow", "raw__*")
+
+    results = [message["content"] for message in runner.server.chats[-1]["messages"] if message["role"] == "tool"]
+    assert done.code == 0, done.err
+    assert results == [
+        '{"type":"hologram","x":1}\nplain\nbare\n{"type":"image","data":5}',
+        "just words",
+        "[3,4]",
+        "inside",
+    ]

@@ -134,6 +134,8 @@ async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> N
         {"name": "listed", "inputSchema": {"type": "array", "items": {"type": "string"}}},
         {"name": "worded", "inputSchema": "a string"},
         {"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": 7, "title": 3, "annotations": "x"},
+        {"name": "wrong_keys", "inputSchema": {"type": "object", "properties": [], "required": "a", "$defs": 5}},
+        {"name": "hinted", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": "perhaps"}},
         {"name": 12, "inputSchema": {"type": "object"}},
         "not a tool",
     ]
@@ -143,7 +145,7 @@ async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> N
 
     shown = shown_tools(runner.server.chats[0])
     assert {name for name in shown if name.startswith("raw__")} == {
-        f"raw__{n}" for n in ("good", "untyped", "missing", "odd")
+        f"raw__{n}" for n in ("good", "untyped", "missing", "odd", "wrong_keys", "hinted")
     }
     assert shown["raw__untyped"]["parameters"]["type"] == "object"
     assert "listed of the MCP server raw was skipped: its parameters are not an object" in done.err

@@ -62,8 +62,8 @@ class Catalogue(Data, frozen=True):
 async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
     """Everything the server says it has."""
     can = client.server_capabilities
-    tools = await _fetch_pages(client.list_tools, "tools") if can.tools else []
-    prompts = await _fetch_pages(client.list_prompts, "prompts") if can.prompts else []
+    tools, ended = await _fetch_pages(client.list_tools, "tools") if can.tools else ([], "")
+    prompts, _ = await _fetch_pages(client.list_prompts, "prompts") if can.prompts else ([], "")
     uris, templates = await fetch_resource_names(client) if can.resources else ((), ())
     taken, left_out = await asyncio.to_thread(select_tools, server, tools)
     return Catalogue(
@@ -72,31 +72,36 @@ async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now)
         resources=bool(uris or templates),
         uris=uris[:MAX_TOOLS],
         instructions=_shorten_line(client.instructions or "", MAX_DESCRIPTION_CHARACTERS),
-        left_out=left_out,
+        left_out=(*left_out, f"The list of tools of the MCP server {server.name} {ended}.") if ended else left_out,
         timestamp=format_stamp(clock()),
     )
 
 
 async def fetch_resource_names(client: Client) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The URIs of all resources, and the templates of those that are made when they are asked for."""
-    listed = await _fetch_pages(client.list_resources, "resources")
+    listed, _ = await _fetch_pages(client.list_resources, "resources")
     try:
-        templates = await _fetch_pages(client.list_resource_templates, "resource_templates")
+        templates, _ = await _fetch_pages(client.list_resource_templates, "resource_templates")
     except Exception:  # noqa: BLE001 - many servers have resources and do not know this request
         templates = []
     return tuple(str(item.uri) for item in listed), tuple(str(item.uri_template) for item in templates)
 
 
-async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> tuple[list[Any], str]:
+    """The entries of all pages, and what is wrong with the list where it does not come to an end."""
     found: list[Any] = []
-    cursor = None
+    cursor: str | None = None
+    seen: set[str] = set()
     for _ in range(MAX_PAGES):
         page = await ask(cursor=cursor)
         found += getattr(page, field)
         cursor = page.next_cursor
         if not cursor or len(found) > MAX_TOOLS:
-            break
-    return found
+            return found, ""
+        if cursor in seen:
+            return found, "begins anew instead of ending; what it named once is used"
+        seen.add(cursor)
+    return found, f"has more than {MAX_PAGES} pages; the rest are skipped"
 
 
 def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:

@@ -212,7 +212,7 @@ class McpConnection:
             async with Client(self._open(line), **self._build_client_options()) as client:
                 # Output schemas come from the server; checking them would run its regular expressions.
                 client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign,assignment]
-                _mend_tool_lists(client)
+                _mend_answers(client)
                 ready.set_result(client)
                 await line.over.wait()
         except StartError as error:
@@ -243,16 +243,19 @@ async def _skip_validation(_name: str, _result: object) -> None:
     """What a server says about its own answers is not checked here."""
 
 
-def _mend_tool_lists(client: Client) -> None:
-    """Let one tool that is badly described lose itself and not the whole list: the SDK checks the list as one."""
+def _mend_answers(client: Client) -> None:
+    """Let a bad tool or a block of an unknown kind lose itself and not the whole answer: the SDK checks it as one."""
+    from ollm.extensions.mcp.results import mend_answer
     from ollm.extensions.mcp.schemas import mend_tool_list
+
+    mends = {"tools/list": mend_tool_list, "tools/call": mend_answer}
 
     dispatcher = client.session._dispatcher  # noqa: SLF001 - the only place between the wire and the check
     send = dispatcher.send_raw_request
 
     async def send_mended(method: str, *arguments: Any, **options: Any) -> dict[str, Any]:
         answer = await send(method, *arguments, **options)
-        return mend_tool_list(answer) if method == "tools/list" else answer
+        return mends[method](answer) if method in mends else answer
 
     dispatcher.send_raw_request = send_mended  # type: ignore[method-assign]
 

@@ -14,6 +14,48 @@ MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024  # characters of base64
 MAX_TEXT_CHARACTERS = 2 * 1024 * 1024
 
 
+BLOCK_KEYS = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource_link": ("name", "uri"),
+}
+
+
+def mend_answer(answer: Any) -> dict[str, Any]:
+    """An answer to a call that the SDK can read: what it does not know in it is given as text instead of losing all."""
+    if not isinstance(answer, dict):
+        return {"content": [_make_text_block(answer)]}
+    content = answer.get("content")
+    blocks = content if isinstance(content, list) else [] if content is None else [content]
+    structured = answer.get("structuredContent")
+    kept = {"structuredContent": structured} if isinstance(structured, dict) else {}
+    if structured is not None and not kept:
+        blocks = [*blocks, structured]
+    return {"content": [_mend_block(block) for block in blocks], "isError": answer.get("isError") is True, **kept}
+
+
+def _mend_block(block: Any) -> dict[str, Any]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "resource" and (resource := _mend_resource(block.get("resource"))):
+        return {"type": "resource", "resource": resource}
+    keys = BLOCK_KEYS.get(kind, ()) if isinstance(kind, str) else ()
+    if keys and all(isinstance(block.get(key), str) for key in keys):
+        return {"type": kind, **{key: block[key] for key in keys}}
+    return _make_text_block(block)
+
+
+def _mend_resource(resource: Any) -> dict[str, str] | None:
+    named = resource if isinstance(resource, dict) else {}
+    kept = {key: named[key] for key in ("uri", "mimeType", "text", "blob") if isinstance(named.get(key), str)}
+    return kept if "uri" in kept and ("text" in kept or "blob" in kept) else None
+
+
+def _make_text_block(value: Any) -> dict[str, Any]:
+    text = value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
+    return {"type": "text", "text": text}
+
+
 def build_result(answer: Any) -> ToolResult:
     """The texts of an answer, its pictures beside them; one that says it failed is a failure."""
     text = extract_text(answer.content)
@@ -62,4 +104,8 @@ def summarize_error(error: BaseException) -> str:
     """What went wrong, out of the groups that task groups wrap it in, in one line."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    if type(error).__name__ == "ValidationError" and hasattr(error, "errors"):
+        fault = error.errors()[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        return f"its answer is not as MCP wants it ({place}: {fault['msg']})"[:300]
     return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")

@@ -13,7 +13,8 @@ MAX_DEPTH_LEVELS = 64
 MAX_SCHEMA_NODES = 4_000
 FAULT_KEY = "x-ollm-fault"
 DEFINITION_KEYS = ("$defs", "definitions")
-KEPT_TOOL_KEYS = {"name": str, "title": str, "description": str, "inputSchema": dict, "annotations": dict}
+KEPT_TOOL_KEYS = {"name": str, "title": str, "description": str, "inputSchema": dict}
+SCHEMA_KEY_KINDS = {"properties": dict, "required": list, "$defs": dict, "definitions": dict}
 
 NESTED_TOO_DEEP = "its parameters are nested too deeply"
 TOO_MANY_NODES = "its parameters are too many"
@@ -29,7 +30,9 @@ def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:
     tools = listed.get("tools")
     entries = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
     named = [tool for tool in entries if isinstance(tool.get("name"), str) and tool["name"]]
-    return {**listed, "tools": [_mend_tool(tool) for tool in named]}
+    cursor = listed.get("nextCursor")
+    more = {"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}
+    return {**more, "tools": [_mend_tool(tool) for tool in named]}
 
 
 def mend_message(line: bytes) -> dict[str, Any] | None:
@@ -70,7 +73,9 @@ def _mend_tool(tool: dict[str, Any]) -> dict[str, Any]:
     schema = kept.get("inputSchema", {})
     if not isinstance(tool.get("inputSchema", {}), dict) or schema.get("type", "object") != "object":
         return {**kept, "inputSchema": {"type": "object", FAULT_KEY: "its parameters are not an object"}}
-    return {**kept, "inputSchema": {**schema, "type": "object"}}
+    wrong = {key for key, kind in SCHEMA_KEY_KINDS.items() if not isinstance(schema.get(key, kind()), kind)}
+    usable = {key: value for key, value in schema.items() if key not in wrong}
+    return {**kept, "inputSchema": {**usable, "type": "object"}}
 
 
 def prepare_schema(schema: Any) -> tuple[dict[str, Any], str]:

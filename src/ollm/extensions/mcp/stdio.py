@@ -67,13 +67,13 @@ async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None])
     writing, said = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def listen() -> None:
-        why = "it closed its output"
         try:
-            why = await _forward_messages(started.output, heard.send)
+            lost(await _forward_messages(started.output, heard.send))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            why = "the connection is closed"
+            pass  # this side let go: whoever did knows why, and it is not the server's doing
+        except OSError:
+            lost("it closed its output")
         finally:
-            lost(why)
             heard.close()
 
     async def speak() -> None:
