@@ -163,6 +163,19 @@ async def test_a_window_above_the_served_one_is_told(tmp_path: Path) -> None:
     assert "the server gives 8192" in done.out
 
 
+async def test_a_window_set_above_the_served_one_is_told_before_the_first_request_and_asked_about_once(
+    tmp_path: Path,
+) -> None:
+    set_to = {"OLLM_CONTEXT_WINDOW": "32768", "OLLM_CALL_FORM": "native"}
+    async with ScriptedServer(["Hello.", "Hello."], kind="llama.cpp", window=8192) as server:
+        runner = Runner(tmp_path, server)
+        ended = [await runner.run("-p", "hi", **set_to) for _ in range(2)]
+
+    told = "The server serves 8,192 tokens of context, not 32,768: the window is 8,192 tokens."
+    assert [(done.code, told in done.err) for done in ended] == [(0, True), (0, True)], ended[1].err
+    assert [request.path for request in server.requests].count("/props") == 1
+
+
 async def test_speed_through_a_prompt_cache_nobody_counts_is_no_speed(tmp_path: Path) -> None:
     class Silent(OddServer):
         def events(self, answer: Answer, request: Request) -> list[bytes]:

@@ -6,7 +6,7 @@ import pytest
 
 from ollm.config.settings import ProviderSettings
 from ollm.providers.base import ModelInfo
-from ollm.providers.window import MIN_WINDOW_TOKENS, choose_window, explain_small_window
+from ollm.providers.window import MIN_WINDOW_TOKENS, choose_window, explain_small_window, explain_window
 
 
 class Server:
@@ -56,4 +56,12 @@ def test_a_window_in_which_little_can_be_done_is_told() -> None:
     assert explain_small_window(2047) == (
         "A context window of 2047 tokens is too small: use at least 2048, ideally 4096 or more."
         " Set provider.contextWindow, or serve the model with more."
+    )
+
+
+def test_a_window_that_is_less_than_was_said_is_told() -> None:
+    assert explain_window(8192, 8192) == ""
+    assert explain_window(1024, 1024) == explain_small_window(1024)
+    assert explain_window(4096, 32_768) == (
+        "The server serves 4,096 tokens of context, not 32,768: the window is 4,096 tokens."
     )

@@ -113,7 +113,7 @@ class ConversationScope:
     async def choose_model(self, resumed: ResumedSession | None) -> Model:
         """The model a resumed session had, when it can be had and no other is configured."""
         from ollm.domain.errors import ModelError
-        from ollm.providers.window import explain_small_window
+        from ollm.providers.window import explain_window
 
         if self.task and (self.task.agent is None or self.task.agent.model in ("", self.task.model.name)):
             return self.task.model  # its parent closes the server
@@ -127,8 +127,8 @@ class ConversationScope:
                 self.storage.notices.append(f"Model {resumed.session.model} is no longer available.")
         model = model or await self.process.choose_model()
         self.stack.push_async_callback(model.provider.close)
-        if small := explain_small_window(model.window):
-            self.storage.notices.append(small)
+        if told := explain_window(model.window, model.said_window):
+            self.storage.notices.append(told)
         if resumed and model.name != resumed.session.model:
             self.storage.notices.append(f"This session used {resumed.session.model}; continuing with {model.name}.")
         return model

@@ -159,11 +159,27 @@ class ProcessScope(RunSettings):
         facts = await self.choose_call_form(choice.provider, choice.model, facts)
         self.extend_timeout(choice.provider, size, facts)
         said = size
+        facts = await self.compare_set_window(choice.provider, choice.model, facts)
         if facts.served_window and facts.said_window == said and facts.served_window < said:
-            size, why = facts.served_window, f"learnt: the server refused or cut more, though {said} was said"
+            size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
         model.said_window = said
         return model
+
+    async def compare_set_window(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
+        """Ask once what a server serves where the settings say how much; Ollama and our own serve what is set."""
+        wanted = self.settings.provider.context_window
+        if wanted is None or wanted == facts.said_window or provider.name != "openai":
+            return facts
+        import msgspec
+
+        try:
+            served = (await provider.describe(model)).window
+        except OllmError:
+            return facts
+        less = served if served and served < wanted else None
+        self.save_model_facts(facts.key, {"served_window": less, "said_window": wanted})
+        return msgspec.structs.replace(facts, served_window=less, said_window=wanted)
 
     async def choose_call_form(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
         """How the model is spoken to: as set, as it was learnt, or as its family and size let expect."""

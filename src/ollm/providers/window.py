@@ -10,6 +10,13 @@ FALLBACK_WINDOW_TOKENS = 4096
 MIN_WINDOW_TOKENS = 2048  # less holds hardly more than instructions, tools and one file
 
 
+def explain_window(window: int, said: int) -> str:
+    """What the user is told of a window that is less than was set or said, or too small; nothing where it will do."""
+    if window < said:
+        return f"The server serves {window:,} tokens of context, not {said:,}: the window is {window:,} tokens."
+    return explain_small_window(window)
+
+
 def explain_small_window(window: int) -> str:
     """What the user is told of a window in which little can be done; nothing where it will do."""
     if window >= MIN_WINDOW_TOKENS:
