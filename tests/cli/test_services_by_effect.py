@@ -120,20 +120,28 @@ async def test_an_entry_of_a_hook_lasts_from_the_time_it_was_added(tmp_path: Pat
     assert ("THE BUILD IS GREEN" in read_prompt(runner, 1)) == there
 
 
-@covers("H281", "H303")
+@covers("H281", "H303", "H50", "H51", "H251", "H318")
 @pytest.mark.parametrize("thinks", [True, False])
 async def test_a_snapshot_says_what_was_asked_and_whether_the_model_thinks(tmp_path: Path, thinks: bool) -> None:
     answer = Answer(text="It is blue.", thinking="Let me think of doors." if thinks else "")
     async with running(tmp_path, [answer]) as runner:
         await ask(runner, "Which colour has the door?")
+        await ask(runner, "/goal set Paint the door", "--continue")
         taken = await ask(runner, "/context snapshot", "--continue")
+        await ask(runner, "/mode plan", "--continue")
         listed = await runner.run("snapshots", "list")
-        (shown,) = json.loads((await runner.run("snapshots", "list", "--json")).out)
+        newer, shown = json.loads((await runner.run("snapshots", "list", "--json")).out)
         document = json.loads((await runner.run("snapshots", "show", shown["id"], "--json")).out)
 
     assert taken.code == 0
     assert "Which colour has the door?" in " ".join(listed.out.split())
     assert document["metadata"]["isReasoningModel"] is thinks
+    assert [goal["text"] for goal in document["goalStack"]["goals"]] == ["Paint the door"]
+    thoughts = [trace["text"] for trace in document["reasoningStorage"]["traces"]]
+    assert thoughts == (["Let me think of doors."] if thinks else [])
+    assert (shown["trigger"], newer["trigger"]) == ("manual", "mode"), "another mode is a change of the context"
+    (index,) = runner.home.rglob("snapshots-index.json")
+    assert json.loads(index.read_text()) == [shown, newer]
 
 
 @covers("H84", "H481", "P3", "P13")

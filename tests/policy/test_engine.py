@@ -1,5 +1,6 @@
 """Rules, groups, grants, approval levels and protections for calls of every tool (T7)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -419,3 +420,29 @@ def make_box(place: Place, level: Level, *, approves: bool) -> Sandbox:
     sandbox = Sandbox(place.workspace, place.home, auto_approve=approves)
     sandbox.level = level
     return sandbox
+
+
+@pytest.mark.parametrize(("directory", "decision"), [("src", "allow"), ("inner", "ask"), ("inner/deep", "ask")])
+def test_git_in_a_repository_inside_the_workspace_is_asked_about(tmp_path: Path, directory: str, decision: str) -> None:
+    place = Place(tmp_path)
+    (place.workspace / "inner/deep").mkdir(parents=True)
+    for name in ("objects", "refs"):
+        (place.workspace / "inner/.git" / name).mkdir(parents=True)
+    (place.workspace / "inner/.git/HEAD").write_text("ref: refs/heads/main\n")
+
+    assert shell(place.engine(trusted=True), f"cd {directory} && git log").decision == decision
+
+
+@pytest.mark.parametrize("word", [".git/config", '".git/config"', "'.git/hooks/post-commit'", "--into=.git/config"])
+def test_a_protected_file_named_to_an_unknown_program_is_protected_in_quotes_too(place: Place, word: str) -> None:
+    verdict = shell(place.engine(), f"mytool {word}")
+
+    assert (verdict.decision, verdict.locked) == ("ask", True)
+    assert not shell(place.engine(), 'mytool -m "see .git/config"').locked
+
+
+def test_a_command_in_a_sum_is_judged_as_any_other(place: Place) -> None:
+    engine = place.engine([rule("deny", "startsWith", "touch")], "allow")
+
+    assert shell(engine, "let x=$(touch a)").decision == "deny"
+    assert shell(engine, "let x=1").decision == "ask"

@@ -39,7 +39,7 @@ def test_records_are_created_listed_read_and_updated(tmp_path: Path) -> None:
     assert not store.set_status("none", "closed", 20)
 
 
-@covers("W39", "W43")
+@covers("W39", "W40", "W43")
 def test_the_table_has_exactly_the_fields_and_states_it_should(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
     store.put_session(session("one"))
@@ -52,6 +52,7 @@ def test_the_table_has_exactly_the_fields_and_states_it_should(tmp_path: Path) -
         "session_id", "title", "model", "status", "created_at", "updated_at", "summary", "recent_messages",
         "plan_steps", "current_step_index", "awaiting_continuation", "paused",
     ]  # fmt: skip
+    assert "session_id TEXT PRIMARY KEY" in sql
     assert "CHECK (status IN ('active', 'closed', 'archived'))" in sql
 
 

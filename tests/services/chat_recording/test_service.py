@@ -113,8 +113,13 @@ async def test_sessions_are_listed_last_active_first(tmp_path):
 
 
 @covers("D143")
-async def test_an_id_that_is_no_uuid_is_unknown(tmp_path):
+async def test_a_session_is_given_by_its_id_and_nothing_for_an_unknown_one(tmp_path):
     recording = service(tmp_path)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("hello"))
+    found = await recording.get_session(session_id)
+    assert (found.session_id, found.model, len(found.messages)) == (session_id, "m", 1)
+    assert await recording.get_session("550e8400-e29b-41d4-a716-446655440000") is None
     assert await recording.get_session("../../etc/passwd") is None
     with pytest.raises(Exception, match="not a session id"):
         await recording.delete_session("../../etc/passwd")
