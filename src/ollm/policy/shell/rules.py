@@ -120,6 +120,8 @@ def _match_restricting(condition: Condition, value: str, view: CommandView, boun
             return _match_words(words, view, exact=condition.operator == "equals")
         case "contains":
             held = _mentions(value, words, view)
+            if not held and len(words) > 1:
+                return _match_words(words, view, exact=False)
         case "matches":
             held = _matches_somewhere(value, view)
         case _:
