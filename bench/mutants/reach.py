@@ -7,8 +7,9 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.mutants.sites import Mutant
 
@@ -104,18 +105,18 @@ def list_places(tree: ast.AST, starts: list[int], source: bytes) -> Iterator[tup
 
 def read_notes(mutants: list[Mutant], copy: Path) -> Reach:
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for line in read_lines(copy / NOTES):
-        number, test = json.loads(line)
+    for number, test in read_entries(copy / NOTES):
         found[name_mutant(mutants[number])][test] = None
-    seconds: dict[str, float] = {}
-    for line in read_lines(copy / TIMES):
-        test, taken = json.loads(line)
-        seconds[test] = taken
+    seconds: dict[str, float] = dict(read_entries(copy / TIMES))
     return Reach({name: list(tests) for name, tests in found.items()}, seconds)
 
 
-def read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+def read_entries(path: Path) -> Iterator[tuple[Any, Any]]:
+    """A process that is killed, or has no space by a test's will, may leave a line half written."""
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        with suppress(ValueError):
+            first, second = json.loads(line)
+            yield first, second
 
 
 def save_reach(reach: Reach, path: Path) -> None:
