@@ -475,3 +475,14 @@ def test_a_forbidden_command_with_its_options_is_found_however_they_are_written(
     place: Place, line: str, decision: str
 ) -> None:
     assert shell(place.engine([rule("deny", "contains", "rm -rf")], "allow"), line).decision == decision
+
+
+@pytest.mark.parametrize("line", ["cat @x", "sort @x", "test a = /etc/passwd", "[ x = /etc/passwd ]"])
+def test_a_word_that_only_looks_like_a_file_is_no_reason_to_ask(place: Place, line: str) -> None:
+    assert shell(place.engine(), line).decision == "allow"
+
+
+def test_what_env_sets_is_said_and_what_it_starts_is_judged(place: Place) -> None:
+    verdict = shell(place.engine(), "env A=1 rm a")
+
+    assert (verdict.decision, verdict.reason) == ("ask", "it sets A")
