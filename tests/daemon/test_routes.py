@@ -135,6 +135,7 @@ async def test_every_route_of_a_session_answers(tmp_path: Path, monkeypatch: pyt
         assert (await found.get(base))["sessionId"] == session
         assert (await found.post(f"{base}/commands", name="/mode", arguments="plan"))["ok"]
         assert await found.post(f"{base}/cancel") == {"accepted": False}
+        assert await found.post(f"{base}/typing") == {"accepted": True}
         listed = await found.get(listing(found.workspace))
         assert [(line["sessionId"], line["status"]) for line in listed] == [(session, "active")]
         changed = await found.client.call("PATCH", base, {"title": "New"}, type=Any)

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from ollm import ConversationOptions, open_conversation
+from ollm.daemon.client import DaemonClient
+from ollm.daemon.remote import open_remote
 from ollm.domain.events import Compressed
 from ollm.runtime import idle_summary
 from ollm.runtime.conversation import LocalConversation
@@ -156,8 +158,11 @@ async def test_what_was_prepared_is_forgotten_with_what_is_undone(
         assert conversation.parts.compactor.prepared is None
 
 
-async def test_the_daemon_prepares_one_too(tmp_path: Path) -> None:
-    async with daemon(tmp_path, answer, kind="llama.cpp", window=4096) as running:  # type: ignore[arg-type] # a script may be a function
+async def test_the_daemon_prepares_one_too_and_a_key_in_a_chat_with_it_stops_it(tmp_path: Path) -> None:
+    def hang_aside(request: Request) -> Answer:
+        return Answer(delay=3600) if is_aside(request.body) else answer(request)
+
+    async with daemon(tmp_path, hang_aside, kind="llama.cpp", window=4096) as running:  # type: ignore[arg-type] # a script may be a function
         running.server.slot_busy = False
         session = await running.open()
         for _ in range(3):
@@ -168,3 +173,11 @@ async def test_the_daemon_prepares_one_too(tmp_path: Path) -> None:
         before = running.server.chats[place - 1]
 
         assert aside["messages"][: len(before["messages"])] == before["messages"]
+        assert not running.server.left.is_set()
+        chat = await open_remote(
+            DaemonClient(running.socket), {"workspacePath": str(running.workspace), "sessionId": session}
+        )
+        chat.note_typing()
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
+            await running.server.left.wait()
+        await chat.close()

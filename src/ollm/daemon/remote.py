@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from ollm.daemon.bodies import Accepted, AttachmentReply, OpenReply
@@ -16,6 +17,7 @@ from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
 from ollm.system.http import HttpFailure
 
 MAX_RECONNECTS = 5
+TYPING_SECONDS = 1.0  # between two notes that somebody types
 PIECE_BYTES = 600_000  # bytes of an attachment in one request
 
 
@@ -31,6 +33,8 @@ class RemoteConversation:
         self._workspace = workspace
         self._last = 0
         self._left = False
+        self._told_typing = -TYPING_SECONDS
+        self._telling: asyncio.Task[None] | None = None  # held, or it may vanish half done
 
     @property
     def session_id(self) -> str | None:
@@ -142,7 +146,15 @@ class RemoteConversation:
         return reply.accepted
 
     def note_typing(self) -> None:
-        """The daemon hears of it with the message."""
+        """Tell the daemon, at most once a second; whether it hears it is of no matter to whoever types."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._told_typing >= TYPING_SECONDS:
+            self._told_typing = loop.time()
+            self._telling = loop.create_task(self._tell_typing(), name="typing")
+
+    async def _tell_typing(self) -> None:
+        with suppress(OllmError, HttpFailure):
+            await self._client.call("POST", self._build_path("typing"), type=Accepted)
 
     async def cancel(self) -> None:
         await self._client.call("POST", self._build_path("cancel"), type=Accepted)
@@ -166,6 +178,8 @@ class RemoteConversation:
     async def close(self) -> None:
         """Let go of it; the session stays open in the daemon, and its turn goes on."""
         self._left = True
+        if self._telling is not None:
+            self._telling.cancel()
         await self._client.close()
 
     def _build_path(self, rest: str) -> str:

@@ -205,6 +205,15 @@ async def cancel(service: DaemonService, session_id: str) -> Accepted:
     return Accepted(accepted=running)
 
 
+@post("/sessions/{session_id:str}/typing", status_code=200)
+async def note_typing(service: DaemonService, session_id: str) -> Accepted:
+    """Somebody is about to speak: what was begun while it was quiet makes way."""
+    held = service.hub.find(parse_id(session_id))
+    if held is not None:
+        held.conversation.note_typing()
+    return Accepted(accepted=held is not None)
+
+
 @get("/sessions/{session_id:str}/snapshots")
 async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
     return await SnapshotService(service).list(parse_id(session_id))
@@ -284,6 +293,7 @@ HANDLERS = [
     run_command,
     answer,
     cancel,
+    note_typing,
     list_snapshots,
     take_snapshot,
     restore_snapshot,

@@ -62,6 +62,12 @@ class SessionPage extends HTMLElement {
     this.list.addEventListener("moved", () => this.latest && (this.latest.hidden = !!this.list?.pinned));
     this.composer.addEventListener("send", (event) => void this.send(/** @type {CustomEvent} */ (event).detail));
     this.composer.addEventListener("stop", () => void attempt(() => post(`/sessions/${this.sessionId}/cancel`)));
+    let told = 0; // somebody types: what the daemon prepares meanwhile makes way
+    this.composer.addEventListener("input", () => {
+      if (Date.now() - told < 1000) return;
+      told = Date.now();
+      void post(`/sessions/${this.sessionId}/typing`).catch(() => {});
+    });
     void this.open();
   }
 
