@@ -99,6 +99,9 @@ async def test_standard_output_carries_the_protocol_alone(tmp_path: Path) -> Non
         agent.write(INITIALIZE, new_session(tmp_path / "project"))
         session = (await agent.answer(1))["result"]["sessionId"]
         agent.write(prompt(session, "hi"))
+        while (asked := await agent.read()).get("method") != "session/request_permission":
+            pass
+        agent.write({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}})
 
         assert (await agent.answer(2))["result"]["stopReason"] == "end_turn"  # every line up to it was JSON
 

@@ -137,6 +137,25 @@ async def test_an_editor_and_a_terminal_work_in_one_folder(tmp_path: Path) -> No
     assert ended.stop_reason == "end_turn"
 
 
+async def test_more_sessions_than_a_page_holds_are_listed_page_by_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ollm.acp.sessions.PAGE_SESSIONS", 2)
+    async with editing(tmp_path, ["Yes."] * 5) as (editor, _):
+        made = []
+        for number in range(5):
+            made.append(await editor.open())
+            await editor.say(made[-1], f"question {number}")
+        pages = [await editor.agent.list_sessions(cwd=str(editor.workspace))]
+        while pages[-1].next_cursor:
+            pages.append(await editor.agent.list_sessions(cwd=str(editor.workspace), cursor=pages[-1].next_cursor))
+        beyond = await editor.agent.list_sessions(cursor="1000")
+
+    assert [len(page.sessions) for page in pages] == [2, 2, 1]
+    assert [one.session_id for page in pages for one in page.sessions] == made[::-1]
+    assert (beyond.sessions, beyond.next_cursor) == ([], None)
+
+
 def test_a_cursor_is_one_of_ours() -> None:
     assert (parse_cursor(None), parse_cursor("50")) == (0, PAGE_SESSIONS)
     for wrong in ("-1", "x", "9" * 30, ""):

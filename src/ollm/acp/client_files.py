@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ollm.acp.client import ClientAbilities, Editor
@@ -12,38 +14,63 @@ from ollm.domain.errors import OllmError, ToolFailure
 log = logging.getLogger("ollm.acp")
 READ_TIMEOUT_SECONDS = 5.0
 WRITE_TIMEOUT_SECONDS = 15.0
+QUIET_SECONDS = 60.0  # how long an editor that did not answer is not asked for other files
 
 
 class EditorBuffers:
-    """Of one session. An editor that does not answer, or not in time, is passed over: the file on disk counts."""
+    """Of one session. An editor that has no such file is passed over: the file on disk counts. So is one that does not
+    answer in time, and that is told to `report`."""
 
     def __init__(self, editor: Editor, abilities: ClientAbilities) -> None:
         self._editor = editor
         self._abilities = abilities
         self.session_id = ""  # known when the session is open
+        self.report: Callable[[str], None] = log.warning
         self._given: set[Path] = set()  # what the editor holds: the disk may have another text
+        self._unread: set[Path] = set()  # what it was not asked for, or did not answer about
+        self._quiet_until = 0.0
 
     async def read(self, path: Path) -> str | None:
         if not self._abilities.reads_files:
             return None
+        self._unread.add(path)
+        if time.monotonic() < self._quiet_until:
+            return None
+        text = None
         try:
             async with asyncio.timeout(READ_TIMEOUT_SECONDS):
                 text = await self._editor.read_text_file(self.session_id, str(path))
                 self._given.add(path)
-                return text
-        except (OllmError, TimeoutError) as error:
-            log.debug("The editor did not give a file: %s", error, extra={"operation": "read"})
+        except TimeoutError:
+            self._quiet_until = time.monotonic() + QUIET_SECONDS
+            self.report(
+                f"The editor did not give {path.name} within {READ_TIMEOUT_SECONDS:g} s: for a minute, files are read"
+                " and written as they are on disk."
+            )
             return None
+        except OllmError as error:
+            log.debug("The editor did not give a file: %s", error, extra={"operation": "read"})
+        self._unread.discard(path)
+        return text
 
     async def write(self, path: Path, text: str) -> bool:
         if not self._abilities.writes_files:
             return False
+        if path in self._unread:  # the editor would lose what it has: let it find the file changed on disk
+            return self._refuse_write(path, "it does not answer")
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_SECONDS):
                 await self._editor.write_text_file(self.session_id, str(path), text)
-        except (OllmError, TimeoutError) as error:
-            log.warning("The editor did not write a file: %s", error, extra={"operation": "write"})
-            if path in self._given:
-                raise ToolFailure("PermissionDenied", f"The editor did not write {path.name}: {error}") from error
-            return False
+        except TimeoutError:
+            return self._refuse_write(path, f"no answer within {WRITE_TIMEOUT_SECONDS:g} s")
+        except OllmError as error:
+            return self._refuse_write(path, str(error))
         return True
+
+    def _refuse_write(self, path: Path, why: str) -> bool:
+        """Raises ToolFailure for what the editor holds; everything else is to be written on disk."""
+        log.warning("The editor did not write a file: %s", why, extra={"operation": "write"})
+        if path in self._given:
+            raise ToolFailure("PermissionDenied", f"The editor did not write {path.name}: {why}")
+        self.report(f"The editor did not write {path.name} ({why}): it is written on disk.")
+        return False

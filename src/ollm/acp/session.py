@@ -17,6 +17,8 @@ from ollm.acp.prompts import PromptContent, read_prompt
 from ollm.acp.replay import load_messages, replay_message
 from ollm.acp.tool_calls import ToolCallViews
 from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_title, render_usage
+from ollm.acp.workspace_trust import OPTIONS as TRUST_OPTIONS
+from ollm.acp.workspace_trust import WorkspaceTrust
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
 from ollm.domain.messages import JsonObject
@@ -44,6 +46,7 @@ class EditorSession:
         stack: AsyncExitStack,
     ) -> None:
         self.conversation = conversation
+        self.trust: WorkspaceTrust | None = None
         self.remarks: tuple[str, ...] = ()  # what is said once, when the editor knows the session
         self._editor = editor
         self._boundary = boundary
@@ -55,6 +58,7 @@ class EditorSession:
         self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
         self._turn_runs = False
         self._cancelled = False
+        self._asking: asyncio.Task[str | None] | None = None  # the question that comes before a turn
         self._questions: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -114,6 +118,8 @@ class EditorSession:
         if self._work is None:
             return
         self._cancelled = True
+        if self._asking:
+            self._asking.cancel()
         if self._turn_runs:
             await self.conversation.cancel()
 
@@ -171,7 +177,27 @@ class EditorSession:
         await self._send(render_chunk("agent_message_chunk", text))
         return None
 
+    async def _ask_trust(self) -> bool:
+        """Ask whether what the workspace brings along may count; without an answer it does not. False when the prompt
+        was cancelled meanwhile."""
+        question = self.trust.take_question() if self.trust else None
+        if self.trust is None or question is None:
+            return True
+        asked = self._editor.ask_permission(self.session_id, question, TRUST_OPTIONS)
+        self._asking = asyncio.ensure_future(asked)
+        try:
+            await asyncio.wait([self._asking])
+            failed = self._asking.cancelled() or self._asking.exception() is not None
+            chosen = None if failed else self._asking.result()
+        finally:
+            self._asking = None
+        if chosen is not None:
+            await self._send(render_chunk("agent_thought_chunk", f"{self.trust.keep_answer(chosen)}\n"))
+        return not self._cancelled
+
     async def _run_turn(self, content: PromptContent) -> JsonObject:
+        if not await self._ask_trust():
+            return {"stopReason": "cancelled"}
         ended = TurnFinished(reason="model-error")
         try:
             async with self.conversation.turn(content.text, content.attachments) as events:

@@ -14,13 +14,13 @@ from ollm.acp.client_files import EditorBuffers
 from ollm.acp.mcp_servers import read_servers
 from ollm.acp.session import EditorSession
 from ollm.acp.updates import render_title
+from ollm.acp.workspace_trust import WorkspaceTrust, describe_trust
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, UsageError
+from ollm.domain.events import Notice
 from ollm.domain.messages import JsonObject
-from ollm.policy.trust import TrustState
 from ollm.runtime.conversation_options import ConversationOptions
-from ollm.system.terminal_text import make_printable
 
 PAGE_SESSIONS = 50
 
@@ -136,7 +136,10 @@ class EditorSessions:
             buffers.session_id = conversation.session_id or ""
             boundary = WorkspaceScope(self._process, options.workspace).boundary
             session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
+            session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
             session.remarks = describe_trust(self._process.trust_book.get_state(options.workspace))
+            stream = conversation.parts.stream
+            buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
         except BaseException:
             await stack.aclose()
             raise
@@ -155,14 +158,6 @@ class EditorSessions:
             return process.session_index.list_sessions()
         finally:
             process.close()
-
-
-def describe_trust(state: TrustState) -> tuple[str, ...]:
-    """What is said where a workspace has files that count only when it is trusted."""
-    if state.trusted or state.declined or not (state.files or state.known):
-        return ()
-    names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
-    return (f"This workspace is not trusted, so {names} do not count. Send /trust yes, then start a new thread.",)
 
 
 def parse_directory(cwd: str) -> Path:
