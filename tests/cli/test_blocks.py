@@ -247,3 +247,64 @@ async def test_a_long_step_that_is_left_out_is_not_taken_for_a_prompt_that_was_c
     assert (said["code"], said["reason"]) == (0, "answered")
     assert "value_7 = 8\n" in read(runner, "a.py")
     assert "window" not in said["err"]
+
+
+TINY = "coder-0.5b"  # under a billion parameters, by its name
+
+
+async def test_a_tiny_model_is_told_to_speak_once_all_is_done_and_its_blocks_run_no_more(tmp_path: Path) -> None:
+    wrong = "The mail is mended.\n```bash\nrm notes.md\n```"
+    script: list[Answer | str] = ["notes.md\n```\nYou will receive it.\n```", wrong]
+    said, runner = await run_task(
+        tmp_path,
+        {"notes.md": "You will recieve it.\n"},
+        "Fix the spelling in notes.md.",
+        script,
+        "--model",
+        TINY,
+        model=TINY,
+    )
+
+    assert read(runner, "notes.md") == "You will receive it.\n"
+    assert last_message(runner, 1).endswith("Now say in a sentence what was done or found.")
+    assert runner.server.chats[1]["stop"] == ["```"]
+    assert [call["name"] for call in said["toolCalls"]] == ["write_file"]
+
+
+async def test_a_tiny_model_is_not_asked_for_a_command_that_the_words_say_in_full(tmp_path: Path) -> None:
+    files = {"a.py": "def load():\n    return 3\n", "b.py": "from a import load\n\nprint(load())\n"}
+    asked = "Rename the function load to fetch in a.py and b.py, then run python b.py."
+    said, runner = await run_task(tmp_path, files, asked, ["It prints 3."], "--model", TINY, model=TINY)
+
+    assert read(runner, "b.py") == "from a import fetch\n\nprint(fetch())\n"
+    assert [call["args"]["command"] for call in said["toolCalls"]] == [
+        r"sed -i 's/\bload\b/fetch/g' a.py b.py",
+        "python b.py",
+    ]
+    assert len(runner.server.chats) == 1
+    assert said["text"] == "It prints 3."
+
+
+async def test_output_written_as_a_command_is_not_run_and_not_shown_again(tmp_path: Path) -> None:
+    echo = "```bash\nbash: line 1: nothing: command not found\n```"
+    said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Which value has x in a.py?", [echo, "x is 1."])
+
+    assert said["toolCalls"][0]["status"] == "failed"
+    assert "That is output, not a command" in last_message(runner, 1)
+    assert not any("line 1: nothing" in message["content"] for message in runner.server.chats[1]["messages"])
+
+
+async def test_the_function_that_was_forgotten_is_named_with_its_text(tmp_path: Path) -> None:
+    shop = "CURRENCY = 'EUR'\n\n\ndef show(item):\n    return item\n" + "\n\ndef pad():\n    return 0\n" * 30
+    first = "shop.py\n```\nCURRENCY = 'USD'\n```"
+    second = "shop.py\n```\ndef show(item):\n    return f'{item} [{CURRENCY}]'\n```"
+    _, runner = await run_task(
+        tmp_path,
+        {"shop.py": shop},
+        "Use USD instead of EUR as CURRENCY in shop.py and let show end with the currency in brackets.",
+        [first, "CURRENCY is USD.", second, "Done."],
+    )
+
+    assert last_message(runner, 2).endswith("Now change show in shop.py.")
+    assert "def show(item):\n    return item" in last_message(runner, 2)
+    assert "return f'{item} [{CURRENCY}]'" in read(runner, "shop.py")

@@ -186,18 +186,20 @@ class ProcessScope(RunSettings):
         import msgspec
 
         wanted = self.settings.provider.call_form
-        if wanted == "auto" and facts.call_form != "unknown":
-            return facts
         if wanted != "auto":
             result = "user" if wanted == "text" else facts.result_form
-            return msgspec.structs.replace(facts, call_form=wanted, result_form=result)
-        from ollm.providers.model_families import choose_first_form
+            facts = msgspec.structs.replace(facts, call_form=wanted, result_form=result)
+        sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
+        if facts.call_form != "unknown" and not sized:
+            return facts
+        from ollm.providers.model_families import choose_first_form, count_parameters
 
         try:
-            form = choose_first_form(await provider.describe(model), model)
+            info = await provider.describe(model)
         except OllmError:
             return facts
-        return msgspec.structs.replace(facts, call_form=form)
+        form = choose_first_form(info, model) if facts.call_form == "unknown" else facts.call_form
+        return msgspec.structs.replace(facts, call_form=form, parameters=count_parameters(info, model))
 
     def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
         """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""

@@ -9,6 +9,7 @@ from ollm.domain.struct import Data
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "json"]
+TINY_BELOW_PARAMETERS = 1e9  # a model that is smaller copies and goes on: each step is named to it
 
 
 class ModelFacts(Data, frozen=True):
@@ -30,6 +31,12 @@ class ModelFacts(Data, frozen=True):
     decode_per_second: float | None = None
     verbatim_edits: bool | None = None
     probed: str | None = None  # when, ISO 8601
+    parameters: float | None = None  # how many it has, as its server or its name says
+
+    @property
+    def is_tiny(self) -> bool:
+        """Everything that is done otherwise for the smallest models hangs on this."""
+        return self.parameters is not None and self.parameters < TINY_BELOW_PARAMETERS
 
     @property
     def forms(self) -> ModelFacts:

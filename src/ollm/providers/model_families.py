@@ -52,7 +52,7 @@ FAMILIES = (
 
 def choose_first_form(info: ModelInfo, name: str) -> CallForm:
     """The form a first conversation begins with; `unknown` begins with native calls and looks at what comes."""
-    size = info.parameters or read_size(f"{name} {info.name}")
+    size = count_parameters(info, name)
     family = find_family(info, name)
     if family is not None and size is not None:
         return "blocks" if size < family.native_from else "unknown"
@@ -62,6 +62,11 @@ def choose_first_form(info: ModelInfo, name: str) -> CallForm:
     if not knows_tools and (size is None or size < BLOCKS_WITHOUT_TOOLS_BELOW):
         return "blocks"
     return "unknown"
+
+
+def count_parameters(info: ModelInfo, name: str) -> float | None:
+    """As the server says, or else its names."""
+    return info.parameters or read_size(f"{name} {info.name}")
 
 
 def find_family(info: ModelInfo, name: str) -> ModelFamily | None:

@@ -229,7 +229,8 @@ class LocalConversation:
             return None
         from ollm.runtime.calls.turn_guide import TurnGuide
 
-        return TurnGuide(self.parts.project_files.get(), self.parts.model.window)
+        model = self.parts.model
+        return TurnGuide(self.parts.project_files.get(), model.window, names_steps=model.facts.is_tiny)
 
     async def _explore(self, text: str) -> str:
         """What a task found out before the model is asked, where one was wanted."""

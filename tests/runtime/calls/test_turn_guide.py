@@ -8,8 +8,8 @@ import pytest
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
+from ollm.providers.text_calls.block_edits import BROKEN_OFF
 from ollm.runtime.calls.turn_guide import (
-    BROKEN_OFF,
     MAX_CHANGE_CHARS,
     NO_WORDS,
     TurnGuide,

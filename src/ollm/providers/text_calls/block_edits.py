@@ -25,6 +25,8 @@ from ollm.providers.text_calls.line_edits import (
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
+BROKEN_OFF = "The block broke off before its end: nothing was done. Write less at once."
+OUTPUT_REPEATED = "That is output, not a command: nothing was run. Take another step."
 _SEARCH = re.compile(
     r"^<{5,9} ?(?:SEARCH|ORIGINAL|OLD)?[^\n]*\n(.*?)^={5,9}[^\n]*\n(.*?)^>{5,9}[^\n]*$",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,

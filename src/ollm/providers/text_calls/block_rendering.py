@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.block_edits import NOTHING_CHANGES
+from ollm.providers.text_calls.block_edits import BROKEN_OFF, NOTHING_CHANGES, OUTPUT_REPEATED
 from ollm.providers.text_calls.definitions import find_definitions
 from ollm.providers.text_calls.worked_exchanges import EXCHANGES, READING_EXCHANGES
 
@@ -40,6 +40,7 @@ command
 ```
 with cat, ls or grep, and stop; you will be shown its output. When you know enough, answer in words."""
 IDLE = "Writing the file again as it is changes nothing. Take another step."
+IDLE_RESULTS = {NOTHING_CHANGES.format(""): IDLE, BROKEN_OFF: BROKEN_OFF, OUTPUT_REPEATED: OUTPUT_REPEATED}
 OTHER_TOOLS = (
     "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
     " The tools, those parameters in brackets that may be left out:"
@@ -99,26 +100,28 @@ def _render_plain(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...
 
 
 def drop_idle_steps(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """The messages without steps that changed nothing: a model that sees one before it takes it again. What was said
+    """The messages without steps that came to nothing: a model that sees one before it takes it again. What was said
     besides stays."""
     kept: list[PromptMessage] = []
     for place, message in enumerate(messages):
         following = messages[place + 1 : place + 1 + len(message.calls)]
-        if message.calls and len(following) == len(message.calls) and all(map(_is_idle, following)):
+        if message.calls and len(following) == len(message.calls) and all(map(_find_idle, following)):
             continue
-        if _is_idle(message):
+        if idle := _find_idle(message):
             facts = message.content.partition("\n\n")[2]
             if facts:
                 kept.append(PromptMessage(role="user", content=facts, sources=message.sources))
             elif kept and kept[-1].role == "user":
-                kept.append(PromptMessage(role="user", content=IDLE, sources=message.sources))
+                kept.append(PromptMessage(role="user", content=idle, sources=message.sources))
             continue
         kept.append(message)
     return kept
 
 
-def _is_idle(message: PromptMessage) -> bool:
-    return message.role == "tool" and NOTHING_CHANGES.format("") in message.content.partition("\n\n")[0]
+def _find_idle(message: PromptMessage) -> str:
+    """What is said instead of a step that came to nothing; empty for every other message."""
+    result = message.content.partition("\n\n")[0] if message.role == "tool" else ""
+    return next((told for mark, told in IDLE_RESULTS.items() if mark in result), "")
 
 
 def _render_message(message: PromptMessage) -> PromptMessage:

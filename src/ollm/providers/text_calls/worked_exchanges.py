@@ -63,6 +63,7 @@ users.csv is long (840 lines). It begins:
 name,city,age
 Ann,Paris,31
 ```
+Columns: $1 name, $2 city, $3 age
 >>> assistant
 ```bash
 awk -F, 'NR > 1 && $2 == "Rome"' users.csv | wc -l > rome.txt; cat rome.txt

@@ -12,8 +12,10 @@ from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
+from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED, read_change
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.model.block_answer import FILE_BLOCK
+from ollm.runtime.model.block_steering import NO_WORDS
 
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
 CHARS_PER_TOKEN = 3
@@ -25,12 +27,12 @@ MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAID = 3  # times that it says the same
 MAX_SHOWN_CHARS = 2_400  # of a file that is shown again with the step that is left
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
-NO_WORDS = "Now say in a sentence what was done or found."
-BROKEN_OFF = "The block broke off before its end: nothing was done. Write less at once."
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
+_PART = re.compile(r"Now change (\w+) in (\S+)\.$")
 _OPEN_SUBSTITUTION = re.compile(r"(\bsed\s+(?:-[\w.]+\s+)*'s/(?:[^/'\\\n]|\\.)+/(?:[^/'\\\n]|\\.)*)(')")
+_OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
 
@@ -45,8 +47,9 @@ class Resolved(Data, frozen=True):
 class TurnGuide:
     """One for each turn."""
 
-    def __init__(self, files: ProjectFiles, window: int) -> None:
+    def __init__(self, files: ProjectFiles, window: int, *, names_steps: bool = False) -> None:
         self._files = files
+        self._names_steps = names_steps  # after every step, for a model too small to choose the next one
         self._window = window
         self._request = ""
         self._names: list[str] = []
@@ -95,12 +98,13 @@ class TurnGuide:
             return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
         if isinstance(command := arguments.get("command"), str):
             arguments["command"] = close_substitution(command)
+            if _OUTPUT.match(command):
+                return Resolved(name=piece.name, arguments=arguments, refusal=OUTPUT_REPEATED)
         if piece.name != FILE_BLOCK:
             return Resolved(name=piece.name, arguments=arguments)
         return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
-        from ollm.providers.text_calls.block_edits import read_change
         from ollm.services.request_reading.unfinished_work import find_removed_names
 
         path = self._find_path(path)
@@ -184,8 +188,16 @@ class TurnGuide:
         self._answer = ""
         facts = "\n".join(filter(None, (facts, self._count_output(records))))
         if before == after and any(record.error for record in records):
-            facts = "\n".join(filter(None, (facts, self.find_missing())))
-        return facts
+            return "\n".join(filter(None, (facts, self.find_missing())))
+        return "\n\n".join(filter(None, (facts, self._name_next_step() if self._names_steps else "")))
+
+    def _name_next_step(self) -> str:
+        """What is left, or that it is time for words: a model that has done all goes on and undoes it."""
+        if missing := self.find_missing():
+            return missing
+        last = self._since_change[-1] if self._since_change else None
+        looked = last is not None and (last[1] != 0 or last[0] in self._silent) and not self._changed
+        return "" if looked else self.ask_for_words()
 
     def _note_calls(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         for call, record in zip(calls, records, strict=True):
@@ -229,6 +241,7 @@ class TurnGuide:
             silent=tuple(self._silent),
             since_change=tuple(self._since_change),
             texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_concerned()),
+            before=self._first,
         )
         found = [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
         fact = next((fact for fact in found if self._told.get(fact, 0) < MAX_SAID), "")
@@ -245,8 +258,12 @@ class TurnGuide:
 
     def _show_target(self, fact: str) -> str:
         """The step with the file it names as it is now: what was shown before may be old, and is far away."""
+        from ollm.services.request_reading.named_parts import find_named_definition
         from ollm.services.request_reading.primed_request import find_words, is_short, show_excerpt, show_whole
 
+        if part := _PART.search(fact):
+            found = find_named_definition(part[2], part[1], self._files.read_texts([part[2]]))
+            return f"{part[1]} in {part[2]} is now:\n```\n{found.text}\n```\n\n{fact}" if found else fact
         named = _TARGET.search(fact)
         path = self._find_path(named[1]) if named else ""
         text = self._files.read_text(path) if path else None

@@ -17,7 +17,13 @@ from ollm.providers.text_calls.block_rendering import can_change, drop_idle_step
 from ollm.providers.text_calls.block_stream import BlockStreamParser
 from ollm.providers.text_calls.blocks import Block
 from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_CALL_REPEATS
-from ollm.runtime.model.block_steering import choose_beginning, choose_temperature, join_beginning
+from ollm.runtime.model.block_steering import (
+    asks_for_words,
+    choose_beginning,
+    choose_temperature,
+    find_words_instead,
+    join_beginning,
+)
 from ollm.runtime.model.request_format import format_request
 from ollm.runtime.model.speed import SpeedMeter
 from ollm.services.loop_detection.streamed_text import StreamTracker
@@ -28,6 +34,8 @@ _ASKS_HOW = re.compile(
     r"explain how|show me how|tell me how|what does .* mean)\b",
     re.IGNORECASE,
 )
+CLOSED = "\n```\n"  # ends a beginning that is all of a step
+FENCE = "```"
 FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
 
 
@@ -46,11 +54,14 @@ class BlockAnswer:
         self._provider = provider
         self._request = request
         self._tools = {tool.name: tool for tool in request.tools}
-        self._parser = BlockStreamParser(tuple(self._tools), quoting=asks_how(request.messages))
+        self._wants_words = asks_for_words(request.messages)
+        quoting = self._wants_words or asks_how(request.messages)
+        self._parser = BlockStreamParser(tuple(self._tools), quoting=quoting)
         self._pace = SpeedMeter()
         self._loop = StreamTracker("text", MAX_CALL_REPEATS)
         self._finish = FinishPiece()
         self._prompt_tokens = 0
+        self._repeats = False  # it was stopped because it wrote the same again and again
 
     async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         async with aclosing(self._stream_begun()) as pieces:
@@ -72,6 +83,8 @@ class BlockAnswer:
                 self._prompt_tokens = 0
         if shown := self._parser.finish():
             yield TextPiece(shown)
+        if self._wants_words and not self._parser.shown.strip():
+            yield TextPiece(find_words_instead(self._request.messages))
         self.cut = self._parser.cut
         self.facts = self._pace.update_facts(self.facts)
         calls = [self._make_call(step) for step in self._parser.steps]
@@ -91,8 +104,11 @@ class BlockAnswer:
     async def _stream_begun(self) -> AsyncGenerator[AnyPiece, None]:
         """The answer from its beginning on, where one was chosen and the server goes on from there."""
         request = self._render_request()
-        begun = choose_beginning(self._request.messages) if can_change(self._request.tools) else ""
-        if not begun or asks_how(self._request.messages) or not await self._can_continue():
+        begun = self._choose_beginning()
+        if begun.endswith(CLOSED):  # the words said all of it: nothing is left to ask
+            yield TextPiece(begun)
+            return
+        if not begun or not await self._can_continue():
             async with aclosing(self._provider.stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
@@ -107,6 +123,11 @@ class BlockAnswer:
                 async for piece in pieces:
                     yield piece
 
+    def _choose_beginning(self) -> str:
+        if not can_change(self._request.tools) or asks_how(self._request.messages):
+            return ""
+        return choose_beginning(self._request.messages, whole=self.facts.is_tiny)
+
     async def _can_continue(self) -> bool:
         continues = getattr(self._provider, "continues_answers", None)
         return continues is not None and bool(await continues())
@@ -115,7 +136,8 @@ class BlockAnswer:
         messages, _ = format_request(self._request.messages, self._request.tools, self.facts)
         heat = choose_temperature(self._request.messages)
         longest = min(self._request.max_tokens or MAX_BLOCK_TOKENS, MAX_BLOCK_TOKENS)
-        return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=heat)
+        stop = (FENCE,) if self._wants_words else ()
+        return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=heat, stop=stop)
 
     def _should_stop(self, text: str) -> bool:
         """Whether nothing good can follow."""
@@ -123,10 +145,11 @@ class BlockAnswer:
             return True
         blank = self._parser.shown[-MAX_BLANK_CHARS:]
         endless = len(blank) == MAX_BLANK_CHARS and not blank.strip()
-        return endless or (self._parser.is_held and self._loop.add(text) is not None)
+        self._repeats = self._repeats or (self._parser.is_held and self._loop.add(text) is not None)
+        return endless or self._repeats
 
     def _make_call(self, step: Block) -> CallPiece:
-        whole = step.closed or self._finish.reason != "length"
+        whole = step.closed or (self._finish.reason != "length" and not self._repeats)
         if step.kind == "shell":
             return self._make_command(step.body, whole=whole)
         if step.kind == "tool":

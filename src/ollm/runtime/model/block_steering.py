@@ -1,4 +1,5 @@
-"""How the next answer in blocks is asked for: what it begins with, and how freely it is written after failed steps.
+"""How the next answer in blocks is asked for: what it begins with, how freely it is written after failed steps, and
+whether it is to be words alone.
 
 Pure functions of the messages.
 """
@@ -15,6 +16,10 @@ from ollm.providers.base import AnyPiece, TextPiece
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps that came to nothing since the last one that did not
 _FENCE = re.compile(r"^```([^\n]*)\n", re.MULTILINE)
 PRIMED = "\n\nFiles here: "
+NO_WORDS = "Now say in a sentence what was done or found."
+MAX_SAID_OUTPUT_CHARS = 400
+MAX_SHOWN_LINES = 2  # times that an answer begins with a line that seems wrong; then with the file
+_TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
 _NAMED = re.compile(r"(?:^|\. |\n)Now [^\n]+\.$|: mend it\.$")
 
 
@@ -49,16 +54,52 @@ def choose_temperature(messages: Sequence[PromptMessage]) -> float:
     return TEMPERATURES[min(stalled, len(TEMPERATURES) - 1)]
 
 
-def choose_beginning(messages: Sequence[PromptMessage]) -> str:
-    """What the answer begins with; empty where the next step is not plain."""
-    from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step
+def asks_for_words(messages: Sequence[PromptMessage]) -> bool:
+    """Whether nothing is left to be done: blocks in the answer are no steps."""
+    return bool(messages) and messages[-1].content.endswith(NO_WORDS)
+
+
+def find_words_instead(messages: Sequence[PromptMessage]) -> str:
+    """What is said where a model that is asked for words has none: what the last command printed."""
+    from ollm.services.request_reading.unfinished_work import asks_for_change
+
+    turn = list_turn(messages)
+    printed = next((said.content for said in reversed(turn) if said.tool_name == "shell" and not said.failed), "")
+    output = printed.partition("\n\n")[0].strip()
+    asked = turn[0].content.partition(PRIMED)[0] if turn else ""
+    return "Done." if not output or asks_for_change(asked) else output[:MAX_SAID_OUTPUT_CHARS]
+
+
+def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) -> str:
+    """What the answer begins with; empty where the next step is not plain. `whole`: for a tiny model, to which a step
+    that is plain to its end is not left, and a line that is wrong is shown."""
+    from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_words
 
     turn = list_turn(messages)
     if not turn:
         return ""
+    asked, mark, primed = turn[0].content.partition(PRIMED)
+    told = turn[-1].content
     if len(turn) == 1:
-        return begin_first_step(turn[0].content.partition(PRIMED)[0])
-    return begin_named_step(turn[-1].content)
+        return begin_first_step(asked, mark + primed, whole=whole)
+    if asks_for_words(messages):
+        return begin_words(asked) if whole else ""
+    return (begin_line(asked, turn) if whole else "") or begin_named_step(told, whole=whole)
+
+
+def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:
+    """The line that seems wrong in the file that is to change, with a minus."""
+    from ollm.services.request_reading.suspect_lines import find_suspect_line
+
+    told = turn[-1].content
+    named = _TARGET.search(told)
+    if named is None or sum(message.content.endswith(named[0]) for message in turn) > MAX_SHOWN_LINES:
+        return ""
+    path, opening = named[1], f"{named[1]}:\n```\n"
+    text = told.rpartition(opening)[2].partition("\n```")[0] if opening in told else ""
+    outputs = [message.content.partition(opening)[0] for message in turn[1:] if message.tool_name == "shell"]
+    line = find_suspect_line(path, text, "\n".join(outputs), asked)
+    return f"{path}\n```diff\n-{line}\n+" if line else ""
 
 
 async def join_beginning(begun: str, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:

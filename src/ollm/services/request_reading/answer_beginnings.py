@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ollm.services.request_reading.named_parts import find_removed_section, make_section_removal
 from ollm.services.request_reading.primed_request import moves_files
-from ollm.services.request_reading.replaced_names import escape_for_sed, find_replacement
+from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
     FILE_NAME,
     find_changed_files,
@@ -18,15 +19,23 @@ from ollm.services.request_reading.unfinished_work import (
     is_computed_into_file,
     make_command,
 )
+from ollm.services.request_reading.whole_commands import (
+    find_setting_command,
+    find_whole_command,
+    make_sed,
+)
 
 COMMAND = "```bash\n"
 EDIT_COMMAND = f"{COMMAND}sed -i"
-ESCAPED_SLASH, WORD_END = r"\/", r"\b"
+CLOSED = "\n```\n"  # ends a beginning that is all of the step
+MIN_SETTINGS = 2  # names that get a value, from which a model that is not tiny is begun the command too
+WORD_END = r"\b"
 _STEP = re.compile(
     rf"Now (?:run (?P<run>.+?)|write the output of (?P<made>.+) into (?P<into>{FILE_NAME})|"
     rf"write (?P<write>{FILE_NAME})|change (?P<change>{FILE_NAME})(?: too)?|mend (?P<mend>{FILE_NAME})|"
     rf"replace (?P<old>\S+) by (?P<new>\S+) in (?P<where>{FILE_NAME})|"
-    rf"remove (?P<name>\w+) from (?P<source>{FILE_NAME})|"
+    rf"remove the section (?P<heading>.+) from (?P<page>{FILE_NAME})|"
+    rf"remove (?P<name>\w+) from (?P<source>{FILE_NAME})|change (?P<part>\w+) in (?P<holder>{FILE_NAME})|"
     rf"set (?P<key>.+?) to (?P<value>\S+) in (?P<target>{FILE_NAME})|change (?P<edit>{FILE_NAME}) with a command|"
     rf"(?P<command>.* with a command)|(?P<any>do it))\.$"
 )
@@ -43,8 +52,14 @@ _COPY = re.compile(rf"\s*(?:please\s+)?make\s+a\s+copy\s+of\s+(?:the\s+)?(?:file
 _COUNTED = re.compile(r"\s*(?:please\s+)?(?:count\b|how many\b)", re.IGNORECASE)
 
 
-def begin_first_step(request: str) -> str:
-    """The beginning of the first answer to a request; empty where the words leave it open."""
+def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> str:
+    """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
+    it open. `whole`: a command that they say in full is closed."""
+    if whole and (command := find_whole_command(request, primed)):
+        return f"{COMMAND}{command}{CLOSED}"
+    setting, count = find_setting_command(request, primed)
+    if command := setting if count >= MIN_SETTINGS else find_removed_section(request, primed):
+        return f"{COMMAND}{command}"
     if _MOVE.match(request) and not moves_files(request):
         return ""
     command = _find_command(request)
@@ -68,19 +83,28 @@ def _find_command(request: str) -> str:
     return find_first_command(request).removeprefix("it")
 
 
-def begin_named_step(told: str) -> str:
-    """The beginning of the answer to what is told last, when that names the step."""
+def begin_named_step(told: str, *, whole: bool = False) -> str:
+    """The beginning of the answer to what is told last, when that names the step; `whole`: all of it, where it can."""
     step = _STEP.search(told.rstrip().rsplit("\n", 1)[-1])
     if step is None or step.lastgroup is None:
         return ""
+    if step["part"]:
+        return _begin_part(step["part"], step["holder"], told)
     begin = _BEGINNINGS.get(step.lastgroup)
-    return begin(step) if begin else COMMAND
+    begun = begin(step) if begin else COMMAND
+    closes = whole and step.lastgroup in _WHOLE and begun != COMMAND
+    return begun + CLOSED if closes else begun
 
 
-def make_sed(old: str, new: str) -> str:
-    """The expression that replaces a word everywhere."""
-    before, after = (r"\b" if re.match(r"\w", end) else "" for end in (old[0], old[-1]))
-    return f"s/{before}{escape_for_sed(old)}{after}/{new.replace('/', ESCAPED_SLASH)}/g"
+def begin_words(request: str) -> str:
+    """How an answer in words begins where a number is asked for: a tiny model repeats the lines it has seen."""
+    return "There are" if re.match(r"\s*how many\b", request, re.IGNORECASE) else ""
+
+
+def _begin_part(name: str, path: str, told: str) -> str:
+    """The head of a function or class up to its name, as it was shown with the step."""
+    head = re.search(rf"^[ \t]*(?:[a-z]+[ \t]+){{0,3}}{name}\b", told, re.MULTILINE)
+    return _begin_file(path, head[0] if head else "")
 
 
 def _begin_file(path: str, first: str = "") -> str:
@@ -91,6 +115,7 @@ _BEGINNINGS: dict[str, Callable[[re.Match[str]], str]] = {
     "run": lambda step: COMMAND if step["run"] in ("it", "them") else f"{COMMAND}{step['run']}",
     "into": lambda step: f"{COMMAND}{step['made']} > {step['into']}",
     "where": lambda step: f"{EDIT_COMMAND} '{make_sed(step['old'], step['new'])}' {step['where']}",
+    "page": lambda step: f"{COMMAND}{make_section_removal(step['heading'], step['page'])}",
     "source": lambda step: f"{EDIT_COMMAND} '/^{step['name']}{WORD_END}/d' {step['source']}",
     "target": lambda step: _begin_file(step["target"], step["key"]),
     "edit": lambda _: EDIT_COMMAND,
@@ -98,3 +123,4 @@ _BEGINNINGS: dict[str, Callable[[re.Match[str]], str]] = {
     "change": lambda step: _begin_file(step["change"]),
     "mend": lambda step: _begin_file(step["mend"]),
 }
+_WHOLE = frozenset({"run", "into", "where", "source", "page"})

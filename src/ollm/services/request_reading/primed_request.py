@@ -21,6 +21,7 @@ MAX_LINES = 20  # lines shown for a word that is to become another
 FIRST_HITS = 2  # of a word that stands on more lines than `MAX_HITS`
 MAX_HITS = 8  # lines a word may stand on and still say where to look
 CONTEXT_LINES = 3
+MAX_COLUMNS = 20
 _PATH = r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*"
 _WORD = re.compile(r"#?[A-Za-z_][\w-]*[\w]|#\w{3,8}|\d+\.\d[\d.]*\d|\d{3,}")
 STOP_WORDS = frozenset(
@@ -137,6 +138,7 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
         if name not in texts:
             continue
         part = show_whole(name, texts[name]) if name in short else show_excerpt(name, texts[name], request, words)
+        part += number_columns(name, texts[name])
         if part and len(part) <= left:
             parts.append(part)
             left -= len(part)
@@ -209,6 +211,15 @@ def find_words(text: str) -> list[str]:
 
 def show_whole(name: str, text: str) -> str:
     return f"{name}:\n```\n{text.rstrip()}\n```"
+
+
+def number_columns(name: str, text: str) -> str:
+    """The columns of a table as awk numbers them: a small model counts them wrong."""
+    head = text.partition("\n")[0].strip().split(",")
+    named = len(head) > 1 and all(re.fullmatch(r"[A-Za-z_][\w -]*", column.strip()) for column in head)
+    if not name.endswith(".csv") or not named or len(head) > MAX_COLUMNS:
+        return ""
+    return f"\nColumns: {', '.join(f'${number} {column.strip()}' for number, column in enumerate(head, 1))}"
 
 
 def show_excerpt(name: str, text: str, request: str, words: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
+from ollm.services.request_reading.named_parts import find_left_sections, find_unchanged_definitions
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
 CHANGE_VERBS = (
@@ -84,6 +85,7 @@ class Deeds(Data, frozen=True):
     silent: tuple[str, ...] = ()  # those that succeeded and printed nothing
     since_change: tuple[tuple[str, int], ...] = ()  # those that ran after the last change of a file
     texts: Mapping[str, str] = {}  # of the files as they are now
+    before: Mapping[str, str] = {}  # of those that were changed, as they were
 
 
 def asks_for_change(request: str) -> bool:
@@ -163,7 +165,8 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     left = _find_left_words(request, deeds, wanted)
     moved = _find_unmoved(request, deeds) if deeds.changed else []
     gone = {told.rsplit(" from ", 1)[-1].rstrip(".") for told in moved}
-    facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted)]
+    facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
+    facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
     facts += [
         f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
     ]
@@ -171,6 +174,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
         facts.append(f"Now change {target}.")
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
         facts.append("Nothing has been changed. Now do it.")
+    facts += [] if wanted else _find_unprinted(request, deeds)
     failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds)
     if not deeds.changed and _TROUBLE.search(request):
         failing, unrun = [*failing, *(told for told in unrun if told not in failing)], []
@@ -182,6 +186,14 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if not _OUTPUT.search(request):  # what a program prints may be nothing
         others += [f"{name} is empty. Now write {name} with a command." for name in empty]
     return list(dict.fromkeys(facts + scripts + unrun + _find_silent(request, deeds, wanted) + others))
+
+
+def _find_unprinted(request: str, deeds: Deeds) -> list[str]:
+    """A number that is asked for, where the last command printed nothing: the answer would be made up."""
+    last, code = deeds.commands[-1] if deeds.commands else ("", 1)
+    asked = ASKING.match(request) and _COMPUTED.search(request) and not asks_for_change(request)
+    silent = asked and code == 0 and last in deeds.silent
+    return ["The command printed nothing. Now find it with a command."] if silent else []
 
 
 def _find_silent(request: str, deeds: Deeds, wanted: Collection[str]) -> list[str]:

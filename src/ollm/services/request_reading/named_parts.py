@@ -1,0 +1,75 @@
+"""Parts of files that a request names, functions, classes and sections, and which of them are as they were. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ollm.providers.text_calls.definitions import Definition, find_definitions
+
+_VERBS = "let|make|change|fix|correct|mend|repair|extend|rewrite|update|give|modify|adjust|improve"
+_KIND = r"(?:the\s+)?(?:(?:functions?|methods?|class)\s+)?"
+_CHANGED = re.compile(
+    rf"(?:^|[.;,:]\s+|\band\s+|\bthen\s+|\bplease\s+)(?:{_VERBS})\s+{_KIND}`?(?P<name>[A-Za-z_]\w*)`?(?![\w.]*\.\w)|"
+    r"`?\b(?P<owner>[A-Za-z_]\w*)`?(?:\(\))?(?:\s+in\s+\S+)?\s+(?:should|must|needs)\b",
+    re.IGNORECASE,
+)
+_SECTION = re.compile(
+    r"\b(?:remove|delete|drop)\s+(?:the\s+)?(?:whole\s+|entire\s+)?"
+    r"(?:section\s+(?:called\s+|named\s+|about\s+)?[\"'`\[]?(?P<after>\w[\w -]*?\w)[\"'`\]]?|"
+    r"[\"'`\[]?(?P<before>\w[\w -]*?\w)[\"'`\]]?\s+section)"
+    r"\s+(?:from|in|of)\s+`?(?P<path>[\w./-]*\w)",
+    re.IGNORECASE,
+)
+
+
+def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Definition | None:
+    """The function or class of this name in a file, when there is one alone."""
+    found = [definition for definition in find_definitions(texts.get(path, "").splitlines()) if definition.name == name]
+    return found[0] if len(found) == 1 else None
+
+
+def find_unchanged_definitions(request: str, before: Mapping[str, str], texts: Mapping[str, str]) -> list[str]:
+    """The step for each function or class that was to change and has not, in files of which another part has."""
+    names = [found["name"] or found["owner"] for found in _CHANGED.finditer(request)]
+    steps = []
+    for path, earlier in before.items():
+        if texts.get(path, earlier) == earlier:
+            continue
+        for name in dict.fromkeys(names):
+            old, new = (find_named_definition(path, name, held) for held in (before, texts))
+            if old and new and old.text == new.text:
+                steps.append(f"Now change {name} in {path}.")
+    return steps
+
+
+def find_left_sections(request: str, texts: Mapping[str, str]) -> list[str]:
+    """The step for each section that was to go and is there."""
+    steps = []
+    for found in _SECTION.finditer(request):
+        path = next((name for name in texts if name == found["path"] or name.endswith(f"/{found['path']}")), "")
+        if heading := _find_heading(found["after"] or found["before"], texts.get(path, "")):
+            steps.append(f"Now remove the section {heading} from {path}.")
+    return steps
+
+
+def find_removed_section(request: str, shown: str) -> str:
+    """The command that takes away the section a request names, when its heading was shown."""
+    found = _SECTION.search(request)
+    heading = _find_heading(found["after"] or found["before"], shown) if found else ""
+    return make_section_removal(heading, found["path"]) if found and heading else ""
+
+
+def _find_heading(name: str, text: str) -> str:
+    """The only heading of this name, of a page or of a file of settings, as it is written."""
+    pattern = rf"^(?:#{{1,6}} +{re.escape(name)}|\[{re.escape(name)}\]) *$"
+    found = {heading.strip() for heading in re.findall(pattern, text, re.MULTILINE | re.IGNORECASE)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def make_section_removal(heading: str, path: str) -> str:
+    """The command that deletes a section up to the next of its rank."""
+    plain = re.sub(r"([.\[\]*^$/\\])", r"\\\1", heading)
+    level = len(heading) - len(heading.lstrip("#"))
+    following = rf"^#\{{1,{level}\}} " if level else r"^\["
+    return f"sed -i '/^{plain} *$/,/{following}/{{/^{plain} *$/d;/{following}/!d}}' {path}"

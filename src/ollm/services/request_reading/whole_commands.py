@@ -1,0 +1,149 @@
+"""Commands that a request says in full: files that go or move, words that become others, values that are set.
+
+A tiny model that is given only the beginning of such a command goes on and undoes it. Pure: words in, a command out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from ollm.services.request_reading.named_parts import find_removed_section
+from ollm.services.request_reading.replaced_names import escape_for_sed, find_replacement
+from ollm.services.request_reading.unfinished_work import (
+    FILE_NAME,
+    find_changed_files,
+    find_first_command,
+    find_wanted_commands,
+    make_command,
+)
+
+ESCAPED_SLASH = r"\/"
+_LISTED = rf"(?:{FILE_NAME})(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:{FILE_NAME}))*"
+_ENDS = r"(?=\s*(?:[.!]?\s*$|[.;,]\s|\s(?:and|then)\b))"
+_START = r"\s*(?:please\s+)?"
+_FOLDER = r"(?:a\s+|the\s+)?(?:new\s+)?(?:folder|directory)\s+(?:named\s+|called\s+)?(?P<folder>[\w./-]*\w)"
+_DELETED = re.compile(
+    rf"{_START}(?:delete|remove)\s+(?:the\s+)?(?:files?\s+)?(?P<files>{_LISTED}){_ENDS}", re.IGNORECASE
+)
+_MOVED = re.compile(
+    rf"{_START}(?P<verb>rename|move|copy|make\s+a\s+copy\s+of)\s+(?:the\s+)?(?:file\s+)?(?P<files>{_LISTED})\s+"
+    rf"(?:to|into|as|called|named)\s+(?:(?P<to>{FILE_NAME})|(?:the\s+)?(?:{_FOLDER}|(?P<place>[\w./-]*\w))(?:\s+folder)?)"
+    rf"{_ENDS}",
+    re.IGNORECASE,
+)
+_MADE = re.compile(
+    rf"{_START}(?:make|create)\s+{_FOLDER}\s+and\s+(?P<verb>move|copy)\s+(?:the\s+)?(?:files?\s+)?(?P<files>{_LISTED})\s+"
+    rf"(?:in|into|to)\s+(?:it|there){_ENDS}",
+    re.IGNORECASE,
+)
+_SETS = re.compile(
+    rf"{_START}(?:in\s+`?(?:{FILE_NAME})`?,?\s+)?"
+    r"(?:set|change|update|raise|lower|increase|decrease|reduce|bump|switch|turn)\b",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(
+    rf"(?P<name>[A-Za-z_][\w.-]*)`?(?:\s+(?:in|of)\s+`?(?:{FILE_NAME})`?)?\s+to\s+"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|`[^`]*`|-?[\w#](?:[\w.#:/%+-]*[\w%])?)(?=\s*(?:[,;)]|\.\s|\.?$)|\s+(?:and|in|then)\b)"
+)
+_VALUE = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,;#]+")
+_PLAIN_COMMAND = re.compile(r"(?:python3?|sh|bash|node|pytest|make|npm|go|cargo)(?: [\w./=:-]*[\w/])*")
+_ENGLISH = frozenset("with to for in then so on the a it until after before once again and or".split())  # noqa: SIM905
+
+
+def find_whole_command(request: str, primed: str) -> str:
+    """The first command of a request, where its words say all of it. `primed` is what was shown with the request."""
+    found = find_file_command(request, primed) or find_edit_command(request, primed) or _find_rename(request)
+    return found or _find_run(request)
+
+
+def find_edit_command(request: str, primed: str) -> str:
+    """Values that are set in a file, or a section that goes from it."""
+    return find_setting_command(request, primed)[0] or find_removed_section(request, primed)
+
+
+def find_file_command(request: str, primed: str) -> str:
+    """Files that are deleted, moved or copied."""
+    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    for pattern in (_DELETED, _MADE, _MOVED):
+        found = pattern.match(request)
+        files = re.findall(FILE_NAME, found["files"]) if found else []
+        if found and all(name in listed for name in files):
+            return _build_file_command(found.groupdict(), files)
+    return ""
+
+
+def _build_file_command(found: dict[str, str | None], files: list[str]) -> str:
+    names = " ".join(files)
+    if "verb" not in found:
+        return f"rm {names}"
+    program = "cp" if "copy" in (found["verb"] or "").lower() else "mv"
+    if (target := found.get("to")) and len(files) == 1:
+        folder = target.rpartition("/")[0]
+        return f"mkdir -p {folder} && {program} {names} {target}" if folder else f"{program} {names} {target}"
+    place = found.get("folder") or found.get("place")
+    return f"mkdir -p {place} && {program} {names} {place}/" if place else ""
+
+
+def find_setting_command(request: str, primed: str) -> tuple[str, int]:
+    """The command that gives names in one file the values that are wanted, and how many they are; none unless each name
+    is set on one line alone of what was shown."""
+    files = find_changed_files(request)
+    pairs = [(found["name"], found["value"].strip("`")) for found in _PAIR.finditer(request)]
+    if not _SETS.match(request) or len(files) != 1 or not pairs or len(pairs) != len(re.findall(r"\bto\b", request)):
+        return "", 0
+    changes = [_set_value(name, value, primed) for name, value in pairs]
+    if not all(changes):
+        return "", 0
+    return f"sed -i {shlex.quote('; '.join(changes))} {files[0]}", len(changes)
+
+
+def _set_value(name: str, value: str, text: str) -> str:
+    """sed's expression for one line."""
+    key = rf"[ \t]*(?:export +|const +|let +|var +)?[\"']?{re.escape(name)}[\"']?[ \t]*[:=][ \t]*"
+    pattern = rf"^(?P<head>{key})(?P<rest>\S.*)$"
+    lines = {found[0]: found for found in re.finditer(pattern, text, re.MULTILINE)}
+    if len(lines) != 1:
+        return ""
+    line, found = next(iter(lines.items()))
+    old = _VALUE.match(found["rest"])
+    if old is None or found["rest"][0] in "[{(":
+        return ""
+    new = found["head"] + _style_value(old[0], value) + found["rest"][old.end() :]
+    written = new.replace("\\", r"\\").replace("/", ESCAPED_SLASH).replace("&", r"\&")
+    return f"s/^{escape_for_sed(line)}$/{written}/" if new != line else ""
+
+
+def _style_value(old: str, value: str) -> str:
+    """The value as the one before it is written: quoted or not, `True` or `true`."""
+    bare = value.strip("\"'")
+    if old[0] in "\"'":
+        return f"{old[0]}{bare}{old[0]}"
+    if bare.lower() in ("true", "false") and old.lower() in ("true", "false"):
+        return bare.capitalize() if old[0].isupper() else bare.lower()
+    return value if value == bare or not re.fullmatch(r"[\w.-]+", old) else bare
+
+
+def _find_rename(request: str) -> str:
+    wanted = find_replacement(request)
+    if wanted is None:
+        return ""
+    change = f"sed -i '{make_sed(wanted.old, wanted.new)}'"
+    if files := find_changed_files(request):
+        return " ".join((change, *files))
+    return f"grep -rlwIF --exclude-dir=.git -e {shlex.quote(wanted.old)} . | xargs {change}"
+
+
+def _find_run(request: str) -> str:
+    """A command that is to be run first, when it holds no words of a sentence."""
+    runs = re.match(rf"{_START}(?:run|execute|start)\b", request, re.IGNORECASE)
+    commands = find_wanted_commands(request) if runs else []
+    command = make_command(commands[0]) if commands else find_first_command(request)
+    plain = _PLAIN_COMMAND.fullmatch(command) and not _ENGLISH.intersection(command.split())
+    return command if plain else ""
+
+
+def make_sed(old: str, new: str) -> str:
+    """The expression that replaces a word everywhere."""
+    before, after = (r"\b" if re.match(r"\w", end) else "" for end in (old[0], old[-1]))
+    return f"s/{before}{escape_for_sed(old)}{after}/{new.replace('/', ESCAPED_SLASH)}/g"

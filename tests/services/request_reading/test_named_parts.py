@@ -1,0 +1,61 @@
+"""Parts of files that a request names."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ollm.services.request_reading.named_parts import (
+    find_left_sections,
+    find_named_definition,
+    find_removed_section,
+    find_unchanged_definitions,
+)
+
+SHOP = "CURRENCY = 'EUR'\n\n\ndef show(item):\n    return item\n\n\ndef price(item):\n    return 1\n"
+PAGE = "# Page\n\n## Start\n\na\n\n## Print\n\nb\n\n### More\n\nc\n\n## Help\n\nd\n"
+ASKED = "Use USD instead of EUR as CURRENCY in shop.py and let show end with the currency."
+
+
+def test_a_function_that_was_to_change_and_is_as_it_was_is_the_step_that_is_left() -> None:
+    half = {"shop.py": SHOP.replace("EUR", "USD")}
+    whole = {"shop.py": half["shop.py"].replace("return item", "return item + CURRENCY")}
+
+    assert find_unchanged_definitions(ASKED, {"shop.py": SHOP}, half) == ["Now change show in shop.py."]
+    assert find_unchanged_definitions(ASKED, {"shop.py": SHOP}, whole) == []
+    assert find_unchanged_definitions(ASKED, {"shop.py": SHOP}, {"shop.py": SHOP}) == []
+    assert find_unchanged_definitions("price in shop.py should be 2", {"shop.py": SHOP}, half) == [
+        "Now change price in shop.py."
+    ]
+    assert find_unchanged_definitions("Rename show to tell, then run shop.py", {"shop.py": SHOP}, half) == []
+
+
+def test_a_definition_is_found_when_it_stands_alone() -> None:
+    found = find_named_definition("shop.py", "show", {"shop.py": SHOP})
+
+    assert found is not None
+    assert found.text == "def show(item):\n    return item"
+    assert find_named_definition("shop.py", "show", {"shop.py": SHOP + SHOP}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "left"),
+    [
+        ("Remove the section Print from page.md.", PAGE, PAGE.replace("## Print\n\nb\n\n### More\n\nc\n\n", "")),
+        ("Please drop the Help section from page.md", PAGE, PAGE.replace("## Help\n\nd\n", "")),
+        ("Delete the section [log] from page.md", "[a]\nx=1\n[log]\ny=2\n[b]\nz=3\n", "[a]\nx=1\n[b]\nz=3\n"),
+    ],
+)
+def test_a_section_goes_up_to_the_next_of_its_rank(tmp_path: Path, asked: str, text: str, left: str) -> None:
+    (tmp_path / "page.md").write_text(text)
+
+    assert find_left_sections(asked, {"page.md": text})
+    subprocess.run(find_removed_section(asked, text), shell=True, cwd=tmp_path, check=True)
+
+    assert (tmp_path / "page.md").read_text() == left
+    assert find_left_sections(asked, {"page.md": left}) == []
+
+
+def test_a_section_that_is_not_there_or_not_meant_is_no_command() -> None:
+    assert find_removed_section("Remove the section Nothing from page.md.", PAGE) == ""
+    assert find_removed_section("Add a section Print to page.md.", PAGE) == ""
