@@ -47,6 +47,11 @@ OTHER_TOOLS = (
 )
 MAX_TOOL_LINE_CHARS = 240
 _ERROR = re.compile(r"^Error \w+: ")
+_STEP = re.compile(r"(?:^|\. |\n)Now [^\n]+\.$|: mend it\.$")
+_FACTS = re.compile(
+    r"\n\n(?=Changed lines of |Created |Deleted |That is |Now |The command printed |"
+    r"\S+ (?:still |does not |is |in |prints nothing|fails|uses |no longer )|\S+:\n```)"
+)
 _NAME = re.compile(r"\s*[\w-]+\s*")
 COVERED_TOOLS = frozenset(
     "shell read_file read_many_files write_file edit_file glob grep ls goal write_todos memory recall".split()  # noqa: SIM905
@@ -142,6 +147,8 @@ def render_result(tool: str | None, content: str) -> str:
         return content
     if content.startswith("Exit code:"):
         return content.partition("\n")[2]
+    if _STEP.search(content) and (said := _FACTS.search(content)):
+        return f"{content[: said.start()].rstrip()}\n[exit code 0]{content[said.start() :]}"
     output, mark, facts = content.rpartition("\n\n")
     if mark and facts.startswith(("Changed lines of ", "Created ", "Deleted ", "That is ")):
         return f"{output.rstrip()}\n[exit code 0]\n{facts}"

@@ -310,13 +310,19 @@ def _find_unmoved(request: str, deeds: Deeds) -> list[str]:
     return facts
 
 
+def _runs(line: str, command: str, key: str) -> bool:
+    """Whether a line of the shell runs this, and does not only name its file."""
+    program = re.escape(command.split(maxsplit=1)[0].removesuffix("3"))
+    return key in line and (f"./{key}" in line or re.search(rf"(?<![\w.]){program}", line) is not None)
+
+
 def _find_unrun(request: str, deeds: Deeds) -> list[str]:
     ran = [line for line, code in deeds.commands if code == 0] + [line for line, _ in deeds.since_change]
     facts = []
     for command in map(make_command, find_wanted_commands(request)):
         key = next((word for word in reversed(command.split()) if "." in word), command)
-        codes = [code for line, code in deeds.since_change if key in line]
-        if not any(key in line for line in ran):
+        codes = [code for line, code in deeds.since_change if _runs(line, command, key)]
+        if not any(_runs(line, command, key) for line in ran):
             facts.append(f"Now run {command}.")
         elif codes and codes[-1] and deeds.changed and not _FAILS.search(request):
             facts.append(
