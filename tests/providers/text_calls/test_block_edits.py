@@ -101,3 +101,10 @@ def test_lines_to_be_added_do_not_wipe_a_short_file() -> None:
 
     assert (target, replacement) == ("DEBUG = False", "DEBUG = False\nMAX = 50")
     assert read_change("config.py", "MAX = 50\n", "DEBUG = False\n", shown_whole=True, request="Change it.").content
+
+
+def test_an_empty_block_empties_no_file_unless_that_is_asked() -> None:
+    change = read_change("a.py", "\n", "x = 1\n", shown_whole=True, request="Change x to 2.")
+
+    assert change.mistake == "The block for a.py is empty: nothing was changed."
+    assert read_change("a.py", "", "x = 1\n", shown_whole=True, request="Empty a.py.").content == ""

@@ -25,6 +25,7 @@ from ollm.providers.text_calls.line_edits import (
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
+EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 BROKEN_OFF = "The block broke off before its end: nothing was done. Write less at once."
 OUTPUT_REPEATED = "That is output, not a command: nothing was run. Take another step."
 _SEARCH = re.compile(
@@ -35,6 +36,7 @@ _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
 _ADDS = re.compile(r"\b(?:add|append|insert|move)\b", re.IGNORECASE)
+_EMPTIES = re.compile(r"\b(?:empty|clear|truncate|erase)\b", re.IGNORECASE)
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 
 
@@ -66,9 +68,10 @@ def read_change(
     if (part := _read_part(path, body, current, shown_whole, request)) is not None:
         edits = tuple((old, new) for old, new in part if old != new) or remove_definitions(body, current, removed)
         return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path))
-    if shown_whole and not has_ellipsis(body, current) and _may_be_whole(body, current):
+    empties = not body.strip() and not _EMPTIES.search(request)
+    if shown_whole and not empties and not has_ellipsis(body, current) and _may_be_whole(body, current):
         return Change(content=_end_with_newline(body))
-    return Change(mistake=_explain_partial(path, body, current))
+    return Change(mistake=_explain_partial(path, body, current) if body.strip() else EMPTY_BLOCK.format(path))
 
 
 def _may_be_whole(body: str, current: str) -> bool:

@@ -34,7 +34,7 @@ _ASKS_HOW = re.compile(
     r"explain how|show me how|tell me how|what does .* mean)\b",
     re.IGNORECASE,
 )
-CLOSED = "\n```\n"  # ends a beginning that is all of a step
+CLOSED = "\n```\n"  # ends a beginning that is all of a command
 FENCE = "```"
 FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
 
@@ -105,7 +105,7 @@ class BlockAnswer:
         """The answer from its beginning on, where one was chosen and the server goes on from there."""
         request = self._render_request()
         begun = self._choose_beginning()
-        if begun.endswith(CLOSED):  # the words said all of it: nothing is left to ask
+        if begun.startswith(FENCE) and begun.endswith(CLOSED):  # the words said all of it: nothing is left to ask
             yield TextPiece(begun)
             return
         if not begun or not await self._can_continue():
