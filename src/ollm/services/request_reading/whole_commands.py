@@ -28,7 +28,7 @@ _DELETED = re.compile(
 )
 _MOVED = re.compile(
     rf"{_START}(?P<verb>rename|move|copy|make\s+a\s+copy\s+of)\s+(?:the\s+)?(?:file\s+)?(?P<files>{_LISTED})\s+"
-    rf"(?:to|into|as|called|named)\s+(?:(?P<to>{FILE_NAME})|(?:the\s+)?(?:{_FOLDER}|(?P<place>[\w./-]*\w))(?:\s+folder)?)"
+    rf"(?P<link>to|into|as|called|named)\s+(?:(?P<to>{FILE_NAME})|(?:the\s+)?(?:{_FOLDER}|(?P<place>[\w./-]*\w))(?:\s+folder)?)"
     rf"{_ENDS}",
     re.IGNORECASE,
 )
@@ -82,6 +82,8 @@ def _build_file_command(found: dict[str, str | None], files: list[str]) -> str:
         folder = target.rpartition("/")[0]
         return f"mkdir -p {folder} && {program} {names} {target}" if folder else f"{program} {names} {target}"
     place = found.get("folder") or found.get("place")
+    if found.get("place") and (found["link"] or "").lower() != "into":  # a file without an ending, or a folder
+        return f"{program} {names} {place}" if (found["verb"] or "").lower() == "rename" and len(files) == 1 else ""
     return f"mkdir -p {place} && {program} {names} {place}/" if place else ""
 
 
