@@ -126,6 +126,20 @@ async def test_a_window_that_was_learnt_to_be_smaller_is_used(
     assert ("learnt:" in model.why) is (window == 4096)
 
 
+async def test_a_window_set_above_the_served_one_is_cut_and_compared_anew_on_demand(place: AppPlace) -> None:
+    async with ScriptedServer([], kind="llama.cpp", window=8192) as server:
+        configure_server(place, server, contextWindow=16_384)
+        windows = []
+        for served, anew in ((8192, False), (16_384, False), (16_384, True), (16_384, False)):
+            server.window = served
+            model = await place.process().choose_model(anew=anew)
+            await model.provider.close()
+            windows.append(model.window)
+            place.process().save_model_facts(model.facts.key, {"served_window": model.facts.served_window})
+
+    assert windows == [8192, 8192, 16_384, 16_384]
+
+
 async def test_the_form_of_calls_is_as_set_as_learnt_or_as_expected(place: AppPlace) -> None:
     async with ScriptedServer([], kind="llama.cpp", models=("scripted", "qwen2.5-coder:0.5b")) as server:
         configure_server(place, server, callForm="text")

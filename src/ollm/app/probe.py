@@ -26,7 +26,7 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
     from ollm.runtime.prompt.instructions import count_instruction_tokens
     from ollm.tools.framework.tool_selection import select_tools
 
-    model = await process.choose_model(name)
+    model = await process.choose_model(name, anew=True)
     known = create_tool_registry(process.workspace or Path.cwd()).list()
     window = min(MAX_PROBE_WINDOW_TOKENS, model.window)
     instructions = count_instruction_tokens(window, "code")

@@ -142,8 +142,11 @@ class ProcessScope(RunSettings):
         """Keep what was learnt of a model, for the next conversation with it."""
         self.model_facts.update(key, **changes)
 
-    async def choose_model(self, name: str | None = None) -> Model:
-        """The model to talk to and the window it is used with; `name` replaces the configured one."""
+    async def choose_model(self, name: str | None = None, *, anew: bool = False) -> Model:
+        """The model to talk to and the window it is used with; `name` replaces the configured one. `anew`: what was
+        learnt of the window does not count."""
+        import msgspec
+
         from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
         from ollm.store.model_facts import make_facts_key
@@ -159,6 +162,8 @@ class ProcessScope(RunSettings):
         facts = await self.choose_call_form(choice.provider, choice.model, facts)
         self.extend_timeout(choice.provider, size, facts)
         said = size
+        if anew:
+            facts = msgspec.structs.replace(facts, served_window=None, said_window=None)
         facts = await self.compare_set_window(choice.provider, choice.model, facts)
         if facts.served_window and facts.said_window == said and facts.served_window < said:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"

@@ -328,7 +328,9 @@ def make_opener(
         if logins is not None:
             from ollm.extensions.mcp.login import LoginFile, build_kept_auth
 
-            auth = build_kept_auth(LoginFile(logins), server)
+            file = LoginFile(logins)
+            await asyncio.to_thread(file.get, server)  # a keyring may take its time
+            auth = build_kept_auth(file, server)
         async with open_http_transport(server, note_refusal, auth) as streams:
             yield streams
 

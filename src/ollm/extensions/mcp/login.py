@@ -31,26 +31,47 @@ class LoginRequiredError(OllmError):
 
 
 class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """What is kept of one login. It counts for `url` alone."""
+    """What is kept of one login. It counts for `url` alone. `keyring`: tokens and client are in the keyring."""
 
     url: str
+    keyring: bool = False
     tokens: dict[str, Any] | None = None
     client: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     expires_at: float = 0.0
 
 
+class LoginSecrets(msgspec.Struct, omit_defaults=True):
+    """What of a login goes into a keyring."""
+
+    tokens: dict[str, Any] | None = None
+    client: dict[str, Any] | None = None
+
+
 class LoginFile:
-    """The logins by name of server, in a file only its owner may read."""
+    """The logins by name of server, in a file only its owner may read; secrets in the keyring if there is one."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
+        self._opened: dict[str, LoginRecord | None] = {}  # asked of the keyring once
 
     def get(self, server: McpServer) -> LoginRecord | None:
         found = self._read_all().get(server.name)
+        if found is not None and found.keyring:
+            if server.name not in self._opened:
+                self._opened[server.name] = _open_record(self.file, server.name, found)
+            found = self._opened[server.name]
         return found if found is not None and found.url == server.url and found.tokens else None
 
     def put(self, name: str, record: LoginRecord) -> None:
+        from ollm.extensions.mcp.keyring_store import write_secret
+
+        secrets = LoginSecrets(tokens=record.tokens, client=record.client)
+        self._opened.pop(name, None)
+        if write_secret(_make_secret_name(self.file, name), msgspec.json.encode(secrets).decode()):
+            record = msgspec.structs.replace(record, keyring=True, tokens=None, client=None)
+        else:
+            record = msgspec.structs.replace(record, keyring=False)
         self._write({**self._read_all(), name: record})
 
     def remove(self, name: str) -> bool:
@@ -58,6 +79,10 @@ class LoginFile:
         known = self._read_all()
         if name not in known:
             return False
+        if known[name].keyring:
+            from ollm.extensions.mcp.keyring_store import delete_secret
+
+            delete_secret(_make_secret_name(self.file, name))
         del known[name]
         self._write(known)
         return True
@@ -73,6 +98,21 @@ class LoginFile:
 
         make_private_directory(self.file.parent)
         replace_file(self.file, msgspec.json.encode(records), mode=0o600)
+
+
+def _make_secret_name(file: Path, name: str) -> str:
+    """Two homes have logins of their own."""
+    return f"mcp {name} of {file.absolute().parent}"
+
+
+def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None:
+    from ollm.extensions.mcp.keyring_store import read_secret
+
+    try:
+        secrets = msgspec.json.decode(read_secret(_make_secret_name(file, name)) or "{}", type=LoginSecrets)
+    except msgspec.DecodeError:
+        return None
+    return msgspec.structs.replace(kept, tokens=secrets.tokens, client=secrets.client)
 
 
 class LoginStorage:
@@ -94,7 +134,7 @@ class LoginStorage:
         self.record.expires_at = time.time() + tokens.expires_in - EARLY_REFRESH_SECONDS if tokens.expires_in else 0.0
         if self.provider is not None and self.provider.context.oauth_metadata is not None:
             self.record.metadata = self.provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True)
-        self._file.put(self._name, self.record)
+        await asyncio.to_thread(self._file.put, self._name, self.record)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         from mcp.shared.auth import OAuthClientInformationFull
