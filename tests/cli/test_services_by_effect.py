@@ -144,7 +144,7 @@ async def test_a_snapshot_says_what_was_asked_and_whether_the_model_thinks(tmp_p
     assert json.loads(index.read_text()) == [shown, newer]
 
 
-@covers("H84", "H481", "P3", "P13")
+@covers("S1.8", "D113", "H84", "H481", "P3", "P13")
 async def test_the_archive_names_the_model_and_every_compression_and_the_history_its_times(tmp_path: Path) -> None:
     async with running(tmp_path, [f"Noted. {STORY}"] * 8, window=8192) as runner:
         configure(runner, compression={"strategy": "truncate", "preserveRecent": 256, "idle": "off"})
@@ -156,6 +156,10 @@ async def test_the_archive_names_the_model_and_every_compression_and_the_history
 
     (session,) = runner.sessions()
     assert (session["model"], session["provider"]) == ("scripted", "openai")
+    assert session["sessionId"] == before["sessionId"]
+    assert TIME.fullmatch(session["startTime"])
+    assert session["startTime"] == before["startTime"] < before["lastActivity"] <= session["lastActivity"]
+    assert session["metadata"]["tokenCount"] < 2 * len(STORY), "tokens, not letters"
     assert session["metadata"]["tokenCount"] > 2 * len(STORY) // 8
     assert (before["metadata"]["compressionCount"], session["metadata"]["compressionCount"]) == (0, 1)
     (record,) = session["metadata"]["compressionHistory"]

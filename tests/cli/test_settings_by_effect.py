@@ -180,7 +180,7 @@ async def test_no_maximum_keeps_every_session(tmp_path: Path) -> None:
     assert len(runner.sessions()) == 4
 
 
-@covers("S10.3", "D610")
+@covers("S10.3", "D610", "D611")
 async def test_a_summary_that_fails_is_in_the_log_and_the_turn_goes_on(tmp_path: Path) -> None:
     summaries = []
 
@@ -200,6 +200,9 @@ async def test_a_summary_that_fails_is_in_the_log_and_the_turn_goes_on(tmp_path:
     assert summaries
     log = [json.loads(line) for line in (runner.home / "logs" / "ollm.log").read_text().splitlines()]
     assert [line for line in log if "no summaries today" in json.dumps(line)], log
+    (session,) = runner.sessions()
+    assert session["metadata"]["compressionCount"] > 0, "the context became smaller without a model"
+    assert "note the number 4711" in said_to_the_model(runner)
 
 
 @covers("W125", "S1.5", "W63", "H86", "W98")
