@@ -106,6 +106,7 @@ def test_the_answer_under_way_and_the_open_call_of_a_large_session_are_told_when
     writer, loaded = later.files.open(session_id)
     writer.close()
     assert loaded.session.messages[-1].role == "tool"
+    assert loaded.session.messages[-1].id == loaded.session.messages[-2].id + 1
     assert {found.id: found.status for found in loaded.session.tool_calls}["c99"] == "interrupted"
 
 
