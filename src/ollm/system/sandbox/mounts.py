@@ -10,7 +10,7 @@ from ollm.system.sandbox import kernel
 from ollm.system.sandbox.base import SKELETONS, scratch_places
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.git_places import git_directories
-from ollm.system.sandbox.names import covered_places, kept_places, secret_places
+from ollm.system.sandbox.names import covered_places, kept_places, present_secrets
 
 EMPTY = f"{SKELETONS}/empty"
 GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
@@ -86,7 +86,7 @@ def _mount_over_itself(path: str, attributes: int) -> None:
 
 def _hide(box: Box, environment_files: list[str]) -> None:
     """Put emptiness over secrets, and back in its place what lies in them and may be seen."""
-    places = [*secret_places(box.home), *box.hidden, *environment_files]
+    places = [*present_secrets(box.home), *box.hidden, *environment_files]
     present = [place for place in places if os.path.lexists(place) and not box.is_approved(place)]
     if not present:
         return

@@ -59,6 +59,7 @@ HOME_SECRETS = (
     ".local/share/TelegramDesktop .filezilla .config/filezilla .ethereum .config/solana .config/gh-copilot "
     ".config/Code/User/globalStorage snap/firefox snap/chromium snap/thunderbird"
 ).split()
+_FIRST_PARTS = {name: name.partition("/")[0] for name in HOME_SECRETS}
 HOME_KEPT = (
     ".gitconfig .config/git .terminfo .local/bin .local/lib .pyenv .rbenv .nvm .asdf .local/share/mise .cargo/bin "
     ".rustup .volta .bun .deno .sdkman .nix-profile .nix-defexpr .local/state/nix"
@@ -165,17 +166,25 @@ def account_home() -> str:
 
 
 def secret_places(home: str) -> list[str]:
-    """Where this home, and the system, keep what no boxed process is to see."""
+    """Where this home, and the system, keep what no boxed process is to see, whether it is there or not."""
     homes = dict.fromkeys((home, account_home()))
     own = [os.path.join(one, name) for one in homes for name in HOME_SECRETS]
-    others = [place for one in other_homes(home) for place in _secrets_of_another(one)]
+    others = [place for one in other_homes(home) for place in _find_secrets(one)]
     return [*own, *others, *SYSTEM_SECRETS]
 
 
-def _secrets_of_another(home: str) -> list[str]:
+def present_secrets(home: str) -> list[str]:
+    """Those of them that may be there: a look at the names in each home instead of one at every place."""
+    homes = dict.fromkeys((home, account_home(), *other_homes(home)))
+    return [*(place for one in homes for place in _find_secrets(one)), *SYSTEM_SECRETS]
+
+
+def _find_secrets(home: str) -> list[str]:
     """Not remembered: in one box these are to be seen, in another not."""
     try:
         present = set(os.listdir(home))
+    except FileNotFoundError:
+        return []
     except OSError:
         return [os.path.join(home, name) for name in HOME_SECRETS]
-    return [os.path.join(home, name) for name in HOME_SECRETS if name.partition("/")[0] in present]
+    return [os.path.join(home, name) for name in HOME_SECRETS if _FIRST_PARTS[name] in present]

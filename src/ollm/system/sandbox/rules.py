@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 
 from ollm.system.file_names import is_environment_file
 from ollm.system.sandbox.box import Box, is_inside
@@ -38,7 +39,7 @@ class BoxRules:
         self._executed = frozenset(box.executed)
         self._plain_directories: dict[str, bool] = {}
         self._guarded = [box.workspace, *box.writable, *git_outside] if box.kind == "working" else []
-        self._hidden = [os.path.realpath(path) for path in (*secret_places(box.home), *box.hidden)] if hiding else []
+        self._hidden = _resolve_places((*secret_places(box.home), *box.hidden)) if hiding else []
         self._seen_again = (box.workspace, *box.writable, *box.readable, *box.approved, *scratch)
         self._reading = hiding and box.kind == "reading"
         if self._reading:
@@ -120,3 +121,8 @@ class BoxRules:
             if is_inside(path, root):
                 return (".git/" if os.path.basename(root) == ".git" else "") + path[len(root) :]
         return path
+
+
+def _resolve_places(places: Iterable[str]) -> list[str]:
+    """Where they are. One that is not there is taken by its name: to look for it part by part costs more."""
+    return [os.path.realpath(place) if os.path.lexists(place) else place for place in places]
