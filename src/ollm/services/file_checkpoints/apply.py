@@ -9,11 +9,12 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ollm.domain.errors import StorageError
+from ollm.services.file_checkpoints.hard_links import link_beside
 from ollm.services.file_checkpoints.plan import SkippedPath, is_same_state, must_go
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from ollm.store.file_objects import FileObjects
@@ -27,13 +28,21 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLO
 
 class RestoreSteps:
     """The steps of one restore below `root`. `name` is the same when they are done again: half-written files are
-    found by it."""
+    found by it. `joined` are paths that were one file and become one again."""
 
-    def __init__(self, root: Path, objects: FileObjects, steps: Iterable[PathChange], name: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        objects: FileObjects,
+        steps: Iterable[PathChange],
+        name: str,
+        joined: Iterable[Sequence[str]] = (),
+    ) -> None:
         self._root = root
         self._objects = objects
         self._steps = tuple(steps)
         self._temporary = f".ollm-{name}.tmp"
+        self._leaders = {path: names[0] for names in joined for path in names[1:]}
         self._written = 0
         self._done: dict[str, PathChange] = {}
         self._skipped: dict[str, SkippedPath] = {}
@@ -106,14 +115,19 @@ class RestoreSteps:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o700 | entry.mode, dir_fd=parent)
             else:
-                self._put_in_place(parent, name, entry, content)
+                self._put_in_place(parent, name, entry, content, self._find_leader(step))
         self._finish(step)
 
-    def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes) -> None:
+    def _find_leader(self, step: PathChange) -> str:
+        """The path that was the same file as this one and is restored already; nothing where there is none."""
+        leader = self._leaders.get(step.path, "")
+        return leader if leader in self._done and is_same_state(self._observe(leader), step.after) else ""
+
+    def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes, leader: str) -> None:
         try:
             if entry.kind == "l":
                 os.symlink(os.fsdecode(entry.value), self._temporary, dir_fd=parent)
-            else:
+            elif not leader or not link_beside(self._root, leader, parent, self._temporary):
                 self._write(parent, content, entry.mode)
             os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         except BaseException:

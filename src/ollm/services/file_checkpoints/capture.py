@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +43,18 @@ class KnownFile(NamedTuple):
     entry: TreeEntry
 
 
+class KnownDirectory(NamedTuple):
+    """A directory all of whose names are files that are known: as long as names and stamps are the same, so are the
+    entries."""
+
+    names: list[str]
+    stamps: list[FileStamp]
+    entries: Entries
+    files: dict[str, KnownFile]
+
+
 KnownFiles = dict[str, dict[str, KnownFile]]  # by directory, then by name
+_get_stamp = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_mode")
 
 
 class SavedIndex(msgspec.Struct, array_like=True):
@@ -78,6 +90,7 @@ class WorkspaceCapture:
         self._excluded = excluded
         self._files: KnownFiles | None = None
         self._trees: dict[str, tuple[Entries, bytes]] = {}
+        self._directories: dict[str, KnownDirectory] = {}
         self._generation = 0
         self._began = 0
         self._read = 0
@@ -88,7 +101,11 @@ class WorkspaceCapture:
             with self._objects.put_together():
                 return self._take()
         except BaseException:
-            self._files, self._trees = None, {}  # what was thrown away again is not known any more
+            self._files, self._trees, self._directories = (
+                None,
+                {},
+                {},
+            )  # what was thrown away again is not known any more
             raise
 
     def _take(self) -> CapturedTree:
@@ -101,12 +118,16 @@ class WorkspaceCapture:
         for directory in reversed(directories):
             if not self._is_excluded(directory.path):
                 entries = self._read_directory(directory, known, digests)
-                for entry in entries.values():
-                    counts[entry.kind] += 1
+                if self._is_known(directory.path, entries):
+                    counts["f"] += len(entries)
+                else:
+                    for entry in entries.values():
+                        counts[entry.kind] += 1
                 digests[directory.path] = self._put_tree(directory.path, entries)
         if "" not in digests:
             raise StorageError(f"{self._root} cannot be read.")
         self._trees = {path: self._trees[path] for path in digests}
+        self._directories = {path: found for path, found in self._directories.items() if path in digests}
         return CapturedTree(
             digest=digests[""],
             files=counts["f"] + counts["l"],
@@ -133,7 +154,7 @@ class WorkspaceCapture:
         if self._files is None:
             self._files = self._load_index(generation)
         elif generation != self._generation:
-            self._trees = {}
+            self._trees, self._directories = {}, {}
             self._files = {
                 folder: {name: known for name, known in names.items() if self._objects.has(known.entry.value)}
                 for folder, names in self._files.items()
@@ -161,7 +182,7 @@ class WorkspaceCapture:
 
     def _put_tree(self, path: str, entries: Entries) -> bytes:
         known = self._trees.get(path)
-        if known is not None and known[0] == entries:
+        if known is not None and (known[0] is entries or known[0] == entries):
             return known[1]
         digest = self._objects.put(encode_tree(entries))
         self._trees[path] = entries, digest
@@ -170,8 +191,41 @@ class WorkspaceCapture:
     def _read_directory(self, directory: DirectoryContent, known: KnownFiles, digests: dict[str, bytes]) -> Entries:
         assert self._files is not None
         prefix = f"{directory.path}/" if directory.path else ""
-        entries: Entries = dict.fromkeys(directory.hidden, IGNORED)
-        before, after = known.get(directory.path, {}), self._files.setdefault(directory.path, {})
+        if (found := self._find_unchanged(directory, prefix)) is not None:
+            self._files[directory.path] = found.files
+            if not directory.hidden and not directory.folders:
+                return found.entries
+            entries: Entries = {**dict.fromkeys(directory.hidden, IGNORED), **found.entries}
+        else:
+            files = self._read_files(directory, prefix, known.get(directory.path, {}))
+            if not directory.hidden and not directory.folders:
+                return files
+            entries = {**dict.fromkeys(directory.hidden, IGNORED), **files}
+        for name in directory.folders:
+            if entry := self._read_folder(prefix + name, digests):
+                entries[name] = entry
+        return entries
+
+    def _is_known(self, path: str, entries: Entries) -> bool:
+        found = self._directories.get(path)
+        return found is not None and found.entries is entries
+
+    def _find_unchanged(self, directory: DirectoryContent, prefix: str) -> KnownDirectory | None:
+        """What is known of a directory's files, when all of them are as they were."""
+        found = self._directories.get(directory.path)
+        if found is None or directory.others or found.names != directory.files:
+            return None
+        try:
+            stamps = list(map(_get_stamp, map(os.lstat, map((self._root + prefix).__add__, found.names))))
+        except OSError:
+            return None  # one is gone again
+        return found if stamps == found.stamps else None
+
+    def _read_files(self, directory: DirectoryContent, prefix: str, before: dict[str, KnownFile]) -> Entries:
+        """Every file and link of a directory; what is known of one that did not change is used."""
+        assert self._files is not None
+        entries: Entries = {}
+        after = self._files.setdefault(directory.path, {})
         full, lstat = self._root + prefix, os.lstat
         for name in (*directory.files, *directory.others) if directory.others else directory.files:
             try:
@@ -179,20 +233,15 @@ class WorkspaceCapture:
             except OSError:
                 continue  # it is gone again
             found = before.get(name)
-            if found is not None and found[0] == (
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                status.st_size,
-                status.st_ino,
-                status.st_mode,
-            ):
+            if found is not None and found[0] == _get_stamp(status):
                 after[name] = found
                 entries[name] = found[1]
             elif entry := self._read_name(prefix + name, status, after):
                 entries[name] = entry
-        for name in directory.folders:
-            if entry := self._read_folder(prefix + name, digests):
-                entries[name] = entry
+        self._directories.pop(directory.path, None)
+        if len(after) == len(entries) == len(directory.files) and not directory.others:
+            stamps = [after[name].stamp for name in directory.files]
+            self._directories[directory.path] = KnownDirectory(directory.files, stamps, entries, after)
         return entries
 
     def _read_folder(self, path: str, digests: dict[str, bytes]) -> TreeEntry | None:

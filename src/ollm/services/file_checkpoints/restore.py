@@ -30,6 +30,7 @@ class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
     message_id: int
     scope: RestoreScope
     kind: RestoreKind = "rewind"
+    joined: list[list[bytes]] = []
     steps: list[tuple[bytes, TreeEntry | None, TreeEntry | None]]
 
 
@@ -86,6 +87,7 @@ def make_journal_steps(plan: RestorePlan) -> list[tuple[bytes, TreeEntry | None,
 def run_journal(objects: FileObjects, journal: RestoreJournal, root: Path) -> RestoreResult:
     """Do what a journal says, for the first time or again."""
     changes = [PathChange(os.fsdecode(path), before, after) for path, before, after in journal.steps]
-    steps = RestoreSteps(root, objects, changes, journal.id)
+    joined = [[os.fsdecode(path) for path in names] for names in journal.joined]
+    steps = RestoreSteps(root, objects, changes, journal.id, joined)
     steps.run()
     return RestoreResult(restored=tuple(steps.done), skipped=tuple(steps.skipped))

@@ -20,6 +20,7 @@ from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.apply import observe_path
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
 from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_records, drop_to_size
+from ollm.services.file_checkpoints.hard_links import find_joined_names
 from ollm.services.file_checkpoints.plan import RestorePlan, drop_hidden, is_same_state, plan_steps
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind, find_states
 from ollm.services.file_checkpoints.restore import (
@@ -38,6 +39,7 @@ from ollm.services.file_checkpoints.tree import PathChange, compare_trees
 from ollm.store.file_objects import FileObjects
 from ollm.system.beneath import LinkFound
 
+INDEX_SHARE = 100  # the index is written anew when one of so many files is not in it
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 
 
@@ -73,6 +75,7 @@ class FileCheckpoints:
         )
         self._open: tuple[str, CheckpointRecord] | None = None
         self._cleaned = False
+        self._unsaved_reads = 0
 
     def require_on(self) -> None:
         """Raises CheckpointsOffError where none are taken."""
@@ -159,6 +162,7 @@ class FileCheckpoints:
                 message_id=plan.message_id,
                 scope=scope,
                 kind=kind,
+                joined=find_joined_names(self.root, plan.steps),
                 steps=make_journal_steps(plan),
             )
             write_journal(self.objects, journal)
@@ -225,8 +229,9 @@ class FileCheckpoints:
         tree = self._take()
         ended = replace(record, end=tree.digest.hex(), ended=format_stamp(self._clock()))
         CheckpointRecords(self.objects, session_id).add(ended)
-        if tree.read or not self.objects.index.exists():
+        if self._unsaved_reads > tree.files // INDEX_SHARE or not self.objects.index.exists():
             self._capture.save_index()
+            self._unsaved_reads = 0
         return ended
 
     def _take_now(self) -> CapturedTree:
@@ -243,6 +248,7 @@ class FileCheckpoints:
             collect_garbage(self.objects)
             self._off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
             raise CheckpointsOffError(self._off) from error
+        self._unsaved_reads += tree.read
         if self.objects.save_growth().bytes > self._settings.max_total:
             drop_to_size(self.objects, self._settings.max_total, [tree.digest])
         return tree

@@ -24,6 +24,7 @@ from ollm.services.file_discovery.layers import RuleReader
 from ollm.services.file_discovery.parallel_walk import iter_listings
 from ollm.services.file_discovery.pattern_list import IgnorePatterns, flatten_rules, is_ignored
 from ollm.services.file_discovery.rules import BadIgnoreRule
+from ollm.services.file_discovery.tree_scan import TreeScanner
 from ollm.services.file_discovery.walk import Walk
 from ollm.services.file_discovery.watches import RootWatches
 
@@ -74,6 +75,7 @@ class FileDiscoveryService:
         self._watches = RootWatches(self._make_watch_walk)
         self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadIgnoreRule] = set()
+        self._scanners: dict[str, TreeScanner] = {}
 
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
         """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
@@ -98,12 +100,12 @@ class FileDiscoveryService:
         return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
     def scan_tree(self, root: str, max_files: int) -> list[DirectoryContent]:
-        """Every directory as it is now, each before what is below it; links are names like others. No answer that was
-        kept is used. Raises TreeTooLarge."""
+        """Every directory as it is now, each before what is below it; links are names like others. Of what is known
+        only the names of a directory are used that shows no change. Raises TreeTooLarge."""
         walk = self._make_walk(self._complete_options(DiscoveryOptions(root=root, follow_symlinks=False)))
         found: list[DirectoryContent] = []
         count = 0
-        for listing in iter_listings(walk):
+        for listing in self._scanners.setdefault(walk.path_of(""), TreeScanner()).iter_listings(walk):
             place, files, folders, _, others, names = listing
             count += len(files) + len(others)
             if count > max_files:

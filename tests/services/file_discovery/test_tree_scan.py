@@ -1,0 +1,49 @@
+"""A tree is scanned again and again: what came, went, or is hidden by a new rule is always seen."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+from ollm.config.settings import FileDiscoverySettings
+from ollm.domain.files import DirectoryContent
+from ollm.services.file_discovery import FileDiscoveryService, tree_scan
+from tests.services.file_checkpoints.trees import change_tree
+
+
+def scan(service: FileDiscoveryService, root: Path) -> list[DirectoryContent]:
+    return service.scan_tree(str(root), 10**6)
+
+
+def test_every_scan_shows_what_a_first_one_would(tmp_path: Path) -> None:
+    root, chance = tmp_path / "tree", random.Random(7)
+    root.mkdir()
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    for number in range(25):
+        change_tree(root, chance, 4)
+        if number % 8 == 7:
+            (root / ".gitignore").write_text(f"{chance.choice('abc')}*\n")
+        fresh = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+        assert scan(service, root) == scan(fresh, root)
+
+
+def test_names_of_a_directory_that_did_not_change_are_not_read_again(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    (root / "d").mkdir(parents=True)
+    (root / "d" / "a").touch()
+    for place in (root / "d", root):
+        os.utime(place, ns=(1, 1))
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    deadline = time.monotonic() + 60
+    scanner = tree_scan.TreeScanner()
+    service._scanners[str(root.resolve())] = scanner
+    while len(scanner._known) < 2:  # until the directories are older than a tick of the clock
+        before = scan(service, root)
+        assert time.monotonic() < deadline
+    known = dict(scanner._known)
+
+    assert scan(service, root) == before
+    assert all(scanner._known[path][1] is reading for path, (_, reading) in known.items())
+    (root / "d" / "b").touch()
+    os.utime(root / "d", ns=(1, 1))
+    assert scan(service, root)[1].files == ["a", "b"]
