@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import StorageError
+from ollm.services.file_checkpoints.capture import _read_content
 from ollm.services.file_checkpoints.tree import decode_tree, iter_entries
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
@@ -71,6 +72,21 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     }
     assert entries["link"].value == b"/etc/passwd"
     assert (taken.files, taken.ignored, taken.uncovered) == (2, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("expected", "content"), [(3, b"abc"), (1, b"abc"), (9, b"abc"), (0, b""), (4, b"x" * 200_000)]
+)
+def test_a_file_that_grows_or_shrinks_while_it_is_read_is_read_to_its_end(
+    tmp_path: Path, expected: int, content: bytes
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        assert _read_content(descriptor, expected, 10**6) == content
+    finally:
+        os.close(descriptor)
 
 
 def test_a_root_that_is_gone_is_an_error(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_files_that_rules_hid_then_are_not_removed_when_the_rules_change(checkpo
         (tree / "other").write_text("changed, and hidden")
         (tree / "kept.txt").write_text("new, and ignored")
 
-    assert rewind(checkpoints, 1) == {"other": "is ignored now"}
+    assert rewind(checkpoints, 1) == {"kept.txt": "is new, and ignored now", "other": "is ignored now"}
 
     assert (tree / "other").read_text() == "changed, and hidden"
     assert (tree / ".gitignore").read_text() == ".env\nlogs/\n"

@@ -22,6 +22,7 @@ from ollm.system.atomic import replace_file
 INDEX_VERSION = 1
 _CLOCK_STEP_NANOSECONDS = 20_000_000  # a file's time moves in steps: what is younger than one proves nothing
 _COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
+_CHUNK_BYTES = 1 << 16
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 FileStamp = tuple[int, int, int, int, int]
@@ -101,11 +102,8 @@ class WorkspaceCapture:
             with self._objects.put_together():
                 return self._take()
         except BaseException:
-            self._files, self._trees, self._directories = (
-                None,
-                {},
-                {},
-            )  # what was thrown away again is not known any more
+            self._files, self._trees = None, {}  # what was thrown away again is not known any more
+            self._directories = {}
             raise
 
     def _take(self) -> CapturedTree:
@@ -272,11 +270,13 @@ class WorkspaceCapture:
         if status.st_size > self._max_file_bytes:
             return _make_large_entry(mode, status)
         descriptor = os.open(self._root + path, _READ_FLAGS)
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return TreeEntry("x", mode, b"is not a regular file")
-            content = file.read(self._max_file_bytes + 1)
+            content = _read_content(descriptor, status.st_size, self._max_file_bytes)
+        finally:
+            os.close(descriptor)
         if len(content) > self._max_file_bytes:
             return _make_large_entry(mode, status)
         entry = TreeEntry("f", stat.S_IMODE(status.st_mode), self._objects.put(content))
@@ -286,6 +286,17 @@ class WorkspaceCapture:
         if _is_settled(status, self._began):
             known[path.rpartition("/")[2]] = KnownFile(_make_stamp(status), entry)
         return entry
+
+
+def _read_content(descriptor: int, size: int, max_bytes: int) -> bytes:
+    """All of a file that is expected to have `size` bytes, or more than `max_bytes` of it."""
+    parts = [os.read(descriptor, min(size, max_bytes) + 1)]
+    if len(parts[0]) != size:  # it grows or shrinks while it is read
+        read = len(parts[0])
+        while read <= max_bytes and (part := os.read(descriptor, _CHUNK_BYTES)):
+            parts.append(part)
+            read += len(part)
+    return b"".join(parts)
 
 
 def _make_stamp(status: os.stat_result) -> FileStamp:
