@@ -121,7 +121,7 @@ def test_before_any_count_everything_is_an_estimate() -> None:
     assert made.observe_usage(Usage(prompt_tokens=5)) is None
 
 
-@pytest.mark.parametrize(("samples", "share"), [(0, 0.75), (1, 0.2), (2, 0.2), (3, 0.1), (7, 0.1), (8, 0.06)])
+@pytest.mark.parametrize(("samples", "share"), [(0, 0.75), (1, 0.25), (2, 0.25), (3, 0.15), (7, 0.15), (8, 0.1)])
 def test_the_doubt_shrinks_with_the_counts_behind_the_factor(samples: int, share: float) -> None:
     made = meter(0, 1000)
     made.counter.calibrate(1.0, samples)

@@ -18,7 +18,7 @@ DISTRUST_RATIO = 1.15
 SLACK_TOKENS = 16  # that a template may add
 NEW_DOUBT_SHARE = 0.35  # of what came since the last count
 # Of the whole where nothing of it was counted, by samples of the factor. Without one, vocabularies differ by so much.
-DOUBT_SHARES = ((8, 0.06), (3, 0.1), (1, 0.2), (0, 0.75))
+DOUBT_SHARES = ((8, 0.1), (3, 0.15), (1, 0.25), (0, 0.75))
 MIN_PLATEAU_TOKENS = 64  # by which a prompt must have grown for a count that stands still to prove a cut
 PLATEAU_SHARE = 0.2  # of that growth, at most, the count may show
 MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
