@@ -118,13 +118,19 @@ def test_git_that_runs_unasked_starts_no_program_that_a_repository_names(place: 
         f"git log --oneline; git cat-file -p {missing}; git status -s": "one",
     }
 
-    said = {line: shell(place, line)["llmContent"] for line in lines}
+    said = shell(place, "; ".join(lines))["llmContent"]
+    without_switch = ("git status -v", "git diff --submodule=diff", "git range-diff HEAD HEAD", "git status -s")
+    checked = ollm(
+        *("policy", "check", "shell", "--batch"),
+        home=place / "user/.ollm",
+        cwd=work,
+        stdin="".join(json.dumps({"id": line, "params": {"command": line}}) + "\n" for line in without_switch),
+        HOME=str(place / "user"),
+    )
 
-    for line, text in lines.items():
-        assert "ran-it" not in said[line], said[line]
-        assert text in said[line], said[line]
-    asked = [shell(place, line) for line in ("git status -v", "git diff --submodule=diff", "git diff --textconv")]
-    assert [one["error"]["type"] for one in asked] == ["Denied"] * 3
+    assert "ran-it" not in said
+    assert all(text in said for text in lines.values()), said
+    assert [json.loads(line)["decision"] for line in checked.stdout.splitlines()] == ["ask", "ask", "ask", "allow"]
     assert "ran-it" in subprocess.run([*git, "diff"], capture_output=True, text=True, check=False).stdout
 
 
