@@ -144,6 +144,7 @@ WHOLE: dict[str, Damage] = {
     "far-times": each_message(lambda message: message.update(timestamp="9999-12-31T23:59:59.999Z")),
     "no-ids": each_message(lambda message: message.pop("id")),
     "numbers-without-end": each_message(lambda message: message.update(id=10**30 + message["id"])),
+    "same-numbers": each_message(lambda message: message.update(id=1)),
     "unknown-fields": edited(lambda document: document.update(colour="blue", tags=["a"])),
     "no-user": edited(without_users),
 }

@@ -149,6 +149,27 @@ def test_a_mark_that_speaks_of_another_document_is_not_believed(tmp_path: Path):
     assert len(loaded.session.messages) == 180
 
 
+@covers("S9.3")
+@pytest.mark.parametrize("keeps_times", [True, False])
+def test_a_copied_session_is_read_whole_once_at_most(tmp_path: Path, keeps_times: bool):
+    home, other = Home(tmp_path / "one"), Home(tmp_path / "other")
+    session_id = run(lambda: record_turns(home, 110))
+    whole = home.journal(session_id).stat().st_size
+    shutil.copytree(home.sessions, other.sessions, copy_function=shutil.copy2 if keeps_times else shutil.copyfile)
+
+    async def resume() -> None:
+        service = other.service()
+        await service.open_session(session_id, since=320)
+        await service.record_message(session_id, said("one more"))
+        await service.close_session(session_id)
+
+    read = [count_bytes_read(lambda: run(resume)) for _ in range(3)]
+    assert max(read[0 if keeps_times else 1 :]) < whole // 2, f"{read} of {whole} bytes were read"
+    texts = other.texts(session_id)
+    assert texts[-3:] == ["one more"] * 3
+    assert len(texts) == len(home.texts(session_id)) + 3
+
+
 @pytest.mark.usefixtures("often")
 def test_damage_behind_the_mark_is_found_and_kept(tmp_path: Path):
     home = Home(tmp_path)

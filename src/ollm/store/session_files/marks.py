@@ -45,13 +45,15 @@ class MarkSchedule:
         """The journal begins anew."""
         self._place, self._next = -1, MARK_EVERY_BYTES
 
-    def continue_journal(self, path: Path, calls: int) -> None:
-        """Go on with a journal that stands there, after so many calls."""
+    def continue_journal(self, path: Path, calls: int, document: str) -> None:
+        """Go on with a journal that stands there, after so many calls. Where its marks do not speak of this document,
+        as in a copy, the next one is due at once."""
         self.restart()
         self._calls = calls
         with contextlib.suppress(OSError), path.open("rb") as file:
             if last := next(iter_marks(file), None):
-                self._place, self._next = last.place, last.place + MARK_EVERY_BYTES
+                due = last.place + MARK_EVERY_BYTES if is_same_document(last.mark.document, document) else 0
+                self._place, self._next = last.place, due
 
     def note_call(self, call_id: str) -> None:
         self._calls = max(self._calls, read_call_number(call_id))
@@ -76,6 +78,11 @@ def is_marked(path: Path) -> bool:
         return path.lstat().st_size >= MARK_EVERY_BYTES
     except OSError:
         return False
+
+
+def is_same_document(marked: str, found: str) -> bool:
+    """Whether two stamps (inode, size, time) are one document's; a copy that kept its time is the same one."""
+    return marked.partition(",")[2] == found.partition(",")[2] != ""
 
 
 def read_call_number(call_id: str) -> int:

@@ -23,7 +23,7 @@ from ollm.store.session_files.document import SessionDocument, detect_own_layout
 from ollm.store.session_files.encodings import convert_to_utf8
 from ollm.store.session_files.lenient import MAX_NUMBER, fits_metadata, parse_object
 from ollm.store.session_files.lines import BUFFER_BYTES, Range, get_size, iter_lines, read_range
-from ollm.store.session_files.marks import iter_marks
+from ollm.store.session_files.marks import is_same_document, iter_marks
 from ollm.store.session_files.sections import DocumentSections, OddLayoutError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SessionReader:
             return
         found = next(iter_marks(self._journal), None)
         stat_ = os.fstat(self._document.fileno())
-        if found and found.mark.document == f"{stat_.st_ino},{stat_.st_size},{stat_.st_mtime_ns}":
+        if found and is_same_document(found.mark.document, f"{stat_.st_ino},{stat_.st_size},{stat_.st_mtime_ns}"):
             self.mark, self.head = found.mark, dict(found.mark.head)
             self.head["metadata"] = dict(self.head.get("metadata") or {})
             self._journal_range = found.place, MAX_BYTES
@@ -184,7 +184,7 @@ class SessionReader:
         for data in self._entries.iter_messages() if self._entries else ():
             count += 1
             yield data
-        last = max(count, read_number(data))
+        last = read_number(data) or count  # numbers may stand twice: a count says nothing of what is new
         partial: journal.Parts = []
         for _, record in self._iter_records(DamageReport()):  # what is wrong with it was told when it was read first
             if record.partial is not None:

@@ -146,7 +146,7 @@ def rewrite_session(
 def refuse_read_only(stream: SessionStream, document: Path) -> None:
     if stream.read_only:
         raise DamagedError(
-            f"{document} can be viewed but not continued: {stream.read_only}.",
+            f"{document} can be viewed but not continued: {stream.read_only}. The file was left as it is.",
             action="Save what is readable with `ollm sessions export`, or start a new session with `ollm --new`.",
         )
 

@@ -102,7 +102,7 @@ class SessionWriter:
         self._journal.open()
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
-        self._marks.continue_journal(self._journal.path, calls)
+        self._marks.continue_journal(self._journal.path, calls, self._document.stamp)
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
