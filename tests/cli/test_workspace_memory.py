@@ -90,6 +90,29 @@ async def test_a_newer_memory_is_left_alone_and_said_once(tmp_path: Path) -> Non
     assert list((runner.home / "workspaces").glob("*/memory.db"))
 
 
+@pytest.mark.parametrize("kind", ["EXCLUSIVE", "IMMEDIATE"])
+async def test_a_memory_that_another_program_keeps_locked_stops_nothing_and_is_said_once(
+    tmp_path: Path, kind: str
+) -> None:
+    async with running(tmp_path, ["One.", "Two.", "Three."]) as runner:
+        await runner.run("-p", "first")
+        held: list[sqlite3.Connection] = []
+        before: dict[Path, bytes] = {}
+        for place, pattern in ((runner.workspace, ".ollm/memory.db"), (runner.home, "workspaces/*/memory.db")):
+            path = next(place.glob(pattern))
+            before[path] = path.read_bytes()  # not later: to close a file lets go of this process's locks on it
+            connection = sqlite3.connect(path, isolation_level=None)
+            connection.execute(f"BEGIN {kind}")
+            held.append(connection)
+            done = await runner.run("-p", "more", "--continue")
+            assert done.code == 0, done.err
+            assert done.err.count("locked") == 1, done.err
+        for connection in held:
+            connection.close()
+        assert {path: path.read_bytes() for path in before} == before
+    assert len(runner.sessions()[0]["messages"]) == 6
+
+
 async def test_what_is_learnt_of_a_model_cannot_be_kept_and_the_turn_ends_well(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer(calls=[("ls", {"path": "."})]), "Two."]) as runner:
         (runner.home / "model-facts.json" / "in the way").mkdir(parents=True)

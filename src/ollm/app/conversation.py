@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ollm.runtime.turn_observer import TurnObserver
     from ollm.tools.framework.base import EditorFiles
 
-MAX_RECORD_MESSAGES = 4000  # newest messages, from which the workspace's record of a session it does not know is made
+MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record of a session it does not know is made
 
 
 class ConversationScope:

@@ -73,17 +73,30 @@ class WorkspaceScope:
 
     @cached_property
     def memory_directory(self) -> Path:
-        """Where `memory.db` is: in the workspace, or in the home where that one is of a newer version."""
-        from ollm.store.database import read_schema_version
-        from ollm.store.migrations import WORKSPACE_MIGRATIONS
+        """Where `memory.db` is: in the workspace, or in the home where that one is of a newer version or locked; where
+        that one is too, in a place that is gone after this run."""
         from ollm.store.workspace_place import ensure_fallback_directory, ensure_workspace_directory
 
         own = ensure_workspace_directory(self.path, self.process.home)
-        if read_schema_version(own / "memory.db") <= len(WORKSPACE_MIGRATIONS):
-            return own
-        apart = ensure_fallback_directory(self.path, self.process.home)
-        self.report(f"{own / 'memory.db'} was written by a newer ollm and is left alone; this run uses {apart}.")
+        apart = own
+        if (fault := self._find_memory_fault(own)) and self._find_memory_fault(
+            apart := ensure_fallback_directory(self.path, self.process.home)
+        ):
+            from tempfile import TemporaryDirectory
+
+            apart = Path(self._closing.enter_context(TemporaryDirectory(prefix="ollm-memory-")))
+        if fault:
+            self.report(f"{own / 'memory.db'} {fault} and is left alone; this run uses {apart}.")
         return apart
+
+    def _find_memory_fault(self, directory: Path) -> str:
+        """Why the `memory.db` there cannot be used, in words; empty when it can."""
+        from ollm.store.database import is_locked, read_schema_version
+        from ollm.store.migrations import WORKSPACE_MIGRATIONS
+
+        if read_schema_version(directory / "memory.db") > len(WORKSPACE_MIGRATIONS):
+            return "was written by a newer ollm"
+        return "is locked by another program" if is_locked(directory / "memory.db") else ""
 
     def create_lease(self, holder: str = "") -> Lease:
         """The right to be the one active session of this workspace."""

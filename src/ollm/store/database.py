@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BUSY_TIMEOUT_SECONDS = 5.0
 STILL_BUSY_SECONDS = 0.2  # how long a file is waited for that was locked all through such a wait just now
+LOCK_PATIENCE_SECONDS = 0.7  # a file that is locked for longer is in use for long
 MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
 LOCKED_MEMORY_SECONDS = 30.0
 CREATED_TABLE = compile_late(r"CREATE TABLE (\w+)")
@@ -205,6 +206,21 @@ def read_schema_version(path: Path) -> int:
     except OSError:
         return 0
     return int.from_bytes(header[60:64], "big") if header.startswith(b"SQLite format 3\0") else 0
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another program keeps a SQLite file for itself, and not just for a moment."""
+    import sqlite3
+
+    if not read_schema_version(path):
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=LOCK_PATIENCE_SECONDS, isolation_level=None)) as found:
+            found.execute("BEGIN IMMEDIATE")
+            found.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        return "locked" in str(error)  # every other fault is told by what opens it
+    return False
 
 
 def roll_back(connection: sqlite3.Connection) -> None:

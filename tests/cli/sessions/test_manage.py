@@ -43,6 +43,46 @@ def test_a_session_in_use_is_not_deleted_and_its_owner_named(home):
     asyncio.run(work())
 
 
+def test_what_somebody_else_put_beside_a_session_is_neither_deleted_nor_moved(home):
+    session_id, other = home.recorded("x"), home.recorded("y")
+    own = [
+        f"{session_id}.json.damaged-2026-01-27T100000-000Z",
+        f"{session_id}.journal.replaced-2026-01-27T100000-000Z-2",
+    ]
+    names = ["json.bak", "notes.md", "json~", "json.damaged-mine", "json.gz"]
+    mine = {home.sessions / f"{found}.{end}" for found in (session_id, other) for end in names}
+    mine |= {home.sessions / f".{session_id}.json.swp", home.sessions / "README"}
+    for path in (*mine, *(home.sessions / name for name in own)):
+        path.write_text("mine")
+    (home.sessions / f"{session_id}.d").mkdir()
+    done = ollm("sessions", "delete", session_id, "--yes", home=home.root)
+    assert done.returncode == 0, done.stderr
+    assert f"{session_id}.notes.md" in done.stderr
+    home.recorded("z")
+    home.settings = Home(home.root, max_sessions=1).settings
+    assert home.library().enforce_limit() == [other]
+    assert all(path.exists() for path in mine)
+    assert ollm("sessions", "clear", "--all", "--yes", home=home.root).returncode == 0
+    assert {path for path in home.sessions.iterdir() if path.is_file()} == mine
+    assert {path.read_text() for path in mine} == {"mine"}
+
+
+@covers("S9.4")
+def test_a_session_that_goes_to_the_trash_again_takes_no_byte_from_the_one_that_is_there(home):
+    old = home.recorded("old")
+    trash = home.root / "trash"
+    trash.mkdir()
+    earlier = {trash / f"{old}.json": b"{}", trash / f"{old}.journal": b"an earlier journal\n"}
+    for path, data in earlier.items():
+        path.write_bytes(data)
+    home.recorded("new")
+    home.settings = Home(home.root, max_sessions=1).settings
+    assert home.library().enforce_limit() == [old]
+    assert {path.read_bytes() for path in trash.iterdir()} >= set(earlier.values())
+    assert ollm("sessions", "restore", old, home=home.root).returncode == 0
+    assert home.texts(old) == ["old"]
+
+
 @covers("H496", "H501", "H508")
 def test_clear_and_cleanup_say_what_they_take(home):
     ids = [home.recorded(str(number)) for number in range(4)]

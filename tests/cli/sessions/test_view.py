@@ -230,3 +230,14 @@ def test_a_session_is_read_as_text_and_as_its_document(inside: Inside) -> None:
     said = inside.fail("sessions", "view", "--workspace", "/", code=1)
     assert "No session in / yet." in said
     assert "List them with `ollm sessions list`." in said
+
+
+@pytest.mark.parametrize("place", ["sessions", "trash"])
+def test_an_export_takes_the_place_of_no_session(home, place):
+    session_id = home.recorded("x")
+    before = home.document(session_id).read_bytes()
+    (home.root / "trash").mkdir()
+    target = home.root / place / f"{session_id}.json"
+    done = ollm("sessions", "export", session_id, "--output", str(target), "--force", home=home.root)
+    assert (done.returncode, "where sessions are kept" in done.stderr) == (2, True)
+    assert home.document(session_id).read_bytes() == before

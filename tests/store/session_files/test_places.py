@@ -103,11 +103,12 @@ def test_every_file_with_the_name_is_found_in_every_directory(places: SessionPla
     assert places.trash is not None
     wanted = [
         places.directory / f"{ONE}.json",
-        places.directory / f".{ONE}.json.1.tmp",
-        places.legacy / f"{ONE}.json.damaged-1",
+        places.directory / f".{ONE}.json.1-0af3.tmp",
+        places.legacy / f"{ONE}.json.damaged-2026-01-27T100000-000Z-2",
         places.trash / f"{ONE}.journal",
     ]
-    for path in (*wanted, places.directory / f"{TWO}.json"):
+    others = [places.directory / name for name in (f"{ONE}.json.bak", f".{ONE}.json.swp", f"{ONE}.json.damaged-mine")]
+    for path in (*wanted, *others, places.directory / f"{TWO}.json"):
         path.write_text("")
 
     assert sorted(places.iter_files(ONE)) == sorted(wanted)

@@ -183,7 +183,7 @@ def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:
         rewrite(home)
     assert caught.value.message == (
         f"{home.document(SESSION_ID)} can be viewed but not continued: "
-        f"it was written by a newer version (schema {SCHEMA_VERSION + 1})."
+        f"it was written by a newer version (schema {SCHEMA_VERSION + 1}). The file was left as it is."
     )
     assert home.document(SESSION_ID).read_text() == text
 

@@ -30,6 +30,8 @@ def delete(session: str, yes: bool) -> None:
     for error in library.delete_many([session_id], make_progress("Deleting")):
         raise error
     print(f"Deleted session {session_id}.{_explain_archived(process)}")
+    if left := [path.name for path in library.places.list_others(session_id)]:
+        warn(f"Not written by ollm, and left: {', '.join(left)}.")
 
 
 @click.command()

@@ -84,6 +84,8 @@ def export(
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     target = None if output == "-" else _resolve_target(output, force)
+    if target:
+        _refuse_own_place(target, process)
     with process.session_files.open_stream(session_id) as stream:
         stream.reader.damage.extend_time(RENDERING_SECONDS)
         chunks = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
@@ -128,6 +130,13 @@ def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[
             show(*stream.reader.progress)
         yield chunk
     show(1, 1)
+
+
+def _refuse_own_place(target: Path, process: ProcessScope) -> None:
+    """An export never takes the place of what sessions are kept in."""
+    place = target.resolve().parent
+    if any(place.is_relative_to(own.resolve()) for own in (*process.session_directories, process.home.trash)):
+        raise UsageError(f"{place} is where sessions are kept.", action="Choose another directory.")
 
 
 def _resolve_target(output: str, force: bool) -> Path:

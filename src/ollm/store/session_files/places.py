@@ -11,6 +11,8 @@ from ollm.domain.short_ids import shorten_ids
 from ollm.domain.struct import Data
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_COPY = r"(?:\.(?:damaged|original|replaced)-\d{4}-\d\d-\d\dT[\dZ-]+)?"
+_OWN_FILE = rf"{_UUID}\.(?:lock|(?:json|journal){_COPY})|\.{_UUID}\.[a-z]+\S*\.\d+-[0-9a-f]+\.tmp"
 _PREFIX = r"[0-9a-f-]{4,36}"
 
 
@@ -57,11 +59,17 @@ class SessionPlaces(Data, frozen=True):
         return shorten_ids([*self.list_ids(), session_id])[session_id]
 
     def iter_files(self, session_id: str) -> Iterator[Path]:
-        """Every file with this session's name: documents, journals, locks, damaged, repair and temporary copies."""
+        """Every file of this session: documents, journals, locks, damaged, replaced and temporary copies. What somebody
+        else gave such a name is not one of them."""
         for directory in (self.directory, self.legacy, self.trash):
             if directory and directory.is_dir():
-                yield from directory.glob(f"{session_id}.*")
-                yield from directory.glob(f".{session_id}.*")
+                yield from iter_own_files(directory, session_id)
+                yield from (path for path in directory.glob(f".{session_id}.*") if is_own_file(path))
+
+    def list_others(self, session_id: str) -> list[Path]:
+        """What has this session's name beside its files and is not ours."""
+        found = [path for place in (self.directory, self.legacy) if place for path in place.glob(f"{session_id}.*")]
+        return [path for path in found if not is_own_file(path)]
 
     def find(self, prefix: str) -> str:
         """The one session whose id starts with `prefix` (4 characters and up)."""
@@ -73,6 +81,16 @@ class SessionPlaces(Data, frozen=True):
             raise NotFoundError(
                 f"Session {prefix} is in the trash.", action=f"Restore it with `ollm sessions restore {prefix}`."
             ) from None
+
+
+def is_own_file(path: Path) -> bool:
+    """Whether a file in a directory of sessions has a name that we give; a directory never does."""
+    return bool(re.fullmatch(_OWN_FILE, path.name)) and (path.is_symlink() or not path.is_dir())
+
+
+def iter_own_files(directory: Path, session_id: str) -> Iterator[Path]:
+    """A session's files in one directory: `.journal` before `.json`."""
+    yield from (path for path in sorted(directory.glob(f"{session_id}.*")) if is_own_file(path))
 
 
 def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:

@@ -15,7 +15,7 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session, SessionSummary
-from ollm.store.session_files.places import SessionPlaces, list_ids_in, parse_id
+from ollm.store.session_files.places import SessionPlaces, iter_own_files, list_ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, replace_file, sync_directory
 from ollm.system.locks import read_owner
@@ -238,8 +238,14 @@ class SessionFiles:
     def _move_files(self, session_id: str, source: Path, target: Path, at: datetime) -> None:
         import shutil
 
+        from ollm.store.session_files.copies import keep_copy
+
         make_private_directory(target)
-        for path in sorted(source.glob(f"{session_id}.*")):  # `.journal` before `.json`: never a document without it
+        for path in [found for found in iter_own_files(target, session_id) if found.suffix in (".json", ".journal")]:
+            kept = keep_copy(path, self.clock, "replaced")  # one that was put there before, and taken out by hand
+            path.unlink()
+            os.utime(kept, (at.timestamp(), at.timestamp()), follow_symlinks=False)
+        for path in iter_own_files(source, session_id):  # `.journal` before `.json`: never a document without it
             if path.suffix != ".lock":
                 os.utime(path, (at.timestamp(), at.timestamp()), follow_symlinks=False)
                 shutil.move(path, target / path.name)
