@@ -11,8 +11,8 @@ from ollm.domain.short_ids import shorten_ids
 from ollm.domain.struct import Data
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_COPY = r"(?:\.(?:damaged|original|replaced)-\d{4}-\d\d-\d\dT[\dZ-]+)?"
-_OWN_FILE = rf"{_UUID}\.(?:lock|(?:json|journal){_COPY})|\.{_UUID}\.[a-z]+\S*\.\d+-[0-9a-f]+\.tmp"
+_COPY = r"(?:\.(?:damaged|original|replaced)-\d[\w-]*)?"
+_OWN_FILE = rf"{_UUID}\.(?:lock|(?:json|journal){_COPY})|\.{_UUID}\..+\.tmp"
 _PREFIX = r"[0-9a-f-]{4,36}"
 
 
