@@ -56,6 +56,21 @@ def test_long_text_is_cut_and_said(boundary: Boundary) -> None:
     assert (one.name, len(one.text)) == ("/x (truncated)", MAX_TEXT_BYTES)
 
 
+def test_a_picture_is_what_its_bytes_say(boundary: Boundary) -> None:
+    (one,) = read_prompt([{"type": "image", "mimeType": "image/jpeg", "data": PICTURE}], boundary).attachments
+    assert one.image is not None
+    assert one.image.media_type == "image/png"
+
+    text = base64.b64encode(b"no picture").decode()
+    with pytest.raises(UsageError, match="The image is binary data, not image/png"):
+        read_prompt([{"type": "image", "mimeType": "image/png", "data": text}], boundary)
+
+
+def test_an_address_that_is_none_is_said(boundary: Boundary) -> None:
+    with pytest.raises(UsageError, match="is no address"):
+        read_prompt([{"type": "resource_link", "name": "x", "uri": "file://["}], boundary)
+
+
 @pytest.mark.parametrize(
     ("block", "reason"),
     [

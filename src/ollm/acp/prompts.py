@@ -12,6 +12,8 @@ from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
 from ollm.runtime.base import Attachment
 from ollm.system.paths import Boundary
+from ollm.system.terminal_text import make_printable
+from ollm.tools.files.pictures import describe_kind, find_media_type
 
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
@@ -69,7 +71,10 @@ def read_image(name: str, media_type: str, data: str) -> Attachment:
         raise UsageError("The image is not base64.") from error
     if len(content) > MAX_PICTURE_BYTES:
         raise UsageError("The image is larger than 10 MB.")
-    return Attachment(name=name, image=ImagePart(media_type=media_type, data=data))
+    found = find_media_type(content)
+    if found is None:
+        raise UsageError(f"The image is {describe_kind(content)}, not {media_type}.", action="Use PNG or JPEG.")
+    return Attachment(name=name, image=ImagePart(media_type=found, data=data))
 
 
 def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attachment]:
@@ -103,7 +108,10 @@ def make_text_attachment(name: str, content: bytes) -> Attachment:
 
 def name_resource(uri: str, boundary: Boundary) -> str:
     """A file of the workspace by its path in it, any other by its whole path, anything else by its address."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:
+        raise UsageError(f"{make_printable(uri[:200])} is no address of a file.") from error
     if parts.scheme not in ("", "file"):
         return uri
     path = Path(unquote(parts.path))

@@ -44,10 +44,15 @@ def describe_kind(data: bytes) -> str:
     return next((words for start, words in _KINDS if data.startswith(start)), "binary data")
 
 
+def find_media_type(data: bytes) -> str | None:
+    """The media type of a picture that models read, by its first bytes; None for anything else."""
+    return _MEDIA.get(describe_kind(data))
+
+
 def read_picture(file: BinaryIO) -> Picture | None:
     """The file as a picture, or None (and then it is at its start again)."""
     start = file.read(16)
-    media = _MEDIA.get(describe_kind(start))
+    media = find_media_type(start)
     data = start + file.read(MAX_PICTURE_BYTES) if media else b""
     file.seek(0)
     if media is None or len(data) > MAX_PICTURE_BYTES:
