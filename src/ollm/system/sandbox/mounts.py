@@ -30,7 +30,8 @@ def mount_for_command(box: Box, environment_files: list[str]) -> None:
 
 def _cover(box: Box) -> None:
     """Take the homes and the temporary directories out of sight, but for what a reading command needs of them."""
-    back = [*_shown_again(box), *box.kept, *kept_places(box.home)]
+    kept = [path for path in box.kept if os.path.exists(path)]  # a mount below /tmp leaves a box an empty one
+    back = [*_shown_again(box), *kept, *kept_places(box.home)]
     for place in covered_places(box.home):
         if os.path.isdir(place) and not is_inside(place, box.workspace):
             private = place in ("/tmp", "/var/tmp")
