@@ -1,9 +1,12 @@
 """`ollm acp` as a command: its help, and what it says without its extra package."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import ollm
 
@@ -42,7 +45,17 @@ def test_an_output_that_cannot_be_written_is_a_quiet_end(tmp_path: Path) -> None
     assert "internal error" not in ended.stderr
 
 
-def test_an_empty_input_is_a_quiet_end(tmp_path: Path) -> None:
-    ended = ollm("acp", home=tmp_path)
+@pytest.mark.parametrize("given", ["", "\n", " \n\n"])
+def test_an_empty_input_is_a_quiet_end(tmp_path: Path, given: str) -> None:
+    ended = ollm("acp", home=tmp_path, stdin=given)
 
     assert (ended.returncode, ended.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("given", ["junk\n", "junk", "\n[]\n{}\n"])
+def test_an_input_without_a_message_is_answered_and_ends(tmp_path: Path, given: str) -> None:
+    ended = ollm("acp", home=tmp_path, stdin=given)
+
+    assert ended.returncode == 0
+    assert all("error" in json.loads(line) for line in ended.stdout.splitlines())
+    assert len(ended.stdout.splitlines()) == len(given.split())

@@ -45,6 +45,8 @@ async def listen(
     """Greet the editor, load the protocol's library, and do what is asked. `stack` ends what was begun."""
     stack.push_async_callback(transport.close)
     abilities = await greet_editor(transport)
+    if transport.ended.is_set() and abilities is None:
+        return  # there was no message: nothing is loaded for nobody
     process.start_logging()
     await asyncio.to_thread(import_module, "ollm.acp.adapter")
     from ollm.acp.adapter import EditorClient

@@ -77,10 +77,10 @@ class StdioTransport:
         self._returned.append(message)
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end. What is none is answered here."""
+        """The next message; None at the end, however often it is asked. What is none is answered here."""
         if self._returned:
             return self._returned.pop()
-        while (line := await self._incoming.get()) is not None:
+        while not self.ended.is_set() and (line := await self._incoming.get()) is not None:
             try:
                 message = parse_message(line)
             except BadMessage as error:
