@@ -5,6 +5,7 @@ from types import SimpleNamespace as Block
 from typing import Any
 
 import pytest
+from mcp_types.methods import validate_server_result
 
 from ollm.extensions.mcp.results import (
     MAX_IMAGE_CHARACTERS,
@@ -12,6 +13,7 @@ from ollm.extensions.mcp.results import (
     build_result,
     extract_images,
     extract_text,
+    mend_answer,
     render_contents,
 )
 from tests.cli.running import running
@@ -112,3 +114,15 @@ async def test_what_nobody_knows_in_an_answer_is_text_and_loses_nothing_else(tmp
         "[3,4]",
         "inside",
     ]
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("given", [{}, "words", {"content": [{"type": "hologram"}], "resultType": 5}])
+def test_an_answer_is_readable_in_every_version(version: str, given: Any) -> None:
+    validate_server_result("tools/call", version, mend_answer(given))
+
+
+def test_a_question_in_place_of_an_answer_is_left_as_it_is() -> None:
+    question = {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
+
+    assert mend_answer(question) == question

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types.methods import validate_server_result
 
 from ollm.extensions.mcp.schemas import (
     FAULT_KEY,
@@ -165,18 +166,34 @@ async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> N
     ],
 )
 def test_a_list_of_tools_can_be_read_whatever_is_wrong_with_one(tool: dict[str, Any], schema: dict[str, Any]) -> None:
-    assert mend_tool_list({"tools": [tool], "nextCursor": "n"}) == {
-        "tools": [{"name": "a", "inputSchema": schema}],
-        "nextCursor": "n",
-    }
+    mended = mend_tool_list({"tools": [tool], "nextCursor": "n"})
+
+    assert (mended["tools"], mended["nextCursor"]) == ([{"name": "a", "inputSchema": schema}], "n")
 
 
 def test_what_has_no_name_is_left_away_and_wrong_facts_are_dropped() -> None:
     listed = {"tools": [{"name": ""}, {"name": 5}, {}, "x", {"name": "a", "description": 5, "title": "T", "odd": 1}]}
 
     assert mend_tool_list(listed)["tools"] == [{"name": "a", "title": "T", "inputSchema": {"type": "object"}}]
-    assert mend_tool_list({"tools": "x"}) == {"tools": []}
-    assert mend_tool_list({}) == {"tools": []}
+    assert mend_tool_list({"tools": "x"})["tools"] == []
+    assert mend_tool_list({})["tools"] == []
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("hints", "scope", "age"),
+    [
+        ({}, "private", 0),
+        ({"cacheScope": "public", "ttlMs": 7, "resultType": "complete"}, "public", 7),
+        ({"cacheScope": ["public"], "ttlMs": "7", "resultType": 5}, "private", 0),
+        ({"cacheScope": None, "ttlMs": -1}, "private", 0),
+    ],
+)
+def test_hints_for_a_cache_lose_no_list(version: str, hints: dict[str, Any], scope: str, age: int) -> None:
+    mended = mend_tool_list({"tools": [{"name": "a"}], **hints})
+
+    validate_server_result("tools/list", version, mended)
+    assert (mended["cacheScope"], mended["ttlMs"]) == (scope, age)
 
 
 @pytest.mark.parametrize(

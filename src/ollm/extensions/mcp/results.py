@@ -25,14 +25,17 @@ BLOCK_KEYS = {
 def mend_answer(answer: Any) -> dict[str, Any]:
     """An answer to a call that the SDK can read: what it does not know in it is given as text instead of losing all."""
     if not isinstance(answer, dict):
-        return {"content": [_make_text_block(answer)]}
+        return {"resultType": "complete", "content": [_make_text_block(answer)]}
+    if answer.get("resultType") == "input_required":
+        return answer  # a question, not yet an answer: the SDK asks it
     content = answer.get("content")
     blocks = content if isinstance(content, list) else [] if content is None else [content]
     structured = answer.get("structuredContent")
     kept = {"structuredContent": structured} if isinstance(structured, dict) else {}
     if structured is not None and not kept:
         blocks = [*blocks, structured]
-    return {"content": [_mend_block(block) for block in blocks], "isError": answer.get("isError") is True, **kept}
+    told = {"resultType": "complete", "isError": answer.get("isError") is True}  # the first: since 2026-07-28
+    return {**told, "content": [_mend_block(block) for block in blocks], **kept}
 
 
 def _mend_block(block: Any) -> dict[str, Any]:

@@ -32,7 +32,18 @@ def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:
     named = [tool for tool in entries if isinstance(tool.get("name"), str) and tool["name"]]
     cursor = listed.get("nextCursor")
     more = {"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}
-    return {**more, "tools": [_mend_tool(tool) for tool in named]}
+    return {**_mend_cache_hints(listed), **more, "tools": [_mend_tool(tool) for tool in named]}
+
+
+def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
+    """What MCP wants in every list since 2026-07-28, as the server says it, else as for a list that is not to be kept;
+    the SDK drops it where an older version is spoken."""
+    scope, age = listed.get("cacheScope"), listed.get("ttlMs")
+    return {
+        "resultType": "complete",
+        "cacheScope": scope if scope in ("private", "public") else "private",
+        "ttlMs": age if type(age) is int and age >= 0 else 0,
+    }
 
 
 def mend_message(line: bytes) -> dict[str, Any] | None:
