@@ -15,7 +15,7 @@ PATHS = [
         (path, *FREE)
         for path in ("a b.txt", "~", "~/x", "$HOME/x", "-rf", "env", "environment.py", "git/config", ".gitignore")
     ),
-    *((path, *FREE) for path in (".github/CODEOWNERS", "x.env", "src/my.env.py", ".npmrc", "profile", "gitattributes")),
+    *((path, *FREE) for path in (".github/CODEOWNERS", "x.env", "src/my.env.py", "profile", "gitattributes")),
     *((path, *GUARDED) for path in (".git", ".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config")),
     *(
         (path, *GUARDED)
@@ -25,6 +25,7 @@ PATHS = [
             "AGENTS.md",
             "src/.claude/x",
             ".mcp.json",
+            ".npmrc",
             ".husky/x",
         )
     ),
