@@ -75,6 +75,17 @@ async def say_until_due(conversation: LocalConversation, server: ScriptedServer)
     raise AssertionError("the context did not fill")
 
 
+async def say_until_compacted(conversation: LocalConversation) -> None:
+    """With time after each answer for a summary that covers it."""
+    compactor = conversation.parts.compactor
+    for _ in range(6):
+        before = compactor.prepared
+        if any(isinstance(event, Compressed) for event in await say(conversation, TOLD)):
+            return
+        await wait_until(lambda before=before: compactor.prepared is not before)
+    raise AssertionError("nothing was compacted")
+
+
 async def test_the_next_summary_is_written_on_the_same_prefix_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,9 +99,7 @@ async def test_the_next_summary_is_written_on_the_same_prefix_and_used(
         assert aside["tools"] == before["tools"]
         assert aside["messages"][len(before["messages"])]["role"] == "assistant"
 
-        events: list[Any] = []
-        while not any(isinstance(event, Compressed) for event in events):
-            events = await say(conversation, TOLD)
+        await say_until_compacted(conversation)
         asked = [body for body in server.chats if not body.get("tools")]
         assert asked == []  # no summary was asked for when it was needed
         assert "PREPARED: retry 3 times" in json.dumps(server.chats[-1]["messages"])

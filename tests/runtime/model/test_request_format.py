@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.context_simulation.tokenizer import TOOLS_AFTER, TOOLS_BEFORE
 
 from ollm.app import ClosedSession, ProcessScope, open_conversation
 from ollm.domain.events import AnyEvent, ContextUsage, PromptTruncated
@@ -21,16 +22,26 @@ WINDOW = 4096
 READ = {"path": "notes.txt"}
 CALL = json.dumps({"name": "read_file", "arguments": READ})
 FENCE = f"```json\n{CALL}\n```"
+SCHEMA_MARKS = {  # tokens of Qwen's vocabulary
+    '"type":"': 2,
+    '"description":"': 2,
+    '"required":["': 3,
+    '"properties":{': 4,
+    '"parameters":{': 4,
+}
 REFUSED = {"error": {"message": "This model does not support tools", "code": 400}}
 
 
 def template(body: dict[str, Any]) -> str:
     """A chat template whose marks are one token each, with tools in the system prompt and calls in the answers."""
-    tools = [json.dumps(tool["function"], separators=(",", ":")) for tool in body.get("tools", [])]
+    tools = "".join("\n" + json.dumps(tool, separators=(",", ":")) for tool in body.get("tools", []))
+    for mark, tokens in SCHEMA_MARKS.items():
+        tools = tools.replace(mark, "\x05" * tokens)
+    listed = f"{TOOLS_BEFORE}{tools}{TOOLS_AFTER}" if tools else ""
     said = []
     for message in body["messages"]:
         calls = "".join(f"\x04{json.dumps(call['function'])}" for call in message.get("tool_calls", []))
-        shown = "".join(tools) if message["role"] == "system" else ""
+        shown = listed if message["role"] == "system" else ""
         said.append(f"\x01{message['role']}\x02{message['content'] or ''}{shown}{calls}\x03")
     return "".join(said)
 

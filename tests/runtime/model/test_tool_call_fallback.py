@@ -299,11 +299,11 @@ async def test_the_speed_is_learnt_from_the_first_answer_alone() -> None:
 
 
 async def test_a_known_speed_says_how_long_reading_will_take() -> None:
-    facts = ModelFacts(key="k", prefill_per_second=50.0)
+    facts = ModelFacts(key="k", prefill_per_second=100.0)
     async with talking([Answer(text="Hi.", progress=[(100, 600)])], facts) as (model, _):
         progress = [piece for piece in await asked(model) if isinstance(piece, ProgressPiece)]
 
-    assert progress == [ProgressPiece(100, 600, seconds_left=10.0)]
+    assert progress == [ProgressPiece(100, 600, seconds_left=5.0)]
 
 
 async def test_a_server_that_says_nothing_while_it_reads_is_timed_by_the_speed_measured_before() -> None:
@@ -315,7 +315,7 @@ async def test_a_server_that_says_nothing_while_it_reads_is_timed_by_the_speed_m
         second = (await asked(model, (*ASKED, long, more)))[0]
         third = (await asked(model, (*ASKED, long, more, ASKED[1])))[0]
 
-    assert (first.stage, first.processed, round(first.seconds_left)) == ("reading", 0, 12)
+    assert (first.stage, first.processed, round(first.seconds_left)) == ("reading", 0, 13)
     assert (second.total, second.seconds_left) == (204, 4.1)  # what was sent before is not read again
     assert third == TextPiece("Hi.")  # too short to speak of
 

@@ -59,16 +59,29 @@ async def test_a_native_call_is_written_and_no_news() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "samples", "kept"), [(1.5, 3, True), (1.01, 3, False), (1.5, 0, False), (0.9, 1, True)]
+    ("known", "factor", "samples", "kept"),
+    [
+        (0, 1.5, 3, True),
+        (0, 1.01, 3, True),  # the first count says that there was one
+        (0, 1.5, 0, False),
+        (0, 0.9, 1, True),
+        (1, 1.01, 3, False),
+        (1, 1.5, 3, True),
+        (3, 1.5, 3, False),
+    ],
 )
-async def test_a_factor_is_kept_when_it_moved_and_rests_on_more_counts(factor: float, samples: int, kept: bool) -> None:
+async def test_a_factor_is_kept_when_it_is_the_first_or_moved_and_rests_on_more_counts(
+    known: int, factor: float, samples: int, kept: bool
+) -> None:
     scene = Scene()
+    scene.state.model.facts = ModelFacts(key="other", token_samples=known)
+    await scene.observer.before_turn("x")
     scene.prompt.counter.calibrate(factor, samples)
 
     await scene.observer.after_turn(REPORT)
 
     changes = {"token_factor": factor, "token_samples": samples}
-    assert scene.written == ([("k", changes)] if kept else [])
+    assert scene.written == ([("other", changes)] if kept else [])
 
 
 async def test_a_smaller_window_that_was_learnt_is_kept() -> None:
