@@ -102,23 +102,28 @@ async def go_on_as_if_nothing_had_happened(found: Daemon, session: str) -> str:
     return said
 
 
-async def test_a_locked_database_is_told_and_only_who_wants_it_waits(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["one"]) as found:
-        session = await found.open()
-        await found.say(session, "hi")
-        await found.ask("DELETE", f"/sessions/{session}")
-        with closing(sqlite3.connect(found.workspace / ".ollm" / "memory.db")) as other:
+async def test_a_locked_database_is_told_and_left_alone_and_stops_nobody(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two"]) as found:
+        session, database, before = await harm_database(found, lambda _: None)
+        with closing(sqlite3.connect(database, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
             waiting = asyncio.create_task(found.ask("GET", listing(found.workspace)))
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.1)
             began = time.monotonic()
             assert (await found.ask("GET", "/health")).status == 200
             assert time.monotonic() - began < 3
-            assert not waiting.done()
-            reply = await waiting
-            assert reply.status == 409
-            assert "locked by another process" in reply.json["detail"]
-        assert (await found.ask("GET", listing(found.workspace))).status == 200
+            assert [line["sessionId"] for line in (await waiting).json] == [session]
+            assert await found.open(sessionId=session) == session
+            notices = (await found.ask("GET", f"/sessions/{session}/status")).json["notices"]
+            assert texts(await found.say(session, "again")) == "two"
+            await found.ask("DELETE", f"/sessions/{session}")
+
+        (apart,) = found.home.glob("workspaces/*/memory.db")
+        (told,) = [text for text in notices if "locked" in text]
+        assert str(database) in told
+        assert str(apart.parent) in told
+        assert database.read_bytes() == before
+        assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
 
 
 @covers("W6", "W33")
