@@ -6,7 +6,7 @@ UV_VERSION := 0.13.7
 ARGS ?= chat
 PREFIX ?= $(HOME)/.local
 PYTEST_ARGS ?=
-WORKERS ?= 3
+WORKERS ?= 2
 TSC ?= $(if $(shell command -v tsc),tsc,npx --yes --package typescript@5 -- tsc)
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress

@@ -213,4 +213,4 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         remove_file(tmp_path, tmp_path / "a" / "f")
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before  # what earlier tests left may be freed meanwhile
