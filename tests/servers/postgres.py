@@ -93,25 +93,27 @@ class PostgresServer:
             "max_connections": 60,
         }
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        self._process = self._run([str(self._binaries / "postgres"), "-D", str(self._data), *words])
-        self._wait()
+        self._serve_until_it_answers([str(self._binaries / "postgres"), "-D", str(self._data), *words])
 
-    def _wait(self) -> None:
+    def _serve_until_it_answers(self, words: list[str]) -> None:
+        """Start it, again where it ended by itself: a session of a killed server may hold the shared memory a moment longer."""
         import psycopg
 
         until = time.monotonic() + START_SECONDS
         while True:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._run(words)
             try:
                 psycopg.connect(self.url(), connect_timeout=5).close()
                 return
             except psycopg.OperationalError as error:
-                if time.monotonic() > until or (self._process and self._process.poll() is not None):
+                if time.monotonic() > until:
                     said = (self.directory / "output").read_text(errors="replace")[-2000:]
                     raise RuntimeError(f"PostgreSQL did not start: {error}\n{said}") from error
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """As a loss of power does it: every process of the server at once, nothing said to anybody."""
+        """As a loss of power does it: nothing said to anybody. Sessions lead groups of their own and end as they notice."""
         assert self._process
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
