@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 
-from bench.context_simulation.drive import Outcome, Run, play
+from bench.context_simulation.drive import MIXES, Outcome, Run, play
 from bench.context_simulation.server import REFUSALS, SUMMARIES
 from bench.context_simulation.tokenizer import find_tokenizer
 
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--clamps", action="store_true", help="the server cuts what is too long and says nothing")
     parser.add_argument("--silent", action="store_true", help="the server reports no usage")
     parser.add_argument("--summaries", choices=SUMMARIES, default="good")
+    parser.add_argument("--mix", choices=tuple(MIXES), default="mixed", help="whose turns are played")
     parser.add_argument("--rare", action="store_true", help="messages of rare ideographs")
     parser.add_argument("--untold", action="store_true", help="the window comes from the server's list of models")
     parser.add_argument("--gguf", help="whose vocabulary counts")
@@ -43,6 +44,7 @@ def main() -> None:
                 reports=not asked.silent,
                 summaries=asked.summaries,
                 rare=asked.rare,
+                mix=asked.mix,
                 told=not asked.untold,
             )
             outcome = play(run, tokenizer)

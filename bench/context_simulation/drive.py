@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.context_simulation.busy_scenario import BusyScenario
 from bench.context_simulation.figures import Figures, measure
 from bench.context_simulation.scenario import Scenario, ScriptedTurn
 from bench.context_simulation.server import CountingServer
@@ -20,6 +21,8 @@ from bench.context_simulation.tokenizer import Tokenizer
 
 REOPEN_EVERY_TURNS = 50
 COMMAND = str(Path(sys.executable).parent / "ollm")
+MIXES: dict[str, type[Scenario | BusyScenario]] = {"mixed": Scenario, "busy": BusyScenario}
+GRANTS = ("edit_file",)
 
 
 @dataclass
@@ -37,6 +40,7 @@ class Run:
     reports: bool = True
     summaries: str = "good"
     rare: bool = False
+    mix: str = "mixed"  # whose turns are played
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -46,7 +50,7 @@ class Outcome:
     server: CountingServer
     home: Path
     workspace: Path
-    scenario: Scenario
+    scenario: Scenario | BusyScenario
     notices: list[str]
     reasons: list[str]
 
@@ -55,7 +59,7 @@ def play(run: Run, tokenizer: Tokenizer, root: Path | None = None) -> Outcome:
     root = root or Path(tempfile.mkdtemp(prefix="ollm-simulation-"))
     home, workspace = root / "home", root / "project"
     workspace.mkdir(parents=True, exist_ok=True)
-    scenario = Scenario(run.seed, run.turns, rare=run.rare)
+    scenario = MIXES[run.mix](run.seed, run.turns, rare=run.rare)
     scenario.write_files(workspace)
     played = list(scenario.played())
     server = CountingServer(
@@ -97,13 +101,12 @@ def _by_library(
 async def _talk(
     run: Run, server: CountingServer, part: Iterable[ScriptedTurn], workspace: Path, notices: list[str], *, first: bool
 ) -> list[str]:
-    import ollm
-    from ollm import TurnFinished, open_conversation
+    from ollm import ConversationOptions, TurnFinished, open_conversation
 
-    options = getattr(ollm, "ConversationOptions", None) or ollm.ConversationOptions
     flags = {"provider": _provider(run, server), **run.settings}
+    options = ConversationOptions(workspace=workspace, newest=not first, flags=flags, grants=GRANTS)
     reasons: list[str] = []
-    async with open_conversation(options(workspace=workspace, newest=not first, flags=flags)) as conversation:
+    async with open_conversation(options) as conversation:
         for turn in part:
             server.play(turn)
             async with conversation.turn(turn.text) as events:
@@ -132,7 +135,7 @@ def _by_command(
         server.play(turn)
         again = ["--continue"] if turn.number > 1 else []
         done = subprocess.run(
-            [COMMAND, "-p", turn.text, *again],
+            [COMMAND, "-p", turn.text, *again, "--allow", *GRANTS],
             cwd=places[1],
             env=environment,
             capture_output=True,

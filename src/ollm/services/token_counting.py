@@ -140,9 +140,12 @@ class TokenCounter:
 
     def count_schemas(self, tools: Iterable[ToolSchema]) -> int:
         """What the tool list costs in front of every request, with what a chat template writes around it."""
+        return self.units_to_tokens(self.count_schema_units(tools))
+
+    def count_schema_units(self, tools: Iterable[ToolSchema]) -> float:
+        """The same before the factor."""
         units = [self.count_units(_encode_json(msgspec.to_builtins(tool))) for tool in tools]
-        framed = TOOLS_UNITS + SCHEMA_SHARE * sum(units) + SCHEMA_UNITS * len(units)
-        return self.units_to_tokens(framed) if units else 0
+        return TOOLS_UNITS + SCHEMA_SHARE * sum(units) + SCHEMA_UNITS * len(units) if units else 0.0
 
     def count_schema_texts(self, tools: Iterable[ToolSchema]) -> int:
         """What the schemas alone are."""

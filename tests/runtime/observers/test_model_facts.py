@@ -65,7 +65,10 @@ async def test_a_native_call_is_written_and_no_news() -> None:
         (0, 1.01, 3, True),  # the first count says that there was one
         (0, 1.5, 0, False),
         (0, 0.9, 1, True),
-        (1, 1.01, 3, False),
+        (1, 1.01, 2, False),
+        (1, 1.01, 3, True),  # from here on it is doubted less
+        (3, 1.01, 7, False),
+        (3, 1.01, 8, True),
         (1, 1.5, 3, True),
         (3, 1.5, 3, False),
     ],

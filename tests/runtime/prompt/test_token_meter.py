@@ -11,6 +11,7 @@ from ollm.domain.events import PromptTruncated
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
+from tests.runtime.prompt.test_breakdown import TOOLS
 from tests.runtime.prompt.test_prompt import Talk
 
 
@@ -78,7 +79,7 @@ def test_a_server_that_always_says_the_same_is_not_believed() -> None:
         talk.prompt.observe_usage(Usage(prompt_tokens=20))
 
     assert talk.prompt.used_tokens == talk.counter.units_to_tokens(
-        talk.prompt._meter.prefix_units + talk.prompt._meter.message_units
+        talk.prompt.meter.prefix_units + talk.prompt.meter.message_units
     )
     assert talk.counter.factor == 1.0
 
@@ -110,6 +111,47 @@ def meter(front: float = 100.0, spoken: float = 200.0) -> Meter:
 def counted(made: Meter, tokens: int) -> PromptTruncated | None:
     made.mark_sent()
     return made.observe_usage(Usage(prompt_tokens=tokens))
+
+
+def test_a_turn_goes_on_from_the_count_of_the_last_one() -> None:
+    talk = Talk(window=8192)
+    talk.prompt.set_tools(TOOLS)
+    for _ in range(2):
+        talk.user("Hello there, " * 100)
+        talk.prompt.build_request_messages()
+        talk.prompt.observe_usage(Usage(prompt_tokens=int(talk.prompt.used_tokens * 1.1)))
+        talk.assistant("Hi.")
+    exact = talk.prompt.meter.counted_prompt
+    talk.user("And now?")  # the factor has moved; what stands before the messages has not
+
+    assert exact is not None
+    assert talk.prompt.meter.counted_prompt == exact
+    assert talk.prompt.meter.doubtful_tokens < 32
+
+
+def test_another_process_goes_on_from_a_count_where_nothing_before_the_messages_has_changed() -> None:
+    first = meter()
+    counted(first, 450)
+    known = first.counted_prompt
+    assert known is not None
+    assert known.tokens == 450
+
+    later = meter(100, 250)
+    later.resume_count(known)
+    assert later.counted_prompt is None  # a server that never counted for us may count otherwise
+    later.counter.calibrate(1.0, 1)
+    later.resume_count(known)
+    assert later.total_tokens == 450 + 75  # of what came since, by how short the last estimate fell
+    later.set_prefix_units(120)
+    assert later.counted_prompt is None
+    later.set_prefix_units(100)
+    assert later.total_tokens == 525
+    later.mark_sent()
+    assert later.observe_usage(Usage(prompt_tokens=300)) is None  # the server may be another one: no proof of a cut
+
+    later.resume_count(known)
+    later.restart(250)
+    assert later.counted_prompt is None
 
 
 def test_before_any_count_everything_is_an_estimate() -> None:
@@ -144,7 +186,7 @@ def test_signs_that_few_vocabularies_know_are_doubted_until_they_are_counted() -
     made = meter()
     counted(made, 330)
     made.add_units(100, 50)
-    assert made.doubtful_tokens == 16 + 50 + math.ceil(0.35 * (made.total_tokens - 330))
+    assert made.doubtful_tokens == 16 + 56 + math.ceil(0.35 * (made.total_tokens - 330))  # 1.1 for each unit
     counted(made, 450)
 
     assert made.doubtful_tokens == 16

@@ -10,6 +10,7 @@ import msgspec
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
 from ollm.runtime.prompt.prompt import Prompt
+from ollm.runtime.prompt.token_meter import DOUBT_SHARES
 from ollm.runtime.state import ConversationState
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
@@ -51,7 +52,8 @@ class ModelFactsObserver(TurnObserver):
         known = self._state.model.facts
         factor, samples = self._prompt.token_calibration
         moved = abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
-        if samples > known.token_samples and (moved or not known.token_samples):
+        surer = any(known.token_samples < needed <= samples for needed, _ in DOUBT_SHARES)
+        if samples > known.token_samples and (moved or surer):
             self._state.model.set_token_factor(round(factor, 4), samples)
 
 

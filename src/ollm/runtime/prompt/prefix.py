@@ -101,5 +101,5 @@ class PromptPrefix:
     def units(self) -> float:
         """Of all of it, tool schemas too."""
         messages, tools = self.render_prefix()
-        schemas = self._counter.count_schemas(tools) / self._counter.factor
+        schemas = self._counter.count_schema_units(tools)
         return sum(map(self._counter.count_message_units, messages)) + schemas + self.record_units

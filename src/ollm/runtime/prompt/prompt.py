@@ -57,10 +57,10 @@ class Prompt:
         self.goals = goals or GoalKeeper()
         self._settings = settings
         self.counter = counter
-        self._meter = Meter(counter)
+        self.meter = Meter(counter)
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._history = MessageHistory(counter, self._meter, self._warn)
+        self._history = MessageHistory(counter, self.meter, self._warn)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self._words = UserMessages()
         self._told: set[str] = set()
@@ -112,7 +112,7 @@ class Prompt:
     def correct_sent_forms(self, facts: ModelFacts) -> None:
         """The request that is about to be observed went out in these forms: the server refused the ones it had."""
         if self._prefix.set_forms(facts):
-            self._meter.correct_sent_prefix(self._prefix.units)
+            self.meter.correct_sent_prefix(self._prefix.units)
             self._count_prefix()
 
     @property
@@ -153,7 +153,7 @@ class Prompt:
 
     def _count_prefix(self) -> None:
         self._parts.set_prefix(self._prefix.system, self._prefix.records, self._prefix.render_prefix()[0])
-        self._meter.set_prefix_units(self._prefix.units)
+        self.meter.set_prefix_units(self._prefix.units)
 
     # What is said
 
@@ -205,7 +205,7 @@ class Prompt:
         """The next request: the last one and what is new."""
         cause, self._cause = self._cause, None
         self.sent_as_restored = False
-        self._meter.mark_sent()
+        self.meter.mark_sent()
         return self._parts.build_request_messages(self._history.messages, cause)
 
     def preview_request(self) -> tuple[PromptMessage, ...]:
@@ -214,14 +214,14 @@ class Prompt:
 
     def should_verify_usage(self, usage: Usage) -> bool:
         """Whether the last request may have been cut: a long one, of which the server reports much less."""
-        return usage.prompt_tokens > self.model.window // 4 and self._meter.should_verify_count(usage.prompt_tokens)
+        return usage.prompt_tokens > self.model.window // 4 and self.meter.should_verify_count(usage.prompt_tokens)
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
         is then smaller than thought, and the budget is corrected."""
-        proof = self._meter.observe_usage(usage, exact, said_so=said_so)
+        proof = self.meter.observe_usage(usage, exact, said_so=said_so)
         if proof is not None and proof.read_tokens:
-            self.learn_window(max(proof.read_tokens, self._meter.most_read, MIN_WINDOW_TOKENS))
+            self.learn_window(max(proof.read_tokens, self.meter.most_read, MIN_WINDOW_TOKENS))
         return proof
 
     def learn_from_rejection(self, error: PromptTooLongError) -> None:
@@ -231,7 +231,7 @@ class Prompt:
             self.observe_usage(Usage(prompt_tokens=error.prompt_tokens))
         self.learn_window(error.window or (0 if error.prompt_tokens else self.model.window * 3 // 4))
         if error.prompt_at_least or not error.prompt_tokens:
-            self._meter.distrust()
+            self.meter.distrust()
 
     def learn_window(self, tokens: int) -> None:
         """The server takes no more than these; 0 when it is not known."""
@@ -243,27 +243,27 @@ class Prompt:
     def is_suspiciously_long(self) -> bool:
         """Whether a request that is refused for no known reason may be too long: it takes much of the window, or more
         than any that was taken."""
-        taken = self._meter.most_read
+        taken = self.meter.most_read
         return self.used_tokens > LONG_PROMPT_SHARE * self.model.window or 0 < taken < self.used_tokens
 
     # How full it is
 
     def compute_budget(self) -> Budget:
         records = self.counter.units_to_tokens(self._prefix.record_units)
-        fixed = max(0, self.counter.units_to_tokens(self._meter.prefix_units) - records)
+        fixed = max(0, self.counter.units_to_tokens(self.meter.prefix_units) - records)
         return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
     @property
     def message_tokens(self) -> int:
-        return self._meter.message_tokens
+        return self.meter.message_tokens
 
     @property
     def used_tokens(self) -> int:
-        return self._meter.total_tokens
+        return self.meter.total_tokens
 
     @property
     def max_answer_tokens(self) -> int:
-        return rules.compute_answer_tokens(self.compute_budget(), self.used_tokens, self._meter.doubtful_tokens)
+        return rules.compute_answer_tokens(self.compute_budget(), self.used_tokens, self.meter.doubtful_tokens)
 
     def measure_usage(self) -> ContextUsage:
         state, last = self.compute_budget(), self.ledger.last
@@ -331,7 +331,7 @@ class Prompt:
             context=self.get_active_context(),
             user_messages=self._words.load_all(),
             archive_tokens=max(
-                self.used_tokens, self.counter.units_to_tokens(self._meter.prefix_units + self._history.units)
+                self.used_tokens, self.counter.units_to_tokens(self.meter.prefix_units + self._history.units)
             ),
             reasoning_model=bool(self._context.reasoning.traces),
         )

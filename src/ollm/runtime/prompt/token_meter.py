@@ -8,6 +8,7 @@ import msgspec
 
 from ollm.domain.context import Usage
 from ollm.domain.events import PromptTruncated
+from ollm.domain.struct import Data
 from ollm.services.token_counting import TokenCounter
 
 PLAUSIBLE_TOKENS_PER_UNIT = (0.4, 4.0)  # tokens a unit; counts outside say nothing
@@ -33,6 +34,15 @@ class SentRequest(msgspec.Struct, frozen=True):
     doubt_units: float = 0.0
 
 
+class CountedPrompt(Data, frozen=True):
+    """What the server counted of a request, kept with its session: the next process begins with it."""
+
+    tokens: int
+    prefix_units: float
+    message_units: float
+    doubt_units: float = 0.0
+
+
 class Meter:
     """Adding a message costs one addition, however long the context is."""
 
@@ -45,6 +55,7 @@ class Meter:
         self._counted: SentRequest | None = None
         self._exact = 0
         self._unsure = False
+        self._resumed: CountedPrompt | None = None  # by another process, of a request that this one goes on from
         self._last_counted: tuple[float, int] | None = None  # units and tokens of the last request that was counted
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
@@ -57,11 +68,46 @@ class Meter:
         if units != self.prefix_units:
             self.prefix_units = units
             self._forget_count()
+            self._adopt_resumed()
 
     def restart(self, message_units: float, doubt_units: float = 0.0) -> None:
         """The messages were replaced: compression, restore."""
         self.message_units, self.doubt_units = message_units, doubt_units
+        self._resumed = None
         self._forget_count()
+
+    @property
+    def counted_prompt(self) -> CountedPrompt | None:
+        """What the last count proved of the prompt as it stands."""
+        if self._counted is None or self._unsure:
+            return None
+        return CountedPrompt(
+            tokens=self._exact,
+            prefix_units=self._counted.prefix_units,
+            message_units=self._counted.message_units,
+            doubt_units=self._counted.doubt_units,
+        )
+
+    def resume_count(self, counted: CountedPrompt | None) -> None:
+        """Begin with a count of an earlier process, as soon as everything before the messages is what it was."""
+        self._resumed = counted
+        self._adopt_resumed()
+
+    def _adopt_resumed(self) -> None:
+        """Only for a model that was counted on this server: another server may count otherwise."""
+        known = self._resumed
+        if known is None or not self.counter.samples or not math.isclose(known.prefix_units, self.prefix_units):
+            return
+        if known.message_units > self.message_units + 1:
+            return
+        self._counted = SentRequest(
+            known.prefix_units, known.message_units, extends=False, doubt_units=known.doubt_units
+        )
+        self._exact = known.tokens
+        self._measure_shortfall(known.prefix_units + known.message_units, known.tokens)
+
+    def _measure_shortfall(self, amount: float, tokens: int) -> None:
+        self._short = min(MAX_SHORTFALL_RATIO, max(1.0, tokens / self.counter.units_to_tokens(amount)))
 
     def _forget_count(self) -> None:
         self._counted = None
@@ -80,9 +126,11 @@ class Meter:
 
     @property
     def doubtful_tokens(self) -> int:
-        """What the count may be short by: little of what the server counted, more of what came since."""
+        """What the count may be short by: little of what the server counted, more of what came since, most of signs
+        that a vocabulary may not know, the more so where it counts more than others do."""
         before = self._counted.doubt_units if self._counted is not None else 0.0
-        odd = SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before))
+        denser = max(1.0, self.counter.factor * self._short)
+        odd = SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
         if self._counted is not None and not self._unsure:
             return odd + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
         share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
@@ -98,9 +146,8 @@ class Meter:
 
     def mark_sent(self) -> None:
         """A request with everything counted so far goes out now."""
-        self._sent = SentRequest(
-            self.prefix_units, self.message_units, self._counted is not None, doubt_units=self.doubt_units
-        )
+        extends = self._counted is not None and self._resumed is None  # a count of another process proves no cut
+        self._sent = SentRequest(self.prefix_units, self.message_units, extends, doubt_units=self.doubt_units)
 
     def correct_sent_prefix(self, prefix_units: float) -> None:
         """The last request had another prefix than was counted on."""
@@ -131,8 +178,8 @@ class Meter:
             self._unsure = True
             return None
         self.counter.learn(amount, reported)
-        self._short = min(MAX_SHORTFALL_RATIO, max(1.0, reported / self.counter.units_to_tokens(amount)))
-        self._counted, self._exact, self._unsure = sent, reported, False
+        self._measure_shortfall(amount, reported)
+        self._counted, self._exact, self._unsure, self._resumed = sent, reported, False, None
         self._last_counted = amount, reported
         self.most_read = max(self.most_read, reported)
         return None

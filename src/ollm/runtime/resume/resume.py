@@ -53,6 +53,7 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         how = EXACTLY if context else f"Resumed from a summary and recent messages: {why}."
         if context and kept:
             prompt.snapshot_armed = kept.armed
+            prompt.meter.resume_count(kept.counted)
             if not kept.goals_told:
                 prompt.tell_goals_again()
             add_newer_messages(prompt, session, kept.last_number)

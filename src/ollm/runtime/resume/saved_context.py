@@ -9,6 +9,7 @@ import msgspec
 from ollm.domain.context import ActiveContext, ContextEntry, GoalStack, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
+from ollm.runtime.prompt.token_meter import CountedPrompt
 from ollm.services.prefix_ledger import LedgerEntry
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class SavedContext(Data, frozen=True):
     entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought again
     goals_told: bool = True  # the model heard of the goals as they are
     armed: bool = True  # no snapshot was taken yet for how full it is
+    counted: CountedPrompt | None = None  # what the server counted of the last request
 
     @staticmethod
     def from_prompt(prompt: Prompt, last_number: int) -> SavedContext:
@@ -47,6 +49,7 @@ class SavedContext(Data, frozen=True):
             entries=tuple(prompt.entries.get_context_by_source("user")),
             goals_told=prompt.goals_told,
             armed=prompt.snapshot_armed,
+            counted=prompt.meter.counted_prompt,
         )
 
 
