@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from ollm.app import ClosedSession, ProcessScope
+from ollm.app.closed_redo import ClosedRedo
 from ollm.app.interrupted_restore import has_interrupted_restore
 from ollm.config.paths import Home
 from tests.runtime.talking import Talk, Talking
@@ -23,7 +25,14 @@ async def kill_between(talk: Talk, keep_old: bool) -> str:
     await asyncio.to_thread(checkpoints.restore, session_id, 4, plan, "both")
     if not keep_old:
         (talk.workspace / "a.txt").write_text("new\n")
+        forget_end(talk)
     return session_id
+
+
+def forget_end(talk: Talk) -> None:
+    """As if it had been killed before its files were done."""
+    (place,) = (talk.home / "checkpoints").glob("*/sessions/*.jsonl")
+    place.write_text("".join(place.read_text().splitlines(keepends=True)[:-1]))
 
 
 @pytest.mark.parametrize("files_done", [True, False])
@@ -67,6 +76,7 @@ async def test_a_redo_that_was_killed_is_completed_with_its_talk(talking: Talkin
         plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
         await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
         (talk.workspace / "a.txt").write_text("old\n")
+        forget_end(talk)
     async with talking(["Again."], yes=True, session=known) as talk:
         status = await talk.conversation.status()
         await talk.say("and now?")
@@ -95,3 +105,44 @@ async def test_there_is_none_where_nothing_was_killed(talking: Talking) -> None:
         await talk.run("/rewind 1 yes")
 
     assert not has_interrupted_restore(Home(talk.home))
+
+
+@pytest.mark.parametrize("kind", ["rewind", "redo"])
+async def test_what_was_changed_by_hand_meanwhile_is_not_lost_to_the_next_step(talking: Talking, kind: str) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        known = await kill_between(talk, kind == "redo")
+        if kind == "redo":
+            checkpoints = talk.conversation.parts.checkpoints.get()
+            checkpoints.finish_restore()
+            plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+            await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+            (talk.workspace / "a.txt").write_text("old\n")
+            forget_end(talk)
+    (talk.workspace / "mine.txt").write_text("by hand\n")
+    async with talking(["Again."], yes=True, session=known) as talk:
+        status = await talk.conversation.status()
+        back = await talk.run("/redo" if kind == "rewind" else "/rewind 1 yes")
+
+    assert "it is complete now" in str(status.notices)
+    assert (talk.workspace / "mine.txt").read_text() == "by hand\n"
+    assert (talk.workspace / "a.txt").read_text() == ("new\n" if kind == "rewind" else "old\n")
+    assert [one["path"] for one in back.data["skipped"]] == ["mine.txt"]
+
+
+async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await kill_between(talk, True)
+        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id or ""
+        plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+        await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+        (talk.workspace / "a.txt").write_text("old\n")
+        forget_end(talk)
+    closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
+    shown = await ClosedRedo(closed, known).run(force=False, dry_run=True)
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    done = await ClosedRedo(closed, known).run(force=False, dry_run=False)
+
+    assert "A /redo was interrupted and is completed first: 1 file to go." in shown.text
+    assert "A /redo was interrupted; it is complete now. 1 file put back." in done.text
+    assert [one["path"] for one in done.files] == ["a.txt"]
+    assert (talk.workspace / "a.txt").read_text() == "new\n"

@@ -21,10 +21,18 @@ async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
         done = await found.ask("POST", path, {"what": "both", "dryRun": False})
         await found.say(session, "and now?")
         wrong = [
-            (await found.ask("POST", f"/sessions/{session}/checkpoints/2/restore", {})).status,
-            (await found.ask("POST", f"/sessions/{session}/checkpoints/0/restore", {})).status,
-            (await found.ask("POST", path, {"what": "all"})).status,
-            (await found.ask("POST", path.replace(session, "11111111-1111-4111-8111-111111111111"), {})).status,
+            (await found.ask("POST", at, body)).status
+            for at, body in (
+                (path.replace("/1/", "/2/"), {"what": "both"}),
+                (path.replace("/1/", "/0/"), {"what": "both"}),
+                (path, {"what": "all"}),
+                (path, {}),
+                (path, {"dryRun": True}),
+                (path, {"what": "files", "force": "false"}),
+                (path, {"what": "files", "dryRun": 1}),
+                (path, {"what": "files", "forced": True}),
+                (path.replace(session, "11111111-1111-4111-8111-111111111111"), {"what": "both"}),
+            )
         ]
 
     assert (found.workspace / "a.txt").read_text() == "old\n"
@@ -32,7 +40,7 @@ async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
     assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "M"}]
     assert (dry.json["dryRun"], done.json["dryRun"]) == (True, False)
     assert "change it" not in str(found.server.chats[-1])
-    assert wrong == [422, 422, 422, 404]
+    assert wrong == [422] * 8 + [404]
 
 
 async def test_files_of_a_closed_session_go_back(tmp_path: Path) -> None:

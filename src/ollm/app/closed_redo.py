@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.closed_rewind import RewindOutcome
-from ollm.app.interrupted_restore import finish_restore
+from ollm.app.interrupted_restore import find_restore, recover_restore
+from ollm.app.rewind_outcome import RewindOutcome
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
-from ollm.runtime.changes import find_redoable_step
+from ollm.runtime.changes import describe_redo, find_redoable_step, make_redo_step
 from ollm.runtime.rewind import describe_plan, describe_result, to_plain_data
 
 if TYPE_CHECKING:
@@ -27,25 +27,38 @@ class ClosedRedo:
         self._scope = WorkspaceScope(closed.process, closed.workspace)
 
     async def run(self, *, force: bool, dry_run: bool) -> RewindOutcome:
+        if dry_run:
+            return await self._preview(force=force)
         recording = self._closed.create_recording_service()
-        finished = await finish_restore(self._scope)
-        session = (await recording.open_session(self._session_id)).session
+        found = await recover_restore(self._scope)
+        if found.kind == "redo" and found.session_id == self._session_id:
+            return found.make_outcome(self._session_id, "files" if found.scope == "files" else "both")
+        with found.telling():
+            session = (await recording.open_session(self._session_id)).session
         try:
-            step = find_open_step(session)
-            plan = await self._plan(step, force=force)
-            if dry_run:
-                return self._describe(step, plan, finished)
+            with found.telling():
+                step = find_open_step(session, force=force)
+                plan = await self._plan(step, force=force)
             done, said, data = await self._restore_files(session, step, plan)
-            done = {"step": "redo", **done, "timestamp": format_stamp(self._closed.process.clock())}
-            history = [*session.metadata.context_history, done]
+            stamp = {"timestamp": format_stamp(self._closed.process.clock())}
+            history = [*session.metadata.context_history, {**make_redo_step(step, done), **stamp}]
             await recording.update_metadata(self._session_id, {"contextHistory": history})
             if plan is not None:
                 self._scope.create_checkpoints().finish_restore()
         finally:
             await recording.close_session(self._session_id)
             self._scope.close()
-        lines = [*([finished] if finished else []), f"The rewind to before message {step['before']} is taken back."]
-        return self._make_outcome(step, "\n".join([*lines, *said]), data, dry_run=False)
+        return self._make_outcome(step, found.join_text(describe_redo(step), *said), data, dry_run=False)
+
+    async def _preview(self, *, force: bool) -> RewindOutcome:
+        """What would be done; nothing is written, and what was interrupted stays so."""
+        session = self._closed.process.session_files.read(self._session_id).session
+        found = await find_restore(self._scope, self._session_id)
+        if found.kind == "redo":
+            return found.make_outcome(self._session_id, "files" if found.scope == "files" else "both", dry_run=True)
+        step = found.step or find_open_step(session, force=force)
+        plan = await self._plan(step, force=force)
+        return self._describe(step, plan, found.text)
 
     async def _plan(self, step: dict[str, Any], *, force: bool) -> RestorePlan | None:
         if step.get("record") is None:
@@ -65,10 +78,12 @@ class ClosedRedo:
         _, result, restore_id = await asyncio.to_thread(
             checkpoints.restore, self._session_id, newest, plan, what, "redo"
         )
-        return {"restoreId": restore_id}, [describe_result(result)], to_plain_data(result)
+        done = {"restoreId": restore_id, "left": len(result.skipped)}
+        return done, [describe_result(result)], to_plain_data(result)
 
     def _describe(self, step: dict[str, Any], plan: RestorePlan | None, finished: str) -> RewindOutcome:
-        lines = [*([finished] if finished else []), f"Would take back the rewind to before message {step['before']}."]
+        what = f"Would take back the rewind to before message {step['before']}."
+        lines = [*([finished] if finished else []), what]
         if plan is not None:
             lines.append(describe_plan(plan))
         data = to_plain_data(plan) if plan else {"files": [], "skipped": []}
@@ -79,14 +94,14 @@ class ClosedRedo:
         return RewindOutcome(
             session_id=self._session_id,
             message_id=int(step["before"]),
-            what="files" if step["step"] == "rewind-files" else "both" if files else "talk",
+            what=("both" if files else "talk") if step["step"] == "rewind" else "files",
             dry_run=dry_run,
             text=text,
             **data,
         )
 
 
-def find_open_step(session: Session) -> dict[str, Any]:
+def find_open_step(session: Session, *, force: bool) -> dict[str, Any]:
     """The rewind to take back. Raises UsageError when there is none, or something was said since."""
     said = max((message.timestamp for message in session.messages if message.role == "user"), default="")
-    return find_redoable_step(session.metadata.context_history, said)
+    return find_redoable_step(session.metadata.context_history, said, force=force)

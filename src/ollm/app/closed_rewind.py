@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ollm.app.interrupted_restore import finish_restore
+from ollm.app.interrupted_restore import find_restore, recover_restore
+from ollm.app.rewind_outcome import NOTHING, RewindOutcome
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import UsageError
-from ollm.domain.struct import Data
 from ollm.runtime.rewind import describe_outcome, describe_plan, describe_result, to_plain_data
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
-    from ollm.services.file_checkpoints import FileCheckpoints, RestorePlan
-
-
-class RewindOutcome(Data, frozen=True):
-    """What was done, or would be; `text` says it to a person."""
-
-    session_id: str
-    message_id: int
-    what: Literal["talk", "files", "both"]
-    dry_run: bool
-    files: list[dict[str, str]]
-    skipped: list[dict[str, str]]
-    text: str
+    from ollm.services.file_checkpoints import RestorePlan, RestoreResult, RestoreScope
 
 
 class ClosedRewind:
@@ -40,51 +28,66 @@ class ClosedRewind:
         self._scope = WorkspaceScope(closed.process, closed.workspace)
 
     async def run(self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True) -> RewindOutcome:
+        what: RestoreScope = "both" if files and talk else "files" if files else "talk"
+        if dry_run:
+            return await self._preview(number, what, force=force)
         recording = self._closed.create_recording_service()
-        finished = await finish_restore(self._scope)
-        session = (await recording.open_session(self._session_id)).session
+        found = await recover_restore(self._scope)
+        with found.telling():
+            session = (await recording.open_session(self._session_id)).session
         try:
-            require_user_message(session, number)
-            checkpoints = self._scope.create_checkpoints()
-            plan = await self._plan(checkpoints, number, force=force) if files else None
-            what: Literal["talk", "files", "both"] = "both" if files and talk else "files" if files else "talk"
-            if dry_run:
-                return self._describe(number, what, plan, finished)
-            step: dict[str, Any] = {}
-            data: dict[str, Any] = {"files": [], "skipped": []}
-            said = [finished] if finished else []
-            result = None
-            if plan is not None:
-                newest = max((message.id for message in session.messages), default=0)
-                record, result, restore_id = await asyncio.to_thread(
-                    checkpoints.restore, self._session_id, newest, plan, what
-                )
-                said.append(describe_result(result))
-                data, step = to_plain_data(result), {"record": record.number, "restoreId": restore_id}
+            with found.telling():
+                require_user_message(session, number)
+                plan = await self._plan(number, what, force=force)
+            result, step = await self._restore_files(session, plan, what)
             await self._record_step(recording, session, number, step, talk=talk)
             if step and talk:
-                checkpoints.finish_restore()
+                self._scope.create_checkpoints().finish_restore()
         finally:
             await recording.close_session(self._session_id)
             self._scope.close()
         head = f"Rewound to before message {number}." if talk else describe_outcome(number, result)
-        text = "\n".join([head, *said, *(["No files were changed since then."] if files and plan is None else [])])
+        said = describe_result(result) if result else "No files were changed since then." if files else ""
         return RewindOutcome(
-            session_id=self._session_id, message_id=number, what=what, dry_run=False, text=text, **data
+            session_id=self._session_id,
+            message_id=number,
+            what=what,
+            dry_run=False,
+            text=found.join_text(head, said),
+            **(to_plain_data(result) if result else NOTHING),
         )
 
-    async def _plan(self, checkpoints: FileCheckpoints, number: int, *, force: bool) -> RestorePlan | None:
+    async def _restore_files(
+        self, session: Session, plan: RestorePlan | None, what: RestoreScope
+    ) -> tuple[RestoreResult | None, dict[str, Any]]:
+        """What became of the files, and what is to be recorded."""
+        if plan is None:
+            return None, {}
+        newest = max((message.id for message in session.messages), default=0)
+        checkpoints = self._scope.create_checkpoints()
+        record, result, restore_id = await asyncio.to_thread(checkpoints.restore, self._session_id, newest, plan, what)
+        return result, {"record": record.number, "restoreId": restore_id}
+
+    async def _preview(self, number: int, what: RestoreScope, *, force: bool) -> RewindOutcome:
+        """What would be done; nothing is written, and what was interrupted stays so."""
+        session = self._process.session_files.read(self._session_id).session
+        found = await find_restore(self._scope, self._session_id)
+        require_user_message(session, number)
+        return self._describe(number, what, await self._plan(number, what, force=force), found.text)
+
+    async def _plan(self, number: int, what: RestoreScope, *, force: bool) -> RestorePlan | None:
+        if what == "talk":
+            return None
+        checkpoints = self._scope.create_checkpoints()
         return await asyncio.to_thread(checkpoints.plan_rewind, self._session_id, number, force=force)
 
-    def _describe(
-        self, number: int, what: Literal["talk", "files", "both"], plan: RestorePlan | None, finished: str
-    ) -> RewindOutcome:
+    def _describe(self, number: int, what: RestoreScope, plan: RestorePlan | None, finished: str) -> RewindOutcome:
         lines = [finished] if finished else []
         if what != "files":
             lines.append(f"Would remove message {number} and everything after it from the context.")
         if what != "talk":
             lines.append(describe_plan(plan) if plan else "No files were changed since then.")
-        data = to_plain_data(plan) if plan else {"files": [], "skipped": []}
+        data = to_plain_data(plan) if plan else NOTHING
         return RewindOutcome(
             session_id=self._session_id, message_id=number, what=what, dry_run=True, text="\n".join(lines), **data
         )

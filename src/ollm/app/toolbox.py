@@ -316,7 +316,7 @@ class Toolbox:
 
     @property
     def takes_checkpoints(self) -> bool:
-        return self.storage.has_session and self.process.settings.checkpoints.enabled
+        return self.storage.has_session
 
     async def before_change(self) -> None:
         """A call that may change files is run next."""

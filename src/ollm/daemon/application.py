@@ -73,6 +73,7 @@ def build_application(service: DaemonService, token: str, web: WebAccess) -> App
             title="ollm", version=__version__, path="/schema", render_plugins=[JsonRenderPlugin()]
         ),
         request_max_body_size=MAX_BODY_BYTES,
+        before_request=require_exact_types,
         logging_config=None,
     )
     return Guard(route_raw_paths(cast("Application", inner)), token, web, lambda: service.hub.closing)
@@ -111,6 +112,23 @@ def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> 
     details = error.extra if isinstance(error.extra, list) else []
     found = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in details if isinstance(item, dict))
     return make_problem_response(status, found or error.detail, headers=error.headers)
+
+
+async def require_exact_types(request: Request[Any, Any, Any]) -> None:
+    """A body holds what the schema says: "false" is a text and no boolean. What is wrong otherwise is told later."""
+    field = request.route_handler.parsed_data_field
+    kind = field.annotation if field else None
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return
+    try:
+        value = await request.json()
+        msgspec.convert(value, kind, strict=False)
+    except (HTTPException, msgspec.ValidationError, ValueError, RecursionError):
+        return
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValidationException(str(error)) from error
 
 
 def is_chunked(request: Request[Any, Any, Any]) -> bool:

@@ -111,7 +111,7 @@ class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
 class RestoreBody(Data, frozen=True, forbid_unknown_fields=True):
     """What goes back to before a message. Files that others changed since stay unless `force` is set."""
 
-    what: Literal["talk", "files", "both"] = "both"
+    what: Literal["talk", "files", "both"]
     dry_run: bool = False
     force: bool = False
 

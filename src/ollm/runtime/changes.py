@@ -182,7 +182,10 @@ async def redo_context(conversation: Changeable, context: ActiveContext, more: M
     if conversation.state.rewound:
         conversation.state.rewound.pop()
     conversation.prompt.restore(context, cause="rewind")
-    await record_step(conversation, {"step": "redo", **more})
+    await record_step(conversation, dict(more))
+
+
+REWIND_STEPS = ("rewind", "rewind-files", "redo", "redo-files")
 
 
 def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -196,12 +199,29 @@ def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, An
     return found
 
 
-def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str) -> dict[str, Any]:
-    """The last rewind that was not taken back, as long as nothing was said since; `said` is when something last was."""
+def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str, *, force: bool = False) -> dict[str, Any]:
+    """The last rewind that was not taken back, as long as nothing was said since; `said` is when something last was.
+    With `force` a redo that left files alone, when it was the last step."""
+    known = [step for step in history if step.get("step") in REWIND_STEPS and step.get("timestamp", "") > said]
+    left = bool(known) and known[-1].get("left", 0) > 0 and known[-1].get("record") is not None
+    if left and force:
+        return dict(known[-1])
     steps = find_open_rewinds(history)
     if not steps or steps[-1]["timestamp"] <= said:
-        raise UsageError("Nothing to redo.")
+        raise UsageError("Nothing to redo.", action="Files that were left alone come with `force`." if left else "")
     return steps[-1]
+
+
+def describe_redo(step: Mapping[str, Any]) -> str:
+    if step["step"] in ("rewind", "rewind-files"):
+        return f"The rewind to before message {step['before']} is taken back."
+    return "What the last redo left alone is put back too."
+
+
+def make_redo_step(step: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+    """The step that is recorded when `step` is taken back, with what it is to be found by once more."""
+    name = "redo" if step["step"] in ("rewind", "rewind-files") else "redo-files"
+    return {"step": name, **{key: step[key] for key in ("before", "record") if key in step}, **done}
 
 
 def find_user_message(conversation: Changeable, number: int) -> Message:

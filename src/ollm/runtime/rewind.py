@@ -63,18 +63,15 @@ def count_files(count: int, noun: str = "file") -> str:
 
 def list_changes(changes: Sequence[PathChange]) -> list[str]:
     from ollm.services.file_checkpoints.plan import describe_change
-    from ollm.system.terminal_text import make_printable
 
-    lines = [f"- `{describe_change(change)}` {make_printable(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
+    lines = [f"- `{describe_change(change)}` {show_path(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
     return [*lines, *count_rest(len(changes))]
 
 
 def list_skipped(skipped: Sequence[SkippedPath]) -> list[str]:
-    from ollm.system.terminal_text import make_printable
-
     if not skipped:
         return []
-    lines = [f"- {make_printable(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
+    lines = [f"- {show_path(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
     return ["", f"{count_files(len(skipped))} left alone:", *lines, *count_rest(len(skipped))]
 
 
@@ -97,14 +94,17 @@ def render_diffs(checkpoints: FileCheckpoints, changes: Iterable[PathChange]) ->
 
 
 def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
+    from ollm.domain.errors import StorageError
     from ollm.services.file_checkpoints.plan import is_directory_only
-    from ollm.system.terminal_text import make_printable
     from ollm.tools.files.file_change import make_diff
 
     if is_directory_only(change) or any(entry and entry.kind == "i" for entry in (change.before, change.after)):
         return ""
-    path = make_printable(change.path)
-    texts = [describe_entry(checkpoints, entry) for entry in (change.before, change.after)]
+    path = show_path(change.path)
+    try:
+        texts = [describe_entry(checkpoints, change.path, entry) for entry in (change.before, change.after)]
+    except StorageError as error:
+        return f"--- a/{path}\n+++ b/{path}\n({error})"
     if any(text is None for text in texts):
         return f"--- a/{path}\n+++ b/{path}\n(not text)"
     diff = make_diff(path, texts[0] or "", texts[1] or "").rstrip()
@@ -114,7 +114,7 @@ def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
     return diff or f"--- a/{path}\n+++ b/{path}\n({'removed' if after is None else 'created'}, empty)"
 
 
-def describe_entry(checkpoints: FileCheckpoints, entry: Any) -> str | None:
+def describe_entry(checkpoints: FileCheckpoints, path: str, entry: Any) -> str | None:
     """The text under a path; None for what is no text."""
     if entry is None or entry.kind == "d":
         return ""
@@ -122,7 +122,7 @@ def describe_entry(checkpoints: FileCheckpoints, entry: Any) -> str | None:
         return f"→ {entry.value.decode('utf-8', 'replace')}\n"
     if entry.kind != "f":
         return None
-    content = checkpoints.objects.read(entry.value)
+    content = checkpoints.read_entry(path, entry)
     if b"\0" in content:
         return None
     try:
@@ -139,11 +139,18 @@ def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
     steps = plan.steps if isinstance(plan, Plan) else plan.restored
     files = {step.path: describe_change(step) for step in steps if not is_directory_only(step)}
     return {
-        "files": [{"path": make_json_text(path), "change": change} for path, change in sorted(files.items())],
-        "skipped": [{"path": make_json_text(one.path), "why": one.why} for one in plan.skipped],
+        "files": [{"path": show_bytes(path), "change": change} for path, change in sorted(files.items())],
+        "skipped": [{"path": show_bytes(one.path), "why": one.why} for one in plan.skipped],
     }
 
 
-def make_json_text(path: str) -> str:
-    """A name that is not UTF-8 cannot stand in JSON as it is."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def show_path(path: str) -> str:
+    """A name for a person, in one line."""
+    from ollm.system.terminal_text import make_printable
+
+    return make_printable(show_bytes(path))
+
+
+def show_bytes(path: str) -> str:
+    """A name with its bytes that are not UTF-8 written as `\\xff`: they stand in no text and no JSON as they are."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

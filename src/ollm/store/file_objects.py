@@ -71,23 +71,29 @@ class FileObjects:
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
         """Be the only one who writes here. Raises BusyError when another does for too long."""
-        import fcntl
-
         make_private_directory(self.folder)
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        descriptor = self.open_lock(os.O_RDWR | os.O_CREAT)
         try:
-            deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError as error:
-                    if time.monotonic() > deadline:
-                        raise BusyError("Another session is busy with the checkpoints of this workspace.") from error
-                    time.sleep(_LOCK_POLL_SECONDS)
             yield
         finally:
             os.close(descriptor)
+
+    def open_lock(self, flags: int) -> int:
+        """The lock, held until it is closed."""
+        import fcntl
+
+        descriptor = os.open(self.folder / "lock", flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    os.close(descriptor)
+                    raise BusyError("Another session is busy with the checkpoints of this workspace.") from error
+                time.sleep(_LOCK_POLL_SECONDS)
+            else:
+                return descriptor
 
     def put(self, content: bytes) -> bytes:
         """Keep a content; gives its digest."""
@@ -99,6 +105,10 @@ class FileObjects:
             if os.stat(path).st_size != len(content):  # noqa: PTH116 - half-written by a process that was killed
                 self._write_anew(path, content)
         return digest
+
+    def put_tree(self, content: bytes) -> bytes:
+        """Keep a tree; gives its digest."""
+        return self.put(content)
 
     def has(self, digest: bytes) -> bool:
         return os.path.exists(self._find_path(digest))  # noqa: PTH110
@@ -154,6 +164,10 @@ class FileObjects:
         replace_file(self._state, msgspec.json.encode(state), durable=False)
         return state
 
+    def find_beat(self, session_id: str) -> Path:
+        """The file that a session touches as long as it changes files."""
+        return self.sessions / f"{session_id}.alive"
+
     def list_sessions(self) -> list[str]:
         return sorted(path.stem for path in self.sessions.glob("*.jsonl"))
 
@@ -184,6 +198,7 @@ class FileObjects:
 
     def remove_session(self, session_id: str) -> bool:
         """Forget a session's list; whether there was one."""
+        self.find_beat(session_id).unlink(missing_ok=True)
         try:
             (self.sessions / f"{session_id}.jsonl").unlink()
         except FileNotFoundError:

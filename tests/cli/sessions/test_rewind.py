@@ -24,6 +24,13 @@ def read_files(place: Path) -> dict[str, str]:
     }
 
 
+def list_all(runner: Runner) -> dict[str, tuple[int, bytes]]:
+    """Every file of the workspace and of what is saved, with its time: whoever writes shows here."""
+    places = (runner.workspace, runner.home / "checkpoints", runner.home / "sessions")
+    paths = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in paths}
+
+
 def write_project(place: Path) -> dict[str, str]:
     for number in range(50):
         (place / f"module{number}.py").write_text(f"x   =   {number}\n")
@@ -208,7 +215,14 @@ async def test_a_rewind_that_is_killed_is_completed_by_the_next_command(tmp_path
         if killed:
             process.kill()
         await process.wait()
-        told = await runner.run("sessions", "rewind", "--to", "1", "--files", "--dry-run")
+        left = list_all(runner)
+        dry = await runner.run("sessions", "rewind", "--to", "1", "--files", "--dry-run")
+        back = await runner.run("sessions", "redo", "--dry-run") if killed else None
+        assert list_all(runner) == left
+        told = await runner.run("sessions", "rewind", "--to", "1", "--files")
 
     assert read_files(runner.workspace) == before
+    assert dry.code == told.code == 0
+    for done in (dry, back) if back and process.returncode else ():
+        assert "A rewind to before message 1 was interrupted and is completed first" in done.out
     assert ("it is complete now" in told.out) or process.returncode == 0

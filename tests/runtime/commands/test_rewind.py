@@ -175,27 +175,6 @@ async def test_an_undone_edit_is_the_sessions_own_change(talking: Talking) -> No
     assert [turn["kind"] for turn in changes.data["turns"]] == ["turn", "turn", "undo"]
 
 
-async def test_a_diff_shows_what_commands_changed_turn_by_turn(talking: Talking) -> None:
-    second = Answer(calls=[("shell", {"command": "ln -s a.txt link; chmod 755 a.txt; printf '\\0' > binary"})])
-    async with talking([CHANGE, "Done.", second, "Done."], yes=True) as talk:
-        (talk.workspace / "a.txt").write_text("old\n")
-        (talk.workspace / "b.txt").write_text("precious\n")
-        await talk.say("one")
-        await talk.say("two")
-        shown = await talk.run("/diff")
-        last = await talk.run("/diff 5")
-        with pytest.raises(UsageError, match=r"There is no message 77. This session has messages 1 to 8"):
-            await talk.run("/diff 77")
-        assert (await talk.run("/diff 4")).text == "Message 4 changed no files."
-        with pytest.raises(UsageError, match="Usage: /diff"):
-            await talk.run("/diff x")
-
-    for part in ("**Message #1**", "-precious", "+x", "**Message #5**", "(mode 644 → 755)", "→ a.txt", "(not text)"):
-        assert part in shown.text
-    assert [turn["messageId"] for turn in last.data["turns"]] == [5]
-    assert "-precious" not in last.text
-
-
 async def test_without_checkpoints_the_talk_goes_back_and_files_cannot(talking: Talking) -> None:
     async with talking([CHANGE, "Done."], yes=True) as talk:
         await talk.say("change things")
@@ -222,3 +201,53 @@ async def test_what_a_task_changes_belongs_to_the_turn_that_began_it(talking: Ta
     assert done.data["skipped"] == []
     assert (talk.workspace / "a.txt").read_text() == "old\n"
     assert (talk.workspace / "b.txt").read_text() == "precious\n"
+
+
+async def test_what_a_redo_left_alone_can_be_forced_later(talking: Talking) -> None:
+    async with talking([CHANGE, "Done.", "And now?"], yes=True) as talk:
+        a, b = talk.workspace / "a.txt", talk.workspace / "b.txt"
+        a.write_text("old\n")
+        b.write_text("precious\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 yes")
+        a.write_text("by hand\n")
+        left = await talk.run("/redo")
+        assert (a.read_text(), b.exists()) == ("by hand\n", False)
+        with pytest.raises(UsageError, match=r"Nothing to redo. Files that were left alone come with `force`"):
+            await talk.run("/redo")
+        forced = await talk.run("/redo force")
+        assert a.read_text() == "new\n"
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo force")
+        await talk.say("and now?")
+
+    assert "`/redo force` puts back what was left alone too." in left.text
+    assert forced.data["skipped"] == []
+    assert "change things" in str(talk.server.chats[-1])
+
+
+async def test_the_model_is_told_once_also_after_a_resume(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 files yes")
+        known = talk.conversation.session_id
+    async with talking(["Again."], yes=True, session=known) as talk:
+        await talk.say("and now?")
+
+    assert str(talk.server.chats[-1]).count("The user put files back") == 1
+
+
+async def test_files_that_were_not_saved_are_not_left_behind_without_a_word(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await talk.say("change things")
+        for lines in (talk.home / "checkpoints").glob("*/sessions/*.jsonl"):
+            lines.write_text('{"number":1,"kind":"missed","messageId":1,"started":"2026-01-01T00:00:00.000Z"}\n')
+        preview = await talk.run("/rewind 1")
+        with pytest.raises(UsageError, match=r"not saved. Only the talk goes back with /rewind 1 talk yes"):
+            await talk.run("/rewind 1 yes")
+        done = await talk.run("/rewind 1 talk yes")
+
+    assert "Files stay as they are" in preview.text
+    assert "To confirm: /rewind 1 talk yes." in preview.text
+    assert done.text == "Rewound to before message 1."

@@ -30,15 +30,15 @@ def test_what_cannot_be_brought_back_or_is_not_ours_stays() -> None:
         PathChange("lost", None, TreeEntry("f", 0o644, b"lost")),
     ]
 
-    steps, skipped = plan_steps(changes, lambda path: path == "foreign", lambda digest: digest != b"lost")
+    steps, skipped = plan_steps(changes, {"foreign": "not ours"}, lambda digest: "is lost" if digest == b"lost" else "")
 
     assert [step.path for step in steps] == ["fine"]
     assert {one.path: one.why for one in skipped} == {
-        "foreign": "changed by someone else since",
+        "foreign": "not ours",
         "large": "not saved: it is too large (5 bytes)",
         "was large": "not saved: it is too large (5 bytes), as it was then",
         "hidden now": "is ignored now",
-        "lost": "its saved content is gone",
+        "lost": "is lost",
     }
 
 

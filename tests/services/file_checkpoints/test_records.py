@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, find_states
+from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
 from ollm.store.file_objects import FileObjects
 
 
@@ -36,10 +36,3 @@ def test_dropped_records_leave_a_mark(tmp_path: Path) -> None:
         (2, "pruned", 4),
         (3, "turn", 6),
     ]
-
-
-def test_a_record_without_an_end_ended_as_the_next_began() -> None:
-    records = [make(1, "a", "b"), make(2, "b", ""), make(3, "c", "d"), make(4, "e", "")]
-
-    assert find_states(records, 0) == [("a", "b"), ("b", "c"), ("c", "d"), ("e", "")]
-    assert find_states(records, 2) == [("c", "d"), ("e", "")]

@@ -37,6 +37,7 @@ class RewindList:
         self.warning = ""
         self.scopes: tuple[str, ...] = ()
         self.scope_place = 0
+        self.only_scope = ""  # what goes back where there is nothing to choose
 
     @property
     def scope(self) -> str:
@@ -115,7 +116,7 @@ class RewindDialog:
         conversation, chosen = self._conversation(), self.list
         if conversation is None or chosen is None:
             return
-        sure = f" {chosen.scope} yes" if chosen.warning else ""
+        sure = f" {chosen.scope or chosen.only_scope} yes" if chosen.warning else ""
         try:
             reply = await conversation.command("rewind", f"{chosen.chosen.number}{sure}")
         except OllmError as error:
@@ -131,6 +132,7 @@ class RewindDialog:
             data = reply.data or {}
             chosen.warning = reply.text.partition("To confirm")[0].strip()
             chosen.scopes = tuple(SCOPES) if data.get("files") or data.get("skipped") else ()
+            chosen.only_scope = str(data.get("scope", ""))
         self._place.refresh(await conversation.status())
 
     def _print_aside(self, text: str, style: str) -> None:

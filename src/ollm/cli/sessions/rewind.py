@@ -14,7 +14,7 @@ from ollm.domain.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from ollm.app import ClosedSession
-    from ollm.app.closed_rewind import RewindOutcome
+    from ollm.app.rewind_outcome import RewindOutcome
 
 
 @click.command()

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def build_command_table() -> CommandTable:
     """All commands there are."""
-    from ollm.runtime.commands import context, mcp, rewind, session, settings, work
+    from ollm.runtime.commands import context, diff, mcp, rewind, session, settings, work
 
     table = CommandTable()
-    for module in (context, mcp, rewind, session, settings, work):
+    for module in (context, diff, mcp, rewind, session, settings, work):
         module.register_commands(table)
     return table
 

@@ -1,4 +1,4 @@
-"""Commands that go back: `/rewind` for talk and files, `/redo`, and `/diff` for what there would be to take back."""
+"""Commands that go back: `/rewind` for talk and files, and `/redo`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ollm.runtime.commands.needs import RewindNeeds
 
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
-    from ollm.services.file_checkpoints import CheckpointRecord, RestorePlan
+    from ollm.services.file_checkpoints import RestorePlan
 
 log = logging.getLogger(__name__)
 RewindScope = Literal["talk", "files", "both"]
@@ -27,7 +27,6 @@ REWIND_HELP = (
     " line. Files that others changed since are left alone unless `force` is added. `/redo` takes it back."
 )
 REDO_USAGE = "[force]"
-DIFF_USAGE = "[NUMBER]"
 MAX_NAMED_PATHS = 20
 
 
@@ -36,9 +35,6 @@ def register_commands(commands: CommandTable) -> None:
         "rewind", "Go back to before a message: talk, files or both.", usage=REWIND_USAGE, more=REWIND_HELP
     )(run_rewind)
     commands.register("redo", "Take back the last /rewind.", usage=REDO_USAGE)(run_redo)
-    commands.register("diff", "Show what this session changed, commands included.", usage=DIFF_USAGE, during_turn=True)(
-        show_changes
-    )
 
 
 class RewindRequest(Data, frozen=True):
@@ -99,9 +95,9 @@ async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
 
 async def plan_files(conversation: RewindNeeds, request: RewindRequest) -> tuple[RestorePlan | None, str]:
     """What would happen to files, and what is to be said where nothing can. Raises it where files were asked for."""
-    if request.scope == "talk" or not conversation.checkpoints_enabled:
-        if request.scope in ("files", "both"):
-            raise UsageError("Checkpoints are off.", action="Set checkpoints.enabled to true.")
+    from ollm.services.file_checkpoints import CheckpointsOffError
+
+    if request.scope == "talk":
         return None, ""
     try:
         plan = await asyncio.to_thread(
@@ -113,6 +109,10 @@ async def plan_files(conversation: RewindNeeds, request: RewindRequest) -> tuple
     except OllmError as error:
         if request.scope is not None:
             raise
+        if request.yes and not isinstance(error, CheckpointsOffError):
+            raise UsageError(
+                error.message, action=f"Only the talk goes back with /rewind {request.number} talk yes."
+            ) from error
         return None, f"Files stay as they are: {error.message}"
     return plan, ""
 
@@ -133,7 +133,8 @@ async def preview_rewind(
         lines.append(f"No files were changed since message {number}.")
     else:
         lines.append(note or "Your files stay.")
-    words = " ".join([str(number), *([scope] if request.scope else []), *(["force"] if request.force else [])])
+    named = [scope] if request.scope or note else []
+    words = " ".join([str(number), *named, *(["force"] if request.force else [])])
     more = ""
     if plan and scope != "talk":
         more = f" The changes: /rewind {words} diff." if not request.diff else ""
@@ -147,8 +148,8 @@ async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
     words = arguments.split()
     if words not in ([], ["force"]):
         raise make_usage_error("redo", REDO_USAGE)
-    step = find_redoable_step(conversation)
-    said = [f"The rewind to before message {step['before']} is taken back."]
+    step = find_redoable_step(conversation, force=bool(words))
+    said = [changes.describe_redo(step)]
     data: dict[str, Any] = {}
     talk = step["step"] == "rewind"
     context = await find_context_before(conversation, step) if talk else None
@@ -160,22 +161,24 @@ async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
         scope: RewindScope = "both" if talk else "files"
         _, result, restore_id = await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, scope, "redo")
         said.append(rewind.describe_result(result))
-        data, done = rewind.to_plain_data(result), {"restoreId": restore_id}
+        data, done = rewind.to_plain_data(result), {"restoreId": restore_id, "left": len(result.skipped)}
+        said += ["`/redo force` puts back what was left alone too."] if result.skipped and not words else []
+    recorded = changes.make_redo_step(step, done)
     if context is not None:
-        await changes.redo_context(conversation, context, done)
+        await changes.redo_context(conversation, context, recorded)
         if done:
             await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
     else:
-        await changes.record_step(conversation, {"step": "redo", **done})
+        await changes.record_step(conversation, recorded)
         await tell_model(conversation, "The user put files back as they were before that", data)
     return CommandReply(text="\n\n".join(said), data=data)
 
 
-def find_redoable_step(conversation: RewindNeeds) -> dict[str, Any]:
+def find_redoable_step(conversation: RewindNeeds, *, force: bool) -> dict[str, Any]:
     """The last rewind that was not taken back, as long as nothing was said since."""
     page = conversation.session.load_page(None, MAX_NAMED_PATHS)
     said = max((message["timestamp"] for message in page if message["role"] == "user"), default="")
-    return changes.find_redoable_step(conversation.state.context_history, said)
+    return changes.find_redoable_step(conversation.state.context_history, said, force=force)
 
 
 async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -> ActiveContext:
@@ -203,64 +206,6 @@ async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any])
     recorder = conversation.session.recorder
     message = await recorder.record_message("system", (TextPart(text),))
     conversation.prompt.add_message(message, {})
-
-
-async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:
-    """What changed in each turn, by edits and commands; where no states were saved, what the edits say."""
-    word = arguments.strip().removeprefix("#")
-    if word and not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise make_usage_error("diff", DIFF_USAGE)
-    number = int(word) if word else None
-    if number is not None:
-        require_message(conversation, number)
-    turns = await asyncio.to_thread(collect_turn_diffs, conversation, number)
-    if not turns and number is not None and conversation.checkpoints_enabled:
-        return CommandReply(text=f"Message {number} changed no files.", data={"diffs": [], "turns": []})
-    if not turns:
-        return show_edits(conversation)
-    sections = [f"**{turn['title']}**\n\n{fence_text(chr(10).join(turn['diffs']), 'diff')}" for turn in turns]
-    diffs = [diff for turn in turns for diff in turn["diffs"]]
-    return CommandReply(text="\n\n".join(sections), data={"diffs": diffs, "turns": turns})
-
-
-def require_message(conversation: RewindNeeds, number: int) -> None:
-    """Raises UsageError for a message that does not exist."""
-    newest = find_newest_number(conversation)
-    if not 1 <= number <= newest:
-        known = f"This session has messages 1 to {newest}" if newest else "This session has no messages yet"
-        raise UsageError(f"There is no message {number}. {known}.", action="See the numbers in /history.")
-
-
-def collect_turn_diffs(conversation: RewindNeeds, number: int | None) -> list[dict[str, Any]]:
-    """Every stretch in which this session changed files, with the diffs."""
-    if not conversation.checkpoints_enabled or conversation.session.id is None:
-        return []
-    checkpoints = conversation.checkpoints.get()
-    found = []
-    for record in checkpoints.list_records(conversation.session.id):
-        if number is not None and record.message_id != number:
-            continue
-        if diffs := rewind.render_diffs(checkpoints, checkpoints.list_changes(record)):
-            found.append(describe_turn(record, diffs))
-    return found
-
-
-def describe_turn(record: CheckpointRecord, diffs: list[str]) -> dict[str, Any]:
-    titles = {
-        "turn": f"Message #{record.message_id}",
-        "undo": "/undo",
-        "rewind": f"/rewind to before message #{record.restored}",
-        "redo": "/redo",
-    }
-    return {"messageId": record.message_id, "kind": record.kind, "title": titles[record.kind], "diffs": diffs}
-
-
-def show_edits(conversation: RewindNeeds) -> CommandReply:
-    page = conversation.session.load_page(None, 10**9)
-    calls = (call for message in page if message["role"] == "assistant" for call in message["toolCalls"])
-    diffs = [diff.rstrip() for call in calls if (diff := (call.get("result") or {}).get("diff"))]
-    text = fence_text("\n".join(diffs), "diff") if diffs else "This session changed no files."
-    return CommandReply(text=text, data={"diffs": diffs, "turns": []})
 
 
 def find_newest_number(conversation: RewindNeeds) -> int:

@@ -37,6 +37,9 @@ class FileCheckpointObserver(TurnObserver):
         self._tried = True
         loop = asyncio.get_running_loop()
         began, message_id = loop.time(), self._find_message_id()
+        if not self._checkpoints.get().wanted:
+            await self._miss(self._session.id, message_id)
+            return
         try:
             begin = asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id)
             self._beginning = asyncio.ensure_future(begin)

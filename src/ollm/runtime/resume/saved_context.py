@@ -36,13 +36,14 @@ class SavedContext(Data, frozen=True):
 
     @staticmethod
     def from_prompt(prompt: Prompt, last_number: int) -> SavedContext:
-        whom = prompt.model
+        whom, context = prompt.model, prompt.get_active_context()
+        known = (number for entry in context.messages for number in entry.sources)  # notes between the turns too
         return SavedContext(
             model=whom.model,
             window=whom.window,
             mode=prompt.mode,
-            last_number=last_number,
-            context=prompt.get_active_context(),
+            last_number=max((last_number, *known)),
+            context=context,
             token_factor=prompt.token_calibration[0],
             forms=prompt.forms,
             ledger=prompt.ledger.last,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ollm.services.file_checkpoints.service import CheckpointsOffError as CheckpointsOffError
     from ollm.services.file_checkpoints.service import FileCheckpoints as FileCheckpoints
     from ollm.services.file_checkpoints.tree import PathChange as PathChange
+    from ollm.services.file_checkpoints.view import CheckpointView as CheckpointView
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -28,5 +29,6 @@ __getattr__, __dir__ = lazy_exports(
         "restore": ("InterruptedRestore", "RestoreResult", "RestoreScope"),
         "service": ("CheckpointPlace", "CheckpointsOffError", "FileCheckpoints"),
         "tree": ("PathChange",),
+        "view": ("CheckpointView",),
     },
 )

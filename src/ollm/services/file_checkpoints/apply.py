@@ -83,15 +83,19 @@ class RestoreSteps:
         now = self._observe(step.path)
         if is_same_state(now, step.after):
             self._finish(step)
-        elif now is not None and not self._matches(now, step.before):
+        elif not self._matches(now, step):
             self._skip(step, "changed while it was restored")
         elif going:
             self._remove(step)
         elif step.after is not None:
             self._create(step, step.after)
 
-    def _matches(self, now: TreeEntry, before: TreeEntry | None) -> bool:
-        """Whether what is there is what was there when the restore was planned. A directory's mode may be ours."""
+    def _matches(self, now: TreeEntry | None, step: PathChange) -> bool:
+        """Whether what is there is what was there when the restore was planned. A directory's mode may be ours, and
+        so may nothing in the place of something that goes before something else comes."""
+        before = step.before
+        if now is None:
+            return before is None or must_go(step)
         return before is not None and (is_same_state(now, before) or now.kind == before.kind == "d")
 
     def _remove(self, step: PathChange) -> None:
@@ -213,3 +217,12 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"could not be restored: {error.strerror or error}"
     return str(error)
+
+
+def read_below(root: Path, path: str) -> bytes:
+    """The content of a regular file, with no link on the way."""
+    full = root / path
+    with open_parent_directory(root, full) as parent:
+        descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""

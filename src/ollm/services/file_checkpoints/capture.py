@@ -182,7 +182,7 @@ class WorkspaceCapture:
         known = self._trees.get(path)
         if known is not None and (known[0] is entries or known[0] == entries):
             return known[1]
-        digest = self._objects.put(encode_tree(entries))
+        digest = self._objects.put_tree(encode_tree(entries))
         self._trees[path] = entries, digest
         return digest
 

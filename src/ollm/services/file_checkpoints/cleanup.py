@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -27,26 +27,27 @@ def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> Objects
 def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> None:
     """Forget what is older than so many days."""
     limit = format_stamp(now - timedelta(days=keep_days))
-    if _drop_records(objects, _make_age_test(limit)):
+    if _drop_records(objects, lambda record: record.started < limit):
         collect_garbage(objects)
 
 
-def drop_to_size(objects: FileObjects, max_bytes: int, used: Iterable[bytes] = ()) -> ObjectsState:
-    """Forget the oldest records of all sessions until the rest fits; the newest one and the trees `used` stay."""
-    state = objects.load_state()
+def drop_to_size(objects: FileObjects, max_bytes: int, used: Sequence[bytes] = ()) -> ObjectsState:
+    """Forget the oldest records of all sessions until the rest fits; those that begin with one of the trees `used`
+    stay."""
+    state, kept = objects.load_state(), {tree.hex() for tree in used}
     while state.bytes > max_bytes:
-        known = sorted(record.started for record in _load_all(objects))
-        if len(known) <= 1:
+        known = sorted(record.started for record in _load_all(objects) if record.begin not in kept)
+        if not known:
             break
-        limit = known[min(len(known) // SHARE_DROPPED + 1, len(known) - 1)]
-        if not _drop_records(objects, _make_age_test(limit)):
+        limit = known[len(known) // SHARE_DROPPED]
+        if not _drop_records(objects, _make_age_test(limit, kept)):
             break
         state = collect_garbage(objects, used)
     return state
 
 
-def _make_age_test(limit: str) -> Callable[[CheckpointRecord], bool]:
-    return lambda record: record.started < limit
+def _make_age_test(limit: str, kept: Collection[str]) -> Callable[[CheckpointRecord], bool]:
+    return lambda record: record.started <= limit and record.begin not in kept
 
 
 def _load_all(objects: FileObjects) -> list[CheckpointRecord]:

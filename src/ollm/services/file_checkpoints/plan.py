@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 
 CHANGED_BY_OTHERS = "changed by someone else since"
+CHANGED_SINCE_CUT_OFF = "changed when or after the turn was cut off"
 RULE_FILES = (".gitignore", ".ollmignore")
 NEVER_TOUCHED = (".git", ".ollm")
 
@@ -38,17 +39,29 @@ class RestorePlan(Data, frozen=True):
 
 
 def plan_steps(
-    changes: Iterable[PathChange], changed_by_others: Callable[[str], bool], has: Callable[[bytes], bool]
+    changes: Iterable[PathChange], others: Mapping[str, str], find_flaw: Callable[[bytes], str]
 ) -> tuple[tuple[PathChange, ...], tuple[SkippedPath, ...]]:
-    """Steps in order and what is skipped. `has` says whether a content is still kept."""
+    """Steps in order and what is skipped. `others` says why paths stay that somebody else changed, `find_flaw` why a
+    saved content cannot be had."""
     steps: list[PathChange] = []
     skipped: list[SkippedPath] = []
     for change in changes:
-        if not (why := find_obstacle(change, changed_by_others, has)):
+        if not (why := find_obstacle(change, others, find_flaw)):
             steps.append(change)
         elif why != "hidden":
             skipped.append(SkippedPath(path=change.path, why=why))
-    return order_steps(steps), tuple(skipped)
+    return order_steps(drop_foreign_folders(steps, others)), tuple(skipped)
+
+
+def drop_foreign_folders(steps: list[PathChange], others: Mapping[str, str]) -> list[PathChange]:
+    """Without directories that somebody else made, removed or opened, but those that a file comes back into."""
+    needed = {parent for path, _, after in steps if after is not None for parent in list_parents(path)}
+    return [step for step in steps if not is_directory_only(step) or step.path not in others or step.path in needed]
+
+
+def list_parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def drop_hidden(changes: Iterable[PathChange]) -> list[PathChange]:
@@ -71,21 +84,19 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
     return any(not folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def find_obstacle(change: PathChange, changed_by_others: Callable[[str], bool], has: Callable[[bytes], bool]) -> str:
+def find_obstacle(change: PathChange, others: Mapping[str, str], find_flaw: Callable[[bytes], str]) -> str:
     """Why a path must stay as it is; nothing when it need not."""
     now, then = change.before, change.after
     if now is not None and now.kind == "i":
         return "is new, and ignored now" if then is None else "is ignored now"
     if then is not None and then.kind == "i":
         return "hidden"  # it was ignored then: nothing is known of it
-    if changed_by_others(change.path) and not is_directory_only(change):
-        return CHANGED_BY_OTHERS
+    if change.path in others and not is_directory_only(change):
+        return others[change.path]
     for entry, when in ((now, ""), (then, ", as it was then")):
         if entry is not None and entry.kind == "x":
             return f"not saved: it {entry.value.decode().partition(chr(0))[0]}{when}"
-    if then is not None and then.kind == "f" and not has(then.value):
-        return "its saved content is gone"
-    return ""
+    return find_flaw(then.value) if then is not None and then.kind == "f" else ""
 
 
 def is_directory_only(change: PathChange) -> bool:

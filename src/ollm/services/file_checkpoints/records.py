@@ -14,7 +14,7 @@ RecordKind = Literal["turn", "undo", "rewind", "redo", "pruned", "missed"]
 
 class CheckpointRecord(Data, frozen=True):
     """One stretch in which this session changed files. `message_id` is the newest message of the session when it
-    began, `begin` and `end` are trees, in hexadecimal; `end` is missing where the process was killed.
+    began, `begin` and `end` are trees, in hexadecimal; `end` is missing while it goes on, or where it was cut off.
 
     `pruned` stands for all before it, which are no longer kept; `missed` for a turn whose state could not be taken."""
 
@@ -29,6 +29,7 @@ class CheckpointRecord(Data, frozen=True):
     files: int = 0
     ignored: int = 0
     uncovered: int = 0
+    cut_off: bool = False  # the process did not take the end: it is what is known to have been done
 
     @property
     def has_trees(self) -> bool:
@@ -40,11 +41,11 @@ class CheckpointRecords:
 
     def __init__(self, objects: FileObjects, session_id: str) -> None:
         self._objects = objects
-        self._session_id = session_id
+        self.session_id = session_id
 
     def load(self) -> list[CheckpointRecord]:
         found: dict[int, CheckpointRecord] = {}
-        for line in self._objects.read_lines(self._session_id):
+        for line in self._objects.read_lines(self.session_id):
             try:
                 record = msgspec.json.decode(line, type=CheckpointRecord)
             except msgspec.MsgspecError:
@@ -53,7 +54,7 @@ class CheckpointRecords:
         return [found[number] for number in sorted(found)]
 
     def add(self, record: CheckpointRecord) -> None:
-        self._objects.append_line(self._session_id, msgspec.json.encode(record))
+        self._objects.append_line(self.session_id, msgspec.json.encode(record))
 
     def next_number(self) -> int:
         return max((record.number for record in self.load()), default=0) + 1
@@ -69,12 +70,4 @@ class CheckpointRecords:
             number=last.number, kind="pruned", message_id=last.message_id, started=last.started, ended=last.ended
         )
         kept = [mark, *(record for record in records if record.number >= number)]
-        self._objects.replace_lines(self._session_id, [msgspec.json.encode(record) for record in kept])
-
-
-def find_states(records: list[CheckpointRecord], start: int) -> list[tuple[str, str]]:
-    """Beginning and end of each record from position `start` on. One that was killed ended as the next one began, the
-    last with nothing known: its end is empty."""
-    tail = [record for record in records[start:] if record.has_trees]
-    following = [*(record.begin for record in tail[1:]), ""]  # one more than there are records where there are none
-    return [(record.begin, record.end or after) for record, after in zip(tail, following, strict=False)]
+        self._objects.replace_lines(self.session_id, [msgspec.json.encode(record) for record in kept])

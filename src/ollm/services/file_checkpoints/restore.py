@@ -9,11 +9,12 @@ from typing import Literal
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.services.file_checkpoints.apply import RestoreSteps
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
+from ollm.services.file_checkpoints.apply import RestoreSteps, observe_path
+from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath, is_same_state
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file, sync_directory
+from ollm.system.beneath import LinkFound
 
 RestoreScope = Literal["talk", "files", "both"]
 RestoreKind = Literal["rewind", "redo"]
@@ -64,15 +65,20 @@ def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
     replace_file(objects.journal, msgspec.msgpack.encode(journal))
 
 
-def read_journal(objects: FileObjects) -> RestoreJournal | None:
+def peek_journal(objects: FileObjects) -> RestoreJournal | None:
     """The restore that was begun and not finished; one that cannot be read never began."""
     try:
         return msgspec.msgpack.decode(objects.journal.read_bytes(), type=RestoreJournal)
-    except FileNotFoundError:
-        return None
     except (OSError, msgspec.MsgspecError):
-        remove_journal(objects)
         return None
+
+
+def read_journal(objects: FileObjects) -> RestoreJournal | None:
+    """The same to be finished; one that cannot be read is taken away."""
+    journal = peek_journal(objects)
+    if journal is None:
+        remove_journal(objects)
+    return journal
 
 
 def remove_journal(objects: FileObjects) -> None:
@@ -84,10 +90,33 @@ def make_journal_steps(plan: RestorePlan) -> list[tuple[bytes, TreeEntry | None,
     return [(os.fsencode(step.path), step.before, step.after) for step in plan.steps]
 
 
+def list_changes(journal: RestoreJournal) -> list[PathChange]:
+    return [PathChange(os.fsdecode(path), before, after) for path, before, after in journal.steps]
+
+
+def is_done(root: Path, step: PathChange) -> bool:
+    try:
+        return is_same_state(observe_path(root, step.path), step.after)
+    except (OSError, LinkFound):
+        return False
+
+
 def run_journal(objects: FileObjects, journal: RestoreJournal, root: Path) -> RestoreResult:
     """Do what a journal says, for the first time or again."""
-    changes = [PathChange(os.fsdecode(path), before, after) for path, before, after in journal.steps]
+    changes = list_changes(journal)
     joined = [[os.fsdecode(path) for path in names] for names in journal.joined]
     steps = RestoreSteps(root, objects, changes, journal.id, joined)
     steps.run()
     return RestoreResult(restored=tuple(steps.done), skipped=tuple(steps.skipped))
+
+
+def make_interrupted(journal: RestoreJournal, result: RestoreResult) -> InterruptedRestore:
+    return InterruptedRestore(
+        id=journal.id,
+        session_id=journal.session_id,
+        number=journal.number,
+        message_id=journal.message_id,
+        scope=journal.scope,
+        kind=journal.kind,
+        result=result,
+    )

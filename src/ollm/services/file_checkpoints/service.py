@@ -5,38 +5,49 @@ Everything here takes as long as looking at every file of the workspace does: ca
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.files import DirectoryContent, TreeTooLarge
 from ollm.domain.struct import Data
-from ollm.services.file_checkpoints.apply import observe_path
+from ollm.services.file_checkpoints.apply import read_below
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
 from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_records, drop_to_size
+from ollm.services.file_checkpoints.endings import EndFinder
 from ollm.services.file_checkpoints.hard_links import find_joined_names
-from ollm.services.file_checkpoints.plan import RestorePlan, drop_hidden, is_same_state, plan_steps
-from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind, find_states
+from ollm.services.file_checkpoints.heartbeat import Heartbeat
+from ollm.services.file_checkpoints.plan import RestorePlan
+from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
     RestoreJournal,
     RestoreKind,
     RestoreResult,
     RestoreScope,
+    is_done,
+    list_changes,
+    make_interrupted,
     make_journal_steps,
+    peek_journal,
     read_journal,
     remove_journal,
     run_journal,
     write_journal,
 )
-from ollm.services.file_checkpoints.tree import PathChange, compare_trees
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, compare_trees
+from ollm.services.file_checkpoints.tree_edit import apply_changes
+from ollm.services.file_checkpoints.view import CheckpointView
 from ollm.store.file_objects import FileObjects
+from ollm.store.scratch_objects import ScratchObjects
 from ollm.system.beneath import LinkFound
 
 INDEX_SHARE = 100  # the index is written anew when one of so many files is not in it
@@ -65,17 +76,23 @@ class FileCheckpoints:
         self._settings = settings
         self._clock = clock
         self._off = find_reason_off(place, settings)
-        self._capture = WorkspaceCapture(
-            place.root,
-            self.objects,
-            lambda: scan(str(place.root), settings.max_files),
-            max_file_bytes=settings.max_file_bytes,
-            max_total_bytes=settings.max_total,
-            excluded=place.excluded,
-        )
+        self._place = place
+        self._scan = scan
+        self._capture = self._make_capture(self.objects)
         self._open: tuple[str, CheckpointRecord] | None = None
+        self._heartbeat: Heartbeat | None = None
         self._cleaned = False
         self._unsaved_reads = 0
+
+    @property
+    def reason_off(self) -> str:
+        """Why none are taken here; nothing where they are."""
+        return self._off
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the settings ask for them."""
+        return self._settings.enabled
 
     def require_on(self) -> None:
         """Raises CheckpointsOffError where none are taken."""
@@ -94,12 +111,17 @@ class FileCheckpoints:
         self.require_on()
         with self.objects.hold_lock():
             self._clean_up()
-            return self._begin(session_id, message_id, kind)
+            record = self._begin(session_id, message_id, kind)
+        self._open = session_id, record
+        self._heartbeat = Heartbeat(self.objects.find_beat(session_id))
+        return record
 
     def end(self) -> CheckpointRecord | None:
         """Take the state after the changes; None where nothing was begun."""
         if self._open is None:
             return None
+        if self._heartbeat:
+            self._heartbeat.stop()
         with self.objects.hold_lock():
             return self._end()
 
@@ -110,42 +132,52 @@ class FileCheckpoints:
         records.add(CheckpointRecord(number=records.next_number(), kind="missed", message_id=message_id, started=stamp))
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
+        """As they are written down: one that was cut off has no end."""
         return CheckpointRecords(self.objects, session_id).load()
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
-        """What happened between the beginning and the end of a record; up to now while it is open."""
-        if not record.has_trees:
+        """What happened between the beginning and the end of a record that has ended."""
+        if not record.has_trees or not record.end:
             return []
-        end = bytes.fromhex(record.end) if record.end else self._take_now().digest
-        return list(compare_trees(self.objects, bytes.fromhex(record.begin), end))
+        return list(compare_trees(self.objects, bytes.fromhex(record.begin), bytes.fromhex(record.end)))
 
-    def read_content(self, change: PathChange) -> tuple[bytes | None, bytes | None]:
-        """What a path held before and after a change; None for what is no file."""
-        both = (change.before, change.after)
-        before, after = (self.objects.read(entry.value) if entry and entry.kind == "f" else None for entry in both)
-        return before, after
+    def look(self) -> CheckpointView:
+        """The files as they are now, beside what is saved. Nothing is written."""
+        objects = ScratchObjects(self.objects.folder)
+        with objects.hold_lock():
+            return CheckpointView(self.root, objects, self._capture_tree(self._make_capture(objects)))
+
+    def read_entry(self, path: str, entry: TreeEntry) -> bytes:
+        """The content of a file that a tree names: as it was saved, or as it is while nothing has changed it."""
+        try:
+            return self.objects.read(entry.value)
+        except StorageError:
+            with suppress(OSError, LinkFound):
+                content = read_below(self.root, path)
+                if hashlib.sha256(content).digest() == entry.value:
+                    return content
+            raise
 
     def plan_rewind(self, session_id: str, message_id: int, *, force: bool = False) -> RestorePlan | None:
         """What putting the files back to before a message would do; None when nothing was changed since. Raises
-        UsageError when their state then is not known."""
+        UsageError when their state then is not known. Nothing is written."""
         self.require_on()
-        records = self.list_records(session_id)
-        start = next((place for place, record in enumerate(records) if record.message_id >= message_id), None)
+        start = next((one for one in self.list_records(session_id) if one.message_id >= message_id), None)
         if start is None:
             return None
-        if not records[start].has_trees:
+        if not start.has_trees:
             raise UsageError(
                 f"The files of before message {message_id} are not saved.", action="Rewind to a later message."
             )
-        return self._plan(session_id, records, start, message_id, force=force)
+        return self.look().plan(session_id, start, message_id, force=force)
 
     def plan_redo(self, session_id: str, number: int, *, force: bool = False) -> RestorePlan:
-        """What taking back the rewind with this record would do."""
-        records = self.list_records(session_id)
-        start = next((place for place, record in enumerate(records) if record.number == number), None)
-        if start is None or not records[start].has_trees:
+        """What taking back the rewind with this record would do. Nothing is written."""
+        self.require_on()
+        start = next((one for one in self.list_records(session_id) if one.number == number), None)
+        if start is None or not start.has_trees:
             raise UsageError("The files of before this rewind are no longer saved.", action="See /diff.")
-        return self._plan(session_id, records, start, records[start].message_id, force=force)
+        return self.look().plan(session_id, start, start.message_id, force=force)
 
     def restore(
         self, session_id: str, message_id: int, plan: RestorePlan, scope: RestoreScope, kind: RestoreKind = "rewind"
@@ -153,7 +185,7 @@ class FileCheckpoints:
         """Do a plan: the record that can take it back, what was done, and its id. Where the talk goes back too, the
         restore counts as under way until `finish_restore`."""
         with self.objects.hold_lock():
-            record = self._begin(session_id, message_id, kind, restored=plan.message_id)
+            record = self._begin(session_id, message_id, kind, plan)
             journal = RestoreJournal(
                 id=secrets.token_hex(8),
                 root=str(self.root),
@@ -167,15 +199,23 @@ class FileCheckpoints:
             )
             write_journal(self.objects, journal)
             result = run_journal(self.objects, journal, self.root)
-            ended = self._end()
+            ended = self._end_restore(session_id, record, result)
             if scope != "both":
                 remove_journal(self.objects)
         result = replace(result, skipped=(*plan.skipped, *result.skipped))
-        return ended or record, result, journal.id
+        return ended, result, journal.id
 
     def finish_restore(self) -> None:
         """The talk went back too: nothing is left to do."""
         remove_journal(self.objects)
+
+    def find_interrupted(self) -> InterruptedRestore | None:
+        """The restore that was killed, with what is left of it. Nothing is written."""
+        journal = peek_journal(self.objects)
+        if journal is None:
+            return None
+        left = tuple(step for step in list_changes(journal) if not is_done(self.root, step))
+        return make_interrupted(journal, RestoreResult(restored=left))
 
     def recover(self) -> InterruptedRestore | None:
         """Finish a restore that was killed. Call `finish_restore` when its talk went back too."""
@@ -185,124 +225,108 @@ class FileCheckpoints:
             journal = read_journal(self.objects)
             if journal is None:
                 return None
-            result = run_journal(self.objects, journal, self.root)
             records = self.list_records(journal.session_id)
-            begun = next((record for record in records if record.number == journal.number and not record.end), None)
-            if begun is not None:
-                self._open = journal.session_id, begun
-                self._end()
+            begun = next((record for record in records if record.number == journal.number), None)
+            if begun is not None and begun.end:  # only the talk is left to do
+                result = RestoreResult(restored=tuple(self.list_changes(begun)))
+            else:
+                result = run_journal(self.objects, journal, self.root)
+                if begun is not None:
+                    self._end_restore(journal.session_id, begun, result)
             if journal.scope != "both":
                 remove_journal(self.objects)
-        return InterruptedRestore(
-            id=journal.id,
-            session_id=journal.session_id,
-            number=journal.number,
-            message_id=journal.message_id,
-            scope=journal.scope,
-            kind=journal.kind,
-            result=result,
-        )
+        return make_interrupted(journal, result)
 
     def _begin(
-        self, session_id: str, message_id: int, kind: RecordKind, restored: int | None = None
+        self, session_id: str, message_id: int, kind: RecordKind, plan: RestorePlan | None = None
     ) -> CheckpointRecord:
-        tree = self._take()
+        tree = self._take(plan.target if plan else None)
         records = CheckpointRecords(self.objects, session_id)
+        self._end_cut_off(records, tree.digest)
         record = CheckpointRecord(
             number=records.next_number(),
             kind=kind,
             message_id=message_id,
             started=format_stamp(self._clock()),
             begin=tree.digest.hex(),
-            restored=restored,
+            restored=plan.message_id if plan else None,
             files=tree.files,
             ignored=tree.ignored,
             uncovered=tree.uncovered,
         )
         records.add(record)
-        self._open = session_id, record
         return record
+
+    def _end_cut_off(self, records: CheckpointRecords, now: bytes) -> None:
+        """What is known of a turn that was cut off is known best before the next one."""
+        known = records.load()
+        ends = EndFinder(self.root, self.objects, now, peek_journal(self.objects))
+        for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
+            if before is not after:
+                records.add(after)
+
+    def _end_restore(self, session_id: str, record: CheckpointRecord, result: RestoreResult) -> CheckpointRecord:
+        """What a restore has done is its own; what came meanwhile from somebody else is not."""
+        tree = apply_changes(self.objects, bytes.fromhex(record.begin), result.restored)
+        self.objects.save_growth()
+        ended = replace(record, end=tree.hex(), ended=format_stamp(self._clock()))
+        CheckpointRecords(self.objects, session_id).add(ended)
+        return ended
 
     def _end(self) -> CheckpointRecord | None:
         assert self._open is not None
         (session_id, record), self._open = self._open, None
-        tree = self._take()
+        tree = self._take(bytes.fromhex(record.begin))
         ended = replace(record, end=tree.digest.hex(), ended=format_stamp(self._clock()))
-        CheckpointRecords(self.objects, session_id).add(ended)
+        records = CheckpointRecords(self.objects, session_id)
+        if all(one.number != record.number or one.has_trees for one in records.load()):  # else it was thrown away
+            records.add(ended)
         if self._unsaved_reads > tree.files // INDEX_SHARE or not self.objects.index.exists():
             self._capture.save_index()
             self._unsaved_reads = 0
         return ended
 
-    def _take_now(self) -> CapturedTree:
-        with self.objects.hold_lock():
-            return self._take()
+    def _make_capture(self, objects: FileObjects) -> WorkspaceCapture:
+        settings, root = self._settings, self.root
+        return WorkspaceCapture(
+            root,
+            objects,
+            lambda: self._scan(str(root), settings.max_files),
+            max_file_bytes=settings.max_file_bytes,
+            max_total_bytes=settings.max_total,
+            excluded=self._place.excluded,
+        )
 
-    def _take(self) -> CapturedTree:
+    def _take(self, needed: bytes | None = None) -> CapturedTree:
+        """The tree as it is, saved. What is `needed` besides is not thrown away to make room for it."""
+        tree = self._capture_tree(self._capture)
+        self._unsaved_reads += tree.read
+        limit = self._settings.max_total
+        if self.objects.save_growth().bytes > limit:
+            used = [tree.digest, *([needed] if needed else [])]
+            if drop_to_size(self.objects, limit, used).bytes > limit and needed is None:
+                raise self._turn_off_for_size()
+        return tree
+
+    def _capture_tree(self, capture: WorkspaceCapture) -> CapturedTree:
         try:
-            tree = self._capture.take()
+            return capture.take()
         except TreeTooLarge as error:
             self._off = f"Checkpoints are off: this workspace has {error} (checkpoints.maxFiles)."
             raise CheckpointsOffError(self._off) from error
         except TooManyBytes as error:
-            collect_garbage(self.objects)
-            self._off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
-            raise CheckpointsOffError(self._off) from error
-        self._unsaved_reads += tree.read
-        if self.objects.save_growth().bytes > self._settings.max_total:
-            drop_to_size(self.objects, self._settings.max_total, [tree.digest])
-        return tree
+            raise self._turn_off_for_size() from error
+
+    def _turn_off_for_size(self) -> CheckpointsOffError:
+        collect_garbage(self.objects)
+        self._off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
+        return CheckpointsOffError(self._off)
 
     def _clean_up(self) -> None:
         """Once a process: what is too old goes."""
         if not self._cleaned:
             self._cleaned = True
             drop_old_records(self.objects, self._clock(), self._settings.keep_days)
-
-    def _plan(
-        self, session_id: str, records: list[CheckpointRecord], start: int, message_id: int, *, force: bool
-    ) -> RestorePlan:
-        self.require_on()
-        now, target = self._take_now(), bytes.fromhex(records[start].begin)
-        others = set() if force else self._find_foreign_paths(session_id, records, start, now.digest)
-        found = drop_hidden(compare_trees(self.objects, now.digest, target, hidden=True))
-        changes = [change for change in found if not self._is_as_then(change)]
-        steps, skipped = plan_steps(changes, others.__contains__, self.objects.has)
-        return RestorePlan(
-            message_id=message_id,
-            current=now.digest,
-            target=target,
-            steps=steps,
-            skipped=skipped,
-            ignored=now.ignored,
-            uncovered=now.uncovered,
-        )
-
-    def _is_as_then(self, change: PathChange) -> bool:
-        """Whether a path that a rule hides now holds what it held then: only the rule changed."""
-        if change.before is None or change.before.kind != "i":
-            return False
-        try:
-            return is_same_state(observe_path(self.root, change.path), change.after)
-        except (OSError, LinkFound):
-            return False
-
-    def _find_foreign_paths(self, session_id: str, records: list[CheckpointRecord], start: int, now: bytes) -> set[str]:
-        """What changed between the turns of this session, after them, or in turns of another."""
-        states = find_states(records, start)
-        ends = [end for _, end in states]
-        begins = [begin for begin, _ in states[1:]] + [now.hex()]
-        gaps = [(end, begin) for end, begin in zip(ends, begins, strict=False) if end]
-        since = records[start].started
-        for other in self.objects.list_sessions():
-            if other != session_id:
-                theirs = [record for record in self.list_records(other) if (record.ended or record.started) >= since]
-                gaps += [(begin, end) for begin, end in find_states(theirs, 0) if end]
-        return {
-            change.path
-            for before, after in gaps
-            for change in compare_trees(self.objects, bytes.fromhex(before), bytes.fromhex(after))
-        }
 
 
 def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str:

@@ -1,0 +1,147 @@
+"""`/diff`: what this session changed, turn by turn, and where that is not known."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.struct import Data
+from ollm.runtime import rewind
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error
+from ollm.runtime.commands.needs import RewindNeeds
+
+if TYPE_CHECKING:
+    from ollm.services.file_checkpoints import CheckpointRecord, CheckpointView, FileCheckpoints
+
+DIFF_USAGE = "[NUMBER]"
+MAX_MESSAGES = 10**9
+ONLY_EDITS = "What commands changed is not known"
+
+
+class DiffSection(Data, frozen=True):
+    """A stretch in which files changed, or may have; `note` says what is not known of it."""
+
+    message_id: int
+    kind: str
+    title: str
+    diffs: list[str]
+    note: str = ""
+
+
+def register_commands(commands: CommandTable) -> None:
+    commands.register("diff", "Show what this session changed, commands included.", usage=DIFF_USAGE, during_turn=True)(
+        show_changes
+    )
+
+
+async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:
+    """What changed in each turn, by edits and commands; where no states were saved, what the edits say."""
+    word = arguments.strip().removeprefix("#")
+    if word and not (word.isascii() and word.isdigit() and len(word) < 10):
+        raise make_usage_error("diff", DIFF_USAGE)
+    number = int(word) if word else None
+    if number is not None:
+        require_message(conversation, number)
+    found = await asyncio.to_thread(collect_sections, conversation, number)
+    if not found:
+        who = "This session" if number is None else f"Message {number}"
+        return CommandReply(text=f"{who} changed no files.", data={"diffs": [], "turns": []})
+    diffs = [diff for section in found for diff in section.diffs]
+    turns = [
+        {"messageId": one.message_id, "kind": one.kind, "title": one.title, "diffs": one.diffs, "note": one.note}
+        for one in found
+    ]
+    return CommandReply(text="\n\n".join(map(render_section, found)), data={"diffs": diffs, "turns": turns})
+
+
+def render_section(section: DiffSection) -> str:
+    shown = fence_text("\n".join(section.diffs), "diff") if section.diffs else ""
+    return "\n\n".join(part for part in (f"**{section.title}**", section.note, shown) if part)
+
+
+def require_message(conversation: RewindNeeds, number: int) -> None:
+    """Raises UsageError for a message that does not exist."""
+    page = conversation.session.load_page(None, 1)
+    newest = int(page[-1]["id"]) if page else 0
+    if not 1 <= number <= newest:
+        known = f"This session has messages 1 to {newest}" if newest else "This session has no messages yet"
+        raise UsageError(f"There is no message {number}. {known}.", action="See the numbers in /history.")
+
+
+def collect_sections(conversation: RewindNeeds, number: int | None) -> list[DiffSection]:
+    """Every stretch in which this session changed files, or may have."""
+    session_id = conversation.session.id
+    if session_id is None:
+        return []
+    checkpoints = conversation.checkpoints.get()
+    records = checkpoints.list_records(session_id)
+    wanted = [record for record in records if number is None or is_about(record, number)]
+    if not wanted:
+        return describe_unsaved(conversation, checkpoints, number, saved=bool(records))
+    view = None
+    if any(record.has_trees and not record.end for record in wanted):
+        view = checkpoints.look()
+        numbers = {record.number for record in wanted}
+        wanted = [record for record in view.list_records(session_id) if record.number in numbers]
+    sections = [make_section(conversation, checkpoints, view, record) for record in wanted]
+    return [section for section in sections if section.diffs or section.note]
+
+
+def is_about(record: CheckpointRecord, number: int) -> bool:
+    return record.message_id == number or (record.kind == "pruned" and record.message_id >= number)
+
+
+def make_section(
+    conversation: RewindNeeds, checkpoints: FileCheckpoints, view: CheckpointView | None, record: CheckpointRecord
+) -> DiffSection:
+    last = record.message_id
+    titles = {
+        "undo": "/undo",
+        "rewind": f"/rewind to before message #{record.restored}",
+        "redo": "/redo",
+        "pruned": f"Up to message #{last}",
+    }
+    title, note = titles.get(record.kind, f"Message #{last}"), ""
+    if record.kind == "pruned":
+        note = f"{ONLY_EDITS} any more: the saved files are gone (checkpoints.keepDays, checkpoints.maxTotal)."
+        diffs = collect_edits(conversation, 0, last)
+    elif record.kind == "missed":
+        note = f"{ONLY_EDITS}: the files were not saved."
+        diffs = collect_edits(conversation, last, last)
+    else:
+        try:
+            changes = view.list_changes(record) if view else checkpoints.list_changes(record)
+            diffs = rewind.render_diffs(checkpoints, changes)
+        except OllmError as error:
+            note, diffs = f"What changed is not known any more: {error}", []
+        if record.cut_off and record.kind == "turn":
+            note = note or "The turn was cut off; what changed at that moment or later is not shown."
+    return DiffSection(message_id=last, kind=record.kind, title=title, diffs=diffs, note=note)
+
+
+def describe_unsaved(
+    conversation: RewindNeeds, checkpoints: FileCheckpoints, number: int | None, *, saved: bool
+) -> list[DiffSection]:
+    """What is known without a saved state: the edits in the archive. Nothing where none was changed."""
+    off = checkpoints.reason_off
+    diffs = collect_edits(conversation, number or 0, number or MAX_MESSAGES)
+    if not off and (saved or not diffs):
+        return []
+    title = "This session" if number is None else f"Message #{number}"
+    note = f"{ONLY_EDITS}{f': {off}' if off else '.'}"
+    return [DiffSection(message_id=number or 0, kind="edits", title=title, diffs=diffs, note=note)]
+
+
+def collect_edits(conversation: RewindNeeds, first: int, last: int) -> list[str]:
+    """The diffs of our own edits in the turns of the messages `first` to `last`."""
+    page: list[dict[str, Any]] = conversation.session.load_page(None, MAX_MESSAGES)
+    turn, diffs = 0, []
+    for message in page:
+        if message["role"] == "user":
+            turn = int(message["id"])
+        if first <= turn <= last:
+            results = ((call.get("result") or {}).get("diff") for call in message.get("toolCalls", ()))
+            diffs += [diff.rstrip() for diff in results if diff]
+    return diffs

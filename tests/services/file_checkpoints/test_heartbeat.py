@@ -1,0 +1,42 @@
+"""Signs of life of a process, as another one reads them."""
+
+import os
+import time
+from pathlib import Path
+
+from ollm.services.file_checkpoints.heartbeat import Heartbeat, read_last_beat
+
+
+def test_a_process_that_runs_is_told_from_one_that_ended(tmp_path: Path) -> None:
+    path = tmp_path / "alive"
+    assert read_last_beat(path) == 0
+    beating = Heartbeat(path)
+    began = path.stat().st_mtime_ns
+    assert read_last_beat(path) is None
+    deadline = time.monotonic() + 60
+    while path.stat().st_mtime_ns == began:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+    beating.stop()
+
+    last = read_last_beat(path)
+    assert last is not None
+    assert began < last <= time.time_ns()
+
+
+def test_one_that_was_killed_gives_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "alive"
+    process = os.fork()
+    if process == 0:
+        Heartbeat(path)
+        os._exit(0)
+    os.waitpid(process, 0)
+
+    assert read_last_beat(path) == path.stat().st_mtime_ns
+
+
+def test_where_nothing_can_be_written_nothing_is_proved(tmp_path: Path) -> None:
+    Heartbeat(tmp_path / "missing" / "alive").stop()
+
+    assert read_last_beat(tmp_path / "missing" / "alive") == 0
