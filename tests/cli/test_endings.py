@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import SCRIPT
 from tests.cli.running import running, texts
 from tests.cli.terminal import ENTER, at_terminal
 from tests.covers import covers
@@ -102,3 +103,79 @@ async def test_closing_a_large_session_does_not_write_all_of_it_again(tmp_path: 
     said = [text for _, text in texts(json.loads(shown.out))]
     assert said[:5] == ["first", "One.", "second", "Two.", "third"]
     assert said[-2:] == ["fourth", "Four."]
+
+
+async def test_an_answer_that_nobody_can_be_given_is_kept_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One."]) as runner:
+        closed = await asyncio.create_subprocess_exec(
+            "sh",
+            "-c",
+            '"$@" >&-',
+            "sh",
+            SCRIPT,
+            "-p",
+            "first",
+            cwd=runner.workspace,
+            env=runner.environment(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, said = await asyncio.wait_for(closed.communicate(), 60)
+        (session,) = runner.sessions()
+    assert closed.returncode == 1
+    assert b"Cannot write the output" in said
+    assert texts(session) == [("user", "first"), ("assistant", "One.")]
+
+
+async def test_a_signal_while_a_session_is_closed_counts_however_often_it_comes(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One."]) as runner:
+        runner.home.mkdir()
+        hook = {"command": "touch closing; until [ -e go-on ]; do sleep 0.05; done"}
+        (runner.home / "config.yaml").write_text(json.dumps({"hooks": {"session-end": [hook]}}))
+        process = await runner.start("-p", "first")
+        async with asyncio.timeout(60):
+            while not (runner.workspace / "closing").exists():
+                await asyncio.sleep(0.02)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+            process.send_signal(number)
+            await asyncio.sleep(0.02)
+        (runner.workspace / "go-on").touch()
+        out, said = await asyncio.wait_for(process.communicate(), 60)
+        (session,) = runner.sessions()
+    assert (process.returncode, out) == (143, b"One.\n"), said
+    assert texts(session) == [("user", "first"), ("assistant", "One.")]
+    assert not list((runner.home / "sessions").glob("*.journal"))
+
+
+FULL_DISK = """
+set -e
+mount -t tmpfs -o size=300k tmpfs "$1"
+cp -r "$2/." "$1"
+head -c 400000 /dev/zero > "$1/fill" 2>/dev/null || true
+cd "$1/project"
+set +e
+OLLM_HOME="$1/home" "$3" -p second --continue < /dev/null
+echo "exit $?"
+"""
+
+
+async def test_a_session_goes_on_while_the_disk_is_full_and_what_is_not_saved_is_said(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    (tmp_path / "whole").mkdir()
+    async with running(tmp_path / "whole", ["One.", "Two."]) as runner:
+        await runner.run("-p", "first")
+        (session,) = runner.sessions()
+        for file in runner.home.glob("sessions/*.json"):
+            file.write_bytes(file.read_bytes().replace(str(runner.workspace).encode(), str(small / "project").encode()))
+        process = await asyncio.create_subprocess_exec(
+            *("unshare", "-rm", "sh", "-c", FULL_DISK, "sh", str(small), str(tmp_path / "whole"), SCRIPT),
+            env=runner.environment(),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, said = await asyncio.wait_for(process.communicate(), 90)
+    assert out.decode().split("\n") == ["Two.", "exit 1", ""], said
+    assert b"Not saved: 2 messages" in said
+    assert b"memory.db is on a full disk" in said
+    assert session["sessionId"].encode() in said

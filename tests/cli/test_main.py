@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -63,3 +64,23 @@ def test_the_exit_code_is_that_of_the_command(
         gc.set_threshold(*threshold)
     assert ended.value.code == 2
     assert "unknown command 'xyzzy'" in capsys.readouterr().err
+
+
+def test_ctrl_c_before_anything_has_begun_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ModuleType):
+        @property
+        def main(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "ollm.cli.entry", Interrupted("ollm.cli.entry"))
+    monkeypatch.setattr(sys, "argv", ["ollm", "-p", "hi"])
+    with pytest.raises(SystemExit) as ended:
+        run()
+
+    assert ended.value.code == 130
+
+
+def test_a_version_that_cannot_be_printed_is_an_error() -> None:
+    done = subprocess.run(["sh", "-c", '"$0" --version >&-', SCRIPT], capture_output=True, check=False)
+
+    assert (done.returncode, done.stderr[:34]) == (1, b"ollm: Cannot write the output: Bad")

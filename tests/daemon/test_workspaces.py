@@ -103,7 +103,7 @@ async def go_on_as_if_nothing_had_happened(found: Daemon, session: str) -> str:
 
 
 async def test_a_locked_database_is_told_and_left_alone_and_stops_nobody(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["one", "two"]) as found:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
         session, database, before = await harm_database(found, lambda _: None)
         with closing(sqlite3.connect(database, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
@@ -124,6 +124,13 @@ async def test_a_locked_database_is_told_and_left_alone_and_stops_nobody(tmp_pat
         assert str(apart.parent) in told
         assert database.read_bytes() == before
         assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
+        assert await found.open(sessionId=session) == session, "the next time it is in its own place again"
+        assert "locked" not in str((await found.ask("GET", f"/sessions/{session}/status")).json["notices"])
+        assert texts(await found.say(session, "once more")) == "three"
+        await found.ask("DELETE", f"/sessions/{session}")
+        with closing(sqlite3.connect(database)) as own:
+            ((recent,),) = own.execute("SELECT recent_messages FROM chat_sessions")
+        assert [word in recent for word in ("again", "two", "once more", "three")] == [True] * 4
 
 
 @covers("W6", "W33")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ollm.services.code_map import CodeMapService
     from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.store.database import Database
     from ollm.store.lease import Lease
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
@@ -71,32 +72,38 @@ class WorkspaceScope:
         told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
         return find_named_files(Path(os.path.realpath(self.path)), [told, *read_configuration(servers)])
 
-    @cached_property
+    @property
     def memory_directory(self) -> Path:
-        """Where `memory.db` is: in the workspace, or in the home where that one is of a newer version or locked; where
-        that one is too, in a place that is gone after this run."""
+        """Where `memory.db` is."""
+        return self.memory.path.parent
+
+    @cached_property
+    def memory(self) -> Database:
+        """`memory.db`, ready to be written: of the workspace, or in the home where that one cannot be used; where that
+        one cannot either, in a place that is gone after this run. A conversation stays with the one it began with, so
+        that its plan and notes are in one place; the next one looks again."""
         from ollm.store.workspace_place import ensure_fallback_directory, ensure_workspace_directory
 
         own = ensure_workspace_directory(self.path, self.process.home)
-        apart = own
-        if (fault := self._find_memory_fault(own)) and self._find_memory_fault(
-            apart := ensure_fallback_directory(self.path, self.process.home)
-        ):
-            from tempfile import TemporaryDirectory
+        chosen = self._create_memory(own)
+        if fault := chosen.find_fault():
+            chosen = self._create_memory(ensure_fallback_directory(self.path, self.process.home))
+            if chosen.path.parent == own or chosen.find_fault():
+                chosen = self._create_memory(self._make_passing_directory())
+            self.report(f"{own / 'memory.db'} {fault} and is left alone; this run uses {chosen.path.parent}.")
+        self._closing.callback(chosen.close)
+        return chosen
 
-            apart = Path(self._closing.enter_context(TemporaryDirectory(prefix="ollm-memory-")))
-        if fault:
-            self.report(f"{own / 'memory.db'} {fault} and is left alone; this run uses {apart}.")
-        return apart
-
-    def _find_memory_fault(self, directory: Path) -> str:
-        """Why the `memory.db` there cannot be used, in words; empty when it can."""
-        from ollm.store.database import is_locked, read_schema_version
+    def _create_memory(self, directory: Path) -> Database:
+        from ollm.store.database import Database
         from ollm.store.migrations import WORKSPACE_MIGRATIONS
 
-        if read_schema_version(directory / "memory.db") > len(WORKSPACE_MIGRATIONS):
-            return "was written by a newer ollm"
-        return "is locked by another program" if is_locked(directory / "memory.db") else ""
+        return Database(directory / "memory.db", WORKSPACE_MIGRATIONS, report=self._forward_report)
+
+    def _make_passing_directory(self) -> Path:
+        from tempfile import TemporaryDirectory
+
+        return Path(self._closing.enter_context(TemporaryDirectory(prefix="ollm-memory-")))
 
     def create_lease(self, holder: str = "") -> Lease:
         """The right to be the one active session of this workspace."""
@@ -109,19 +116,14 @@ class WorkspaceScope:
     def database(self) -> WorkspaceDatabase:
         from ollm.store.workspace_db import WorkspaceDatabase
 
-        database = WorkspaceDatabase(self.memory_directory, self._forward_report)
-        self._closing.callback(database.close)
-        return database
+        return WorkspaceDatabase.around(self.memory)
 
     @cached_property
     def notes(self) -> NoteStore:
         from ollm.store.migrations import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
 
-        notes = NoteStore(lambda: self.memory_directory / "memory.db", WORKSPACE_MIGRATIONS, clock=self.process.clock)
-        notes.report = self._forward_report
-        self._closing.callback(notes.close)
-        return notes
+        return NoteStore(lambda: self.memory, WORKSPACE_MIGRATIONS, clock=self.process.clock)
 
     @cached_property
     def discovery(self) -> FileDiscoveryService:

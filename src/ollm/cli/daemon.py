@@ -124,7 +124,10 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
     while not is_listening(files):
         if process.poll() is not None or time.monotonic() > deadline:
             said = (log / "daemon.out").read_text(encoding="utf-8", errors="replace")[-500:].strip()
-            raise OllmError(f"The daemon did not start: {said}", action="Run `ollm daemon run` to see the error.")
+            raise OllmError(
+                f"The daemon did not start{f': {said}' if said else ' and could not say why.'}",
+                action="Run `ollm daemon run` to see the error.",
+            )
         time.sleep(0.02)
     return process.pid
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
 
 from ollm.domain.errors import ExitCode, OllmError
 
-_OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+class LostOutput(io.FileIO):
+    """Stands in for an output that was closed before we began: what is written goes nowhere, which is remembered."""
+
+    lost = False
+
+    def write(self, data: Any, /) -> int:
+        self.lost = True
+        return super().write(data)
 
 
 def main(arguments: list[str]) -> int:
@@ -20,6 +35,8 @@ def main(arguments: list[str]) -> int:
     try:
         code = _run_and_report(arguments)
         sys.stdout.flush()
+        if code == ExitCode.DONE and _is_output_lost():
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     except BrokenPipeError:
         _silence_stdout()
         return ExitCode.FAILED
@@ -140,10 +157,16 @@ def _tolerate_odd_text() -> None:
     what is said where nobody listens goes nowhere."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(LostOutput(os.devnull, "w")), encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="surrogateescape" if stream.encoding.lower() == "utf-8" else "backslashreplace")
+
+
+def _is_output_lost() -> bool:
+    """Whether something was written to a standard output that was closed from the start."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return isinstance(raw, LostOutput) and raw.lost
 
 
 def _silence_stdout() -> None:

@@ -7,7 +7,7 @@ import sys
 
 def run() -> None:
     """Entry point of the `ollm` script."""
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    if sys.argv[1:] in (["--version"], ["-V"]) and sys.stdout is not None:
         from ollm import __version__
 
         print(f"ollm {__version__}")
@@ -19,5 +19,7 @@ def run() -> None:
         from ollm.cli.entry import main
 
         sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:  # before there was anything to interrupt
+        sys.exit(130)
     finally:
         gc.freeze()  # all of it goes now: no need to look through it on the way out

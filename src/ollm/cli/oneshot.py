@@ -37,6 +37,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
     text, piped = question
     attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
     warn_if_untrusted(start)
+    received: list[signal.Signals] = []
     async with open_conversation(start.build_options(one_shot=True)) as conversation:
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in (await conversation.status()).notices:
@@ -49,14 +50,14 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
         printer = create_printer(output, start)
-        received = stop_on_signals(conversation)
+        stop_on_signals(conversation, received)
         async with conversation.turn(text, attachments) as events:
             async for event in events:
                 if isinstance(event, ConfirmationRequested):
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
         printer.close(conversation.session_id or "")
-        return 128 + received[0] if received else int(printer.exit_code)
+    return 128 + received[0] if received else int(printer.exit_code)  # one during the close counts too
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
@@ -100,11 +101,10 @@ def warn_if_untrusted(start: ChatArguments) -> None:
         sys.stderr.write(f"ollm: {sentence}\n")
 
 
-def stop_on_signals(conversation: Conversation) -> list[signal.Signals]:
-    """The first Ctrl-C, SIGTERM or SIGHUP stops the turn and keeps what was said; those that came are in the list."""
+def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) -> None:
+    """Ctrl-C, SIGTERM or SIGHUP stops the turn and keeps what was said; those that come are added to `received`."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
-    received: list[signal.Signals] = []
 
     def stop(number: signal.Signals) -> None:
         received.append(number)
@@ -112,7 +112,6 @@ def stop_on_signals(conversation: Conversation) -> list[signal.Signals]:
 
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(name, stop, name)
-    return received
 
 
 class JsonPrinter(Printer):

@@ -105,8 +105,7 @@ class DaemonService:
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
             found = await self._read_apart(lambda process: process.session_files.describe_session(session))
-            with self._open_scope(workspace) as scope:
-                scope.context.check_ownership(found)
+            await asyncio.to_thread(self._check_ownership, workspace, found)
         options = ConversationOptions(
             workspace=workspace,
             session=session,
@@ -119,6 +118,11 @@ class DaemonService:
         notices = self.hub.get(session_id).conversation.parts.notices
         notices += [text for text in self._untold.pop(os.path.realpath(workspace), []) if text not in notices]
         return OpenReply(session_id=session_id, resumed=resumed)
+
+    def _check_ownership(self, workspace: Path, session: Session) -> None:
+        """Raises when a session belongs elsewhere. A database that is locked keeps nobody else waiting."""
+        with self._open_scope(workspace) as scope:
+            scope.context.check_ownership(session)
 
     async def read_session(self, session_id: str) -> dict[str, Any]:
         """The document."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 BUSY_TIMEOUT_SECONDS = 5.0
 STILL_BUSY_SECONDS = 0.2  # how long a file is waited for that was locked all through such a wait just now
-LOCK_PATIENCE_SECONDS = 0.7  # a file that is locked for longer is in use for long
+LOCK_PATIENCE_SECONDS = 1.0  # a file that is locked for longer is in use for long
+MIN_ROOM_BYTES = 1 << 16
 MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
 LOCKED_MEMORY_SECONDS = 30.0
 CREATED_TABLE = compile_late(r"CREATE TABLE (\w+)")
@@ -86,6 +87,26 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def find_fault(self) -> str:
+        """Why the file cannot be written, in words; empty when it can, and it is open then."""
+        if read_schema_version(self.path) > len(self._migrations):
+            return "was written by a newer ollm"
+        if self.path.is_file() and not os.access(self.path, os.W_OK):
+            return "may not be written"
+        if is_disk_full(self.path.parent):
+            return "is on a full disk"
+        patience, self._busy_seconds = self._busy_seconds, LOCK_PATIENCE_SECONDS
+        try:
+            with self.begin_write() as connection:
+                pass
+            connection.execute(f"PRAGMA busy_timeout = {round(patience * 1000)}")
+        except BusyError:
+            self.close()
+            return "is locked by another program"
+        finally:
+            self._busy_seconds = patience
+        return ""
 
     def _open(self) -> sqlite3.Connection:
         import sqlite3
@@ -208,19 +229,13 @@ def read_schema_version(path: Path) -> int:
     return int.from_bytes(header[60:64], "big") if header.startswith(b"SQLite format 3\0") else 0
 
 
-def is_locked(path: Path) -> bool:
-    """Whether another program keeps a SQLite file for itself, and not just for a moment."""
-    import sqlite3
-
-    if not read_schema_version(path):
-        return False
+def is_disk_full(directory: Path) -> bool:
+    """Whether there is hardly any room left: what SQLite would begin to write it could not end."""
     try:
-        with contextlib.closing(sqlite3.connect(path, timeout=LOCK_PATIENCE_SECONDS, isolation_level=None)) as found:
-            found.execute("BEGIN IMMEDIATE")
-            found.execute("ROLLBACK")
-    except sqlite3.Error as error:
-        return "locked" in str(error)  # every other fault is told by what opens it
-    return False
+        found = os.statvfs(directory)
+    except OSError:
+        return False
+    return found.f_blocks > 0 and found.f_bavail * found.f_frsize < MIN_ROOM_BYTES
 
 
 def roll_back(connection: sqlite3.Connection) -> None:

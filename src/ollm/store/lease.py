@@ -146,8 +146,9 @@ class Lease:
             session_id=session_id,
             holder=self._holder,
         )
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, msgspec.json.encode(owner), 0)
+        with contextlib.suppress(OSError):  # on a full disk it is held all the same, and nobody learns by whom
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, msgspec.json.encode(owner), 0)
 
 
 def get_process_start(pid: int) -> float | None:

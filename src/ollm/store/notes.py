@@ -11,9 +11,10 @@ from ollm.store.database import Database
 
 
 class NoteStore:
-    """Values are JSON texts. The file is made when something is first asked of it; `locate` says where."""
+    """Values are JSON texts. The file is made when something is first asked of it; `locate` says where, or gives one
+    that is open for others too."""
 
-    def __init__(self, locate: Callable[[], Path], migrations: Sequence[str], *, clock: Clock = now) -> None:
+    def __init__(self, locate: Callable[[], Path | Database], migrations: Sequence[str], *, clock: Clock = now) -> None:
         self._locate = locate
         self._migrations = migrations
         self._clock = clock
@@ -90,7 +91,11 @@ class NoteStore:
     @property
     def _database(self) -> Database:
         if self._opened is None:
-            self._opened = Database(self._locate(), self._migrations, report=self.report)
+            place = self._locate()
+            if isinstance(place, Database):
+                self._opened = place
+            else:
+                self._opened = Database(place, self._migrations, report=self.report)
         return self._opened
 
 

@@ -29,8 +29,18 @@ class WorkspaceDatabase:
     """Safe with several processes. The archive stays the truth: all of this can be rebuilt from it."""
 
     def __init__(self, directory: Path, report: Callable[[str], None] | None = None) -> None:
-        self.directory = directory
         self.database = Database(directory / "memory.db", WORKSPACE_MIGRATIONS, report=report)
+
+    @classmethod
+    def around(cls, database: Database) -> WorkspaceDatabase:
+        """One that uses a database which others use as well."""
+        made = cls(database.path.parent)
+        made.database = database
+        return made
+
+    @property
+    def directory(self) -> Path:
+        return self.database.path.parent
 
     def close(self) -> None:
         self.database.close()

@@ -7,6 +7,7 @@ a sync that failed nothing is known of the file's pages, so the temporary file i
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 _CHUNK_BYTES = 1 << 20
 MAX_HELD_BYTES = 4 << 20
+_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -78,7 +80,9 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
         finally:
             os.close(descriptor)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno in _FULL_ERRNOS and error.filename is None:
+            error.filename = str(path)  # so that it is not taken for an error of the command's own output
         temporary.unlink(missing_ok=True)
         raise
     if durable:

@@ -132,10 +132,30 @@ def test_a_damaged_session_is_still_one_json_document_and_said_to_be_damaged(hom
     session_id = asyncio.run(full_session(home))
     home.document(session_id).write_bytes(document)
 
-    for arguments in (("view", session_id, "--json"), ("export", session_id, "--output", "-")):
+    for arguments, told in (
+        (("view", session_id, "--json"), "some data could not be read"),
+        (("export", session_id, "--output", "-"), "no message in it can be read"),
+    ):
         done = ollm("sessions", *arguments, home=home.root)
         assert json.loads(done.stdout)["sessionId"] == session_id
-        assert "some data could not be read" in done.stderr
+        assert told in done.stderr
+        assert done.returncode == (1 if arguments[0] == "export" else 0)
+
+
+@pytest.mark.parametrize("ending", ["json", "md", "html"])
+def test_an_export_of_what_cannot_be_read_leaves_its_target_alone(home: Home, tmp_path, ending: str):
+    session_id, target = asyncio.run(full_session(home)), tmp_path / f"kept.{ending}"
+    home.document(session_id).write_bytes(b"\0" * 700)
+    target.write_text("an earlier export")
+    done = ollm("sessions", "export", session_id, "-o", str(target), "--force", home=home.root)
+    new = ollm("sessions", "export", session_id, "-o", str(tmp_path / f"new.{ending}"), home=home.root)
+
+    assert (done.returncode, new.returncode) == (1, 1)
+    assert "no message in it can be read" in done.stderr
+    assert str(target) in done.stderr
+    assert "Wrote" not in done.stderr + new.stderr
+    assert target.read_text() == "an earlier export"
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [target.name]
 
 
 def test_the_document_of_a_crashed_session_holds_the_answer_as_far_as_it_got(home: Home):

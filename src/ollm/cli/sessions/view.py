@@ -13,7 +13,7 @@ import click
 from ollm.cli.completers import complete_session
 from ollm.cli.options import json_option, resolve_workspace, style_text, workspace_option
 from ollm.cli.table import warn
-from ollm.domain.errors import NotFoundError, StorageError, UsageError
+from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ def export(
         stream.reader.damage.extend_time(RENDERING_SECONDS)
         chunks = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
         if target is None:
-            _write_chunks(sys.stdout.buffer, chunks)
+            _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "what was written is empty"))
         else:
-            _write_file(target, chunks)
+            _write_file(target, _refuse_unreadable(stream, chunks, f"{target} was not written"))
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
 
@@ -130,6 +130,17 @@ def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[
             show(*stream.reader.progress)
         yield chunk
     show(1, 1)
+
+
+def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], outcome: str) -> Iterator[Chunk]:
+    """The chunks; an error at their end when there was nothing to be read behind them."""
+    yield from chunks
+    if stream.unreadable:
+        damage, session_id = make_printable(stream.damage or ""), stream.session.session_id
+        raise DamagedError(
+            f"Session {session_id} cannot be exported: no message in it can be read ({damage}); {outcome}.",
+            action="Restore its file from a backup. `ollm sessions check` names every damaged session.",
+        )
 
 
 def _refuse_own_place(target: Path, process: ProcessScope) -> None:

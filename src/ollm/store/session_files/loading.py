@@ -59,6 +59,11 @@ class SessionStream:
         return self.reader.damage.text
 
     @property
+    def unreadable(self) -> bool:
+        """Whether its files are damaged and nothing in them could be read; asked at the end of the reading."""
+        return self.damage is not None and self.reader.empty and not self.reader.partial
+
+    @property
     def read_only(self) -> str | None:
         """Why it must not be written; None when it may be."""
         if self.reader.damage.too_large:
@@ -147,11 +152,15 @@ def read_messages(reader: SessionReader) -> Iterator[tuple[Message, bytes, bool]
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
         if found := strictly(data):
+            reader.empty = False
             yield found, data, True
         elif found := lenient.parse_message(data, position, damage):
+            reader.empty = False
             yield found, data, False
         elif not damage.too_large:
-            yield from lenient.find_messages_inside(data, position)
+            for inside in lenient.find_messages_inside(data, position):
+                reader.empty = False
+                yield inside
 
 
 def read_calls(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
@@ -161,11 +170,15 @@ def read_calls(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, b
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
         if found := strictly(data):
+            reader.empty = False
             yield found, data, True
         elif found := lenient.parse_call(data, damage):
+            reader.empty = False
             yield found, data, False
         elif not damage.too_large:
-            yield from lenient.find_calls_inside(data)
+            for inside in lenient.find_calls_inside(data):
+                reader.empty = False
+                yield inside
 
 
 def load_session(stream: SessionStream) -> LoadedSession:

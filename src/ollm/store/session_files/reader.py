@@ -66,6 +66,7 @@ class SessionReader:
         self.partial_start = 0  # where in the journal the answer under way begins
         self.journal_good = 0  # bytes of whole journal lines
         self.skipped = 0  # messages up to this number are left out
+        self.empty = True  # no message and no call was read so far
         self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
         self.mark: journal.JournalMark | None = None  # the last one: what stands before it was not read
         self._journal_range = 0, MAX_BYTES
