@@ -311,3 +311,17 @@ async def test_a_text_that_only_begins_like_the_key_comes_whole(tmp_path: Path) 
         done = await runner.run("-p", "go", OLLM_API_KEY=KEY)
 
     assert done.out == "a local-key-081\n"
+
+
+async def test_with_a_set_window_a_server_is_asked_what_it_serves_once(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two", "three"], kind="llama.cpp") as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("provider: {contextWindow: 8192}\n")
+        await runner.run("-p", "first")
+        asked = [len(runner.server.requests)]
+        for text in ("second", "third"):
+            assert (await runner.run("-p", text)).code == 0
+            asked.append(len(runner.server.requests))
+
+    assert asked[0] > 1
+    assert asked[1:] == [asked[0] + 1, asked[0] + 2], "nothing but the prompt itself"

@@ -197,14 +197,19 @@ class ProcessScope(RunSettings):
         sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
         if facts.call_form != "unknown" and not sized:
             return facts
+        if facts.first_form and self.settings.provider.context_window is not None:
+            return msgspec.structs.replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
         from ollm.providers.model_families import choose_first_form, count_parameters
 
         try:
             info = await provider.describe(model)
         except OllmError:
             return facts
-        form = choose_first_form(info, model) if facts.call_form == "unknown" else facts.call_form
-        return msgspec.structs.replace(facts, call_form=form, parameters=count_parameters(info, model))
+        found = {"first_form": choose_first_form(info, model), "parameters": count_parameters(info, model)}
+        if self.settings.provider.context_window is not None:
+            self.save_model_facts(facts.key, found)
+        form = found["first_form"] if facts.call_form == "unknown" else facts.call_form
+        return msgspec.structs.replace(facts, call_form=form, **found)
 
     def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
         """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""

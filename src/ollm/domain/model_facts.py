@@ -32,6 +32,7 @@ class ModelFacts(Data, frozen=True):
     verbatim_edits: bool | None = None
     probed: str | None = None  # when, ISO 8601
     parameters: float | None = None  # how many it has, as its server or its name says
+    first_form: CallForm | None = None  # how a first conversation begins; kept where a set window spares the asking
 
     @property
     def is_tiny(self) -> bool:
