@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -98,7 +97,7 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
             _require_regular(before, path)
             if not overwrite:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-        temporary = f".ollm-{secrets.token_hex(8)}.tmp"
+        temporary = f".ollm-{os.urandom(8).hex()}.tmp"
         try:
             _write_new(temporary, parent, content, before and _make_attribute_copier(name, before, parent))
             _move(temporary, name, parent, overwrite=overwrite)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import lru_cache
 
 from ollm.domain.patterns import compile_late
@@ -23,6 +22,8 @@ def normalize_name(name: str) -> str:
     """A file's name as the most forgiving file system would compare it."""
     if name.isascii():
         return name.lower().rstrip(". ") or name
+    import unicodedata
+
     visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
     return visible.casefold().rstrip(". ") or name
 

@@ -3,8 +3,6 @@ drive it, turn text round or hide in it, and the ways to take them out or to sho
 
 from __future__ import annotations
 
-import unicodedata
-
 from ollm.domain.patterns import compile_late
 
 _MAX_REPLACED_CHARACTERS = 64
@@ -87,6 +85,8 @@ def is_hidden(character: str) -> bool:
     """Whether a character is not seen, or changes how others are seen: controls, bidi, zero-width, odd blanks."""
     if character in "\n\t" or " " <= character <= "~":
         return False
+    import unicodedata
+
     category = unicodedata.category(character)
     if category in _HIDDEN_CATEGORIES or character in _FILLERS:
         return True

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -187,7 +186,7 @@ class FileCheckpoints:
         with self.objects.hold_lock():
             record = self._begin(session_id, message_id, kind, plan)
             journal = RestoreJournal(
-                id=secrets.token_hex(8),
+                id=os.urandom(8).hex(),
                 root=str(self.root),
                 session_id=session_id,
                 number=record.number,
