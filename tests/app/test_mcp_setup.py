@@ -85,7 +85,7 @@ async def test_servers_are_made_and_none_is_started(place: AppPlace) -> None:
     scope = place.scope()
     host, said = ProcessHost(), []
     servers, problems = create_mcp_servers(
-        scope.process, place.workspace, host, scope.create_sandbox(), said.append, 1.0
+        scope.process, place.workspace, lambda: host, scope.create_sandbox, said.append, 1.0
     )
 
     assert [(state.server.name, state.connected, state.failure) for state in servers.list_states()] == [

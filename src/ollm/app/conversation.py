@@ -240,7 +240,9 @@ class ConversationScope:
         switch = settings.modes.auto_switch
         if switch == "propose" and not self.options.interactive:
             switch = "off"  # nobody is there to answer
-        state = ConversationState(model=model, approval=settings.policy.approval, auto_switch=switch)
+        state = ConversationState(
+            model=model, approval=settings.policy.approval, has_rules=bool(settings.policy.rules), auto_switch=switch
+        )
         prompt = self.prompts.build_prompt(model)
         toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, lambda: state.model))
         toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)

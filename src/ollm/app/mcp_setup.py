@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ollm.app.server_gate import ServerGate
     from ollm.extensions.mcp.catalogue import CatalogueFile
+    from ollm.extensions.mcp.connection import McpConnection
     from ollm.extensions.mcp.forms import AskPerson
     from ollm.extensions.mcp.servers import McpServers
     from ollm.extensions.mcp.settings import McpServer
@@ -80,26 +81,28 @@ def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
 def create_mcp_servers(
     process: ProcessScope,
     workspace: Path,
-    host: ProcessHost,
-    sandbox: Sandbox,
+    get_host: Callable[[], ProcessHost],
+    get_sandbox: Callable[[], Sandbox],
     tell: Callable[[str], None],
     first_wait: float | None = None,
     ask: AskPerson | None = None,
     gate: ServerGate | None = None,
 ) -> tuple[McpServers, tuple[str, ...]]:
-    """The servers of one conversation, none of them started, and what is wrong with the settings of others.
+    """The servers of one conversation, none of them started, and what is wrong with the settings of others. `get_host`
+    and `get_sandbox` are what one that is needed is started with.
     `first_wait`: seconds a first turn waits for servers nothing is known of. `ask`: how a server's questions reach the
     person; None where nobody can be asked. `gate`: servers the front end brings, which are asked about."""
-    from ollm.extensions.mcp.client_features import ClientFeatures
-    from ollm.extensions.mcp.connection import McpConnection, make_opener
     from ollm.extensions.mcp.servers import McpServers
 
     servers, problems = read_configured_servers(process, gate.entries if gate else None)
     own = collect_entries(process)[0] if gate else {}
 
     def connect(server: McpServer) -> McpConnection:
+        from ollm.extensions.mcp.client_features import ClientFeatures
+        from ollm.extensions.mcp.connection import McpConnection, make_opener
+
         logins = process.home.mcp_logins
-        opener = make_opener(server, host, workspace, process.tool_environment, sandbox, logins)
+        opener = make_opener(server, get_host(), workspace, process.tool_environment, get_sandbox(), logins)
         features = ClientFeatures(server.name, workspace, tell, ask)
         line = McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath), features)
         if gate is not None and server.name not in own:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ollm.app.server_gate import ServerGate
     from ollm.domain.tasks import TaskReport, TaskRequest
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
+    from ollm.extensions.hook_process import HookRunner
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
@@ -174,8 +175,8 @@ class Toolbox:
         servers, problems = create_mcp_servers(
             self.process,
             self.scope.path,
-            self.host,
-            self.sandbox,
+            lambda: self.host,
+            lambda: self.sandbox,
             tell,
             ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
             self.ask_person if self.options.interactive else None,
@@ -225,13 +226,11 @@ class Toolbox:
         """The configured hooks; None when there are none, and then nothing of them is imported."""
         if not self.process.settings.hooks:
             return None
-        from ollm.extensions.hook_process import HookRunner
         from ollm.extensions.hook_settings import read_hooks
         from ollm.extensions.hooks import HookContext, Hooks
 
         found, problems = read_hooks(self.process.settings.hooks, self.process.own_hooks)
         self.storage.notices.extend(problems)
-        runner = HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
         context = HookContext(
             lambda: self.storage.session.id,
             str(self.scope.path),
@@ -239,7 +238,12 @@ class Toolbox:
             self.add_hook_context,
             self.find_session_file,
         )
-        return Hooks(found, runner, context)
+        return Hooks(found, Lazy(self.create_hook_runner), context)
+
+    def create_hook_runner(self) -> HookRunner:
+        from ollm.extensions.hook_process import HookRunner
+
+        return HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
 
     def find_session_file(self) -> str:
         """Where the session is recorded; nothing before it is."""

@@ -265,7 +265,7 @@ async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Cata
 
     process, host = ProcessScope(workspace=workspace), ProcessHost()
     sandbox = WorkspaceScope(process, workspace).create_sandbox()
-    servers, problems = create_mcp_servers(process, workspace, host, sandbox, warn)
+    servers, problems = create_mcp_servers(process, workspace, lambda: host, lambda: sandbox, warn)
     for problem in problems:
         warn(problem)
 

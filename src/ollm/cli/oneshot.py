@@ -40,7 +40,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
     received: list[signal.Signals] = []
     async with open_conversation(start.build_options(one_shot=True)) as conversation:
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
-        for notice in (await conversation.status()).notices:
+        for notice in conversation.parts.notices:
             sys.stderr.write(f"ollm: {strip_controls(notice)}\n")
         if text.startswith("/") and not text.startswith("//") and not piped.strip():
             reply = await run_slash_command(conversation, text)

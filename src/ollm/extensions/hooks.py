@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ollm.domain.errors import DeniedError
 from ollm.domain.events import Event, Notice
+from ollm.domain.lazy import Lazy
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ToolCallRecord
 from ollm.extensions.base import HookDecision
-from ollm.extensions.claude_hooks import build_claude_fields, match_tool
-from ollm.extensions.hook_process import HookReply, HookRunner
 from ollm.extensions.hook_settings import Hook, HookEvent
+
+if TYPE_CHECKING:
+    from ollm.extensions.hook_process import HookReply, HookRunner
 
 AddContext = Callable[[Mapping[str, Any]], None]
 
@@ -34,7 +36,7 @@ class Hooks:
     """The hooks of one conversation. Those of one event run side by side, except before a tool, where each may change
     the arguments for the next."""
 
-    def __init__(self, hooks: Sequence[Hook], runner: HookRunner, context: HookContext) -> None:
+    def __init__(self, hooks: Sequence[Hook], runner: Lazy[HookRunner], context: HookContext) -> None:
         self._hooks = tuple(hooks)
         self._runner = runner
         self._context = context
@@ -115,6 +117,8 @@ class Hooks:
         return list(await asyncio.gather(*(self._run(hook, data) for hook in hooks))) if hooks else []
 
     async def _run(self, hook: Hook, data: Mapping[str, Any]) -> HookReply:
+        from ollm.extensions.claude_hooks import build_claude_fields
+
         context = self._context
         document = {
             "event": hook.event,
@@ -123,7 +127,7 @@ class Hooks:
             "workspace": context.workspace,
             **build_claude_fields(hook.event, data, context.session(), context.workspace, context.transcript()),
         }
-        reply = await self._runner.run(hook, document)
+        reply = await self._runner.get().run(hook, document)
         if reply.failure:
             self._warn_once(hook, reply.failure)
         elif reply.message and reply.go_on:
@@ -136,7 +140,11 @@ class Hooks:
 
     def _select_hooks(self, event: HookEvent, tool: str | None = None) -> list[Hook]:
         found = [hook for hook in self._hooks if hook.event == event and hook.applies_to(tool)]
-        return [hook for hook in found if tool is None or match_tool(hook.matcher, tool)]
+        if tool is None or not found:
+            return found
+        from ollm.extensions.claude_hooks import match_tool
+
+        return [hook for hook in found if match_tool(hook.matcher, tool)]
 
     def _warn_once(self, hook: Hook, failure: str) -> None:
         if hook.command not in self._told:

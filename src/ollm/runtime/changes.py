@@ -89,7 +89,7 @@ def update_tools(conversation: ShowsTools) -> None:
 
 def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], frozenset[str]]:
     """The tools without those from outside that a rule denies, and the names of those that a rule allows. What finds
-    the tools that will not fit is registered here. Policy is asked only where there are tools from outside."""
+    the tools that will not fit is registered here. Policy is asked only where there are such tools, and rules."""
     registry = conversation.registry.get()
     tools = registry.list()
     foreign = [tool for tool in tools if tool.category is None]
@@ -97,7 +97,8 @@ def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], froze
         return tools, frozenset()
     from ollm.tools.framework.deferred_tools import make_find_spec
 
-    actions = {tool.name: conversation.policy.get().get_plain_action(tool.name) for tool in foreign}
+    judged = foreign if conversation.state.has_rules else ()
+    actions = {tool.name: conversation.policy.get().get_plain_action(tool.name) for tool in judged}
     denied = {name for name, action in actions.items() if action == "deny"}
     found = tuple(tool.schema for tool in foreign if tool.name not in denied)
     registry.register(make_find_spec(lambda: found))

@@ -87,6 +87,10 @@ class McpConnection:
     def is_connected(self) -> bool:
         return self._client is not None
 
+    @property
+    def is_usable(self) -> bool:
+        return self.failures < MAX_FAILURES
+
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """The answer; ToolFailure when the server fails, refuses or takes too long. A server that has forgotten the
         session it gave has not done anything: the session is begun anew and the request sent again."""

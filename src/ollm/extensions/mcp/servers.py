@@ -11,7 +11,6 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, fetch_catalogue
-from ollm.extensions.mcp.connection import MAX_FAILURES, McpConnection
 from ollm.extensions.mcp.results import build_result, extract_text, render_contents
 from ollm.extensions.mcp.settings import McpServer
 from ollm.extensions.mcp.tools import Run, build_specs
@@ -19,6 +18,7 @@ from ollm.tools.framework.base import ToolSpec
 
 if TYPE_CHECKING:
     from mcp import Client
+    from ollm.extensions.mcp.connection import McpConnection
 
 FIRST_WAIT_SECONDS = 10.0  # seconds a first turn waits for servers nothing is known of
 MAX_PROGRESS_CHARACTERS = 200
@@ -45,12 +45,12 @@ class McpServers:
         tell: Callable[[str], None],
         first_wait: float | None = None,
     ) -> None:
-        self._connections = {server.name: connect(server) for server in servers if not server.disabled}
+        self._servers = {server.name: server for server in servers if not server.disabled}
+        self._connect = connect
+        self._connections: dict[str, McpConnection] = {}  # of those that were needed
         self._kept = kept
         self._tell = tell
-        self._known = {
-            name: found for name, line in self._connections.items() if (found := kept.get(line.server)) is not None
-        }
+        self._known = {name: found for name, server in self._servers.items() if (found := kept.get(server)) is not None}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, str] = {}
         self._waited_for: dict[str, None] = {}
@@ -64,7 +64,7 @@ class McpServers:
             spec
             for name, found in self._known.items()
             for spec in build_specs(
-                self._connections[name].server,
+                self._servers[name],
                 found,
                 lambda tool, name=name: self._make_call_runner(name, tool),  # type: ignore[misc] # binds the name now
                 self._make_resource_reader(name),
@@ -73,12 +73,12 @@ class McpServers:
 
     async def before_turn(self) -> bool:
         """Ask who must be asked; wait only for those nothing is known of, and only once. True when tools changed."""
-        for name, line in self._connections.items():
+        for name in self._servers:
             found = self._known.get(name)
-            unasked = name not in self._asking and line.failures < MAX_FAILURES
-            if line.features.offers_changed or (unasked and (found is None or not self._kept.is_fresh(found))):
-                line.features.offers_changed = False
-                self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
+            changed, usable = self._take_offer_change(name)
+            unasked = name not in self._asking and usable
+            if changed or (unasked and (found is None or not self._kept.is_fresh(found))):
+                self._ask_beside(name)
         unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
@@ -88,12 +88,23 @@ class McpServers:
 
     async def before_request(self) -> bool:
         """Take what came meanwhile: servers that were slow, lists that have changed. True when tools changed."""
-        for name, line in self._connections.items():
-            if line.features.offers_changed and line.is_connected:
-                line.features.offers_changed = False
-                self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
-                await asyncio.wait([self._asking[name]], timeout=CHANGE_WAIT_SECONDS)
+        for name, line in list(self._connections.items()):
+            if line.is_connected and self._take_offer_change(name)[0]:
+                await asyncio.wait([self._ask_beside(name)], timeout=CHANGE_WAIT_SECONDS)
         return self._take_change()
+
+    def _take_offer_change(self, name: str) -> tuple[bool, bool]:
+        """Whether a server said that it has other tools now, and whether it can still be asked. One that was never
+        needed has said nothing, and has not failed."""
+        if (line := self._connections.get(name)) is None:
+            return False, True
+        changed, line.features.offers_changed = line.features.offers_changed, False
+        return changed, line.is_usable
+
+    def _ask_beside(self, name: str) -> asyncio.Task[None]:
+        asking = asyncio.create_task(self._refresh_catalogue(self._get_connection(name)), name=f"mcp list {name}")
+        self._asking[name] = asking
+        return asking
 
     def _take_change(self) -> bool:
         changed, self._changed = self._changed, False
@@ -120,8 +131,8 @@ class McpServers:
 
     def list_states(self) -> list[McpServerState]:
         return [
-            McpServerState(line.server, line.is_connected, self._known.get(name), self._failures.get(name, ""))
-            for name, line in self._connections.items()
+            McpServerState(server, self._is_connected(name), self._known.get(name), self._failures.get(name, ""))
+            for name, server in self._servers.items()
         ]
 
     def list_resources(self) -> list[str]:
@@ -188,10 +199,15 @@ class McpServers:
             self._tell(sentence)
 
     def _get_connection(self, name: str) -> McpConnection:
-        if name not in self._connections:
-            known = ", ".join(self._connections) or "none"
+        if name not in self._servers:
+            known = ", ".join(self._servers) or "none"
             raise UsageError(f"No MCP server named {name}; available: {known}.")
+        if name not in self._connections:
+            self._connections[name] = self._connect(self._servers[name])
         return self._connections[name]
+
+    def _is_connected(self, name: str) -> bool:
+        return name in self._connections and self._connections[name].is_connected
 
     def _make_call_runner(self, name: str, tool: OfferedTool) -> Run:
         async def run(arguments: JsonObject, emit: Callable[[str], None]) -> ToolResult:
