@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
+from ollm.services.token_counting import TokenCounter
 from tests.cli.command import ollm
 from tests.services.code_map.samples import GO, PYTHON, RUST, TYPESCRIPT
 
@@ -84,3 +85,43 @@ def test_without_the_extra_patterns_do(tmp_path: Path) -> None:
 
     assert "   14 func (s *Server) Run(ctx context.Context) error\n" in done.stdout
     assert done.returncode == 0
+
+
+def test_a_map_of_a_directory_keeps_to_its_tokens_with_its_paths(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    deep = root / "a_long_directory_name" / "another_long_directory_name"
+    deep.mkdir(parents=True)
+    for number in range(30):
+        (deep / f"part{number}.py").write_text(f"def helper{number}(): pass\n")
+    (deep / "all.py").write_text("".join(f"from part{n} import helper{n}\nhelper{n}()\n" for n in range(30)))
+    place = str(deep.relative_to(root))
+
+    for more in ((), ("--for", "helper")):
+        done = run("map", place, "--tokens", "120", *more, tmp_path=tmp_path, cwd=root)
+        assert done.stdout.startswith(f"{place}/")
+        assert TokenCounter().count_text(done.stdout.rstrip("\n")) <= 120
+
+    tiny = run("map", place, "--tokens", "1", tmp_path=tmp_path, cwd=root)
+    assert tiny.stderr == f"ollm: No line of the map of {place} fits into 1 tokens; allow more.\n"
+
+
+def test_a_broken_file_is_outlined_and_said_to_be_broken(tmp_path: Path) -> None:
+    root = plant(tmp_path / "project")
+    (root / "bad.py").write_text("def a(:\n    x = (\n\ndef b():\n    pass\n")
+
+    done = run("outline", "bad.py", tmp_path=tmp_path, cwd=root)
+
+    assert done.stdout.startswith("bad.py: 5 lines; line 1 does not parse, so something may be missing here\n")
+    assert "    4 def b()" in done.stdout
+
+
+def test_a_symbol_is_found_in_a_large_file_and_a_near_one_named(tmp_path: Path) -> None:
+    root = plant(tmp_path / "project")
+    (root / "big.py").write_text("".join(f"def number_{n}():\n    return '{'x' * 60}'\n" for n in range(8000)))
+
+    def read(symbol: str) -> subprocess.CompletedProcess[str]:
+        given = json.dumps({"symbol": symbol})
+        return ollm("tools", "run", "read_file", "--args", given, home=tmp_path / "home", cwd=root)
+
+    assert read("number_7999").stdout.startswith("[big.py, lines 15999 to 16000]\ndef number_7999():\n")
+    assert "; did you mean only_here?" in read("ONLY_HERE").stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -12,7 +12,10 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.code_files import CodeNeeds, find_code_files
-from ollm.tools.search.scope import PositiveInt, SearchScope, render_with_notes, resolve_scope
+from ollm.tools.search.scope import PositiveInt, render_with_notes, resolve_scope
+
+if TYPE_CHECKING:
+    from ollm.services.code_map.service import CodeMap
 
 WIDE_WINDOW_TOKENS = 32_000
 
@@ -52,27 +55,19 @@ class Outline(Tool[CodeNeeds], frozen=True):
             lines = text.count("\n") + 1
             return ToolResult(llm_content=text, return_display=f"{self.path}: outline of {lines} lines")
         found = await find_code_files(context, needs.discovery, scope)
-        drawn = await needs.code_map.build_map(scope.root, found.paths, most, needs.count, self.about)
+        notes = [*scope.notes, *found.notes]
+        room = most - sum(needs.count(f"\n[{note}]") for note in notes)
+        prefix = "" if scope.root == scope.workspace else f"{scope.render_path('')}/"
+        drawn = await needs.code_map.build_map(scope.root, found.paths, max(room, 1), needs.count, self.about, prefix)
         if not drawn.text:
-            place = "the workspace" if self.path == "." else self.path
-            if self.about:
-                raise ToolFailure("NotFound", f"No file in {place} has to do with that; ask in other words.")
-            raise ToolFailure("NotFound", f"No code was found in {place}. Use ls to see what there is.")
-        notes = [*scope.notes, *found.notes, *drawn.notes]
+            raise self._make_empty_failure(drawn, most)
         words = f"{self.path}: map of {drawn.files:,} files"
-        return ToolResult(
-            llm_content=render_with_notes([_prefix_paths(drawn.text, scope)], notes), return_display=words
-        )
+        return ToolResult(llm_content=render_with_notes([drawn.text], [*notes, *drawn.notes]), return_display=words)
 
-
-def _prefix_paths(text: str, scope: SearchScope) -> str:
-    """Paths as the model may use them again."""
-    if scope.root == scope.workspace:
-        return text
-    return "\n".join(line if line.startswith(" ") else _prefix_path(line, scope) for line in text.split("\n"))
-
-
-def _prefix_path(line: str, scope: SearchScope) -> str:
-    """`shop/cart.py`, or `shop/: cart.py mail.py` for several of a directory."""
-    folder, mark, names = line.partition("/: ")
-    return f"{scope.render_path(folder)}{mark}{names}" if mark else scope.render_path(line)
+    def _make_empty_failure(self, drawn: CodeMap, most: int) -> ToolFailure:
+        place = "the workspace" if self.path == "." else self.path
+        if drawn.has_more:
+            return ToolFailure("NotFound", f"No line of the map of {place} fits into {most} tokens; allow more.")
+        if self.about:
+            return ToolFailure("NotFound", f"No file in {place} has to do with that; ask in other words.")
+        return ToolFailure("NotFound", f"No code was found in {place}. Use ls to see what there is.")

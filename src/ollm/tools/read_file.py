@@ -118,14 +118,15 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         if needs.code is not None and context.boundary.check(self.path).is_dir():
             from ollm.tools.search.code_files import find_symbol_file
 
-            found = await find_symbol_file(context, needs.code(), self.path, symbol)
-            return await msgspec.structs.replace(self, path=found).run(context, needs)
+            place = await find_symbol_file(context, needs.code(), self.path, symbol)
+            return await msgspec.structs.replace(self, path=place).run(context, needs)
         with context.open_file(self.path) as file:
-            lines = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
-            excerpt = await read_text(self.path, file, lines, context.settings)
+            found = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
+            excerpt = await read_text(self.path, file, found.lines, context.settings)
             needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
-        head = f"[{self.path}{lines.words}]\n"
-        words = f"{symbol} in {self.path}{lines.words}"
+        more = f"; there is also {found.others}" if found.others else ""
+        head = f"[{self.path}{found.lines.words}{more}]\n"
+        words = f"{symbol} in {self.path}{found.lines.words}"
         return ToolResult(llm_content=head + append_notes(excerpt), return_display=words)
 
     def _render_display(self, excerpt: Excerpt) -> str:

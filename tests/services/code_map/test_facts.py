@@ -4,6 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+import pytest
+
 from ollm.services.code_map.facts import FactsCache, collect_facts
 
 
@@ -81,3 +83,10 @@ def test_uses_are_calls_types_and_imports() -> None:
     assert facts.references.split() == ["Cart", "cart", "import", "pay", "shop"]
     assert "path" in facts.words.split()
     assert collect_facts("a.py", b"a\0b", 0, 0).words == ""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+def test_definitions_are_read_in_the_encoding_of_the_file(encoding: str) -> None:
+    facts = collect_facts("a.py", "def größe():\n    pass\n".encode(encoding), 0, 1)
+
+    assert [found.name for found in facts.definitions] == ["größe"]

@@ -1,5 +1,7 @@
 """Definitions by indentation and patterns, where no grammar is installed."""
 
+import time
+
 import pytest
 
 from ollm.services.code_map.patterns import find_definitions, measure_indent
@@ -49,3 +51,40 @@ def test_a_tab_is_four_columns() -> None:
 
 def test_a_line_made_to_be_slow_is_not() -> None:
     assert find_definitions("a.kt", "public " * 50_000 + "\n" + "a " * 190 + "(\n" + "(" * 390) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        (
+            "A.cs",
+            (
+                "public class Cart\n{\n    private List<int> x = new List<int>();\n    public Cart(int size) : base(size)\n    {\n"
+                "        if (size > 0) { Init(); }\n        foreach (var y in x) {\n        }\n    }\n"
+                "    public async Task<int> AddAsync(int a)\n    {\n        await Save(a);\n    }\n"
+                "    protected override void Drop() => base.Drop();\n}\n"
+            ),
+            "Cart Cart.Cart Cart.AddAsync Cart.Drop",
+        ),
+        (
+            "a.dart",
+            "class A {\n  Widget build(Context c) {\n    return Text(1);\n  }\n  Future<void> load() async {\n  }\n}\n",
+            "A A.build A.load",
+        ),
+        ("a.zig", "pub const fn new(x: u8) void {\n}\n", "new"),
+    ],
+)
+def test_methods_of_languages_without_a_grammar(name: str, text: str, names: str) -> None:
+    assert " ".join(found.full_name for found in find_definitions(name, text)) == names
+
+
+def test_loops_and_imports_are_no_functions() -> None:
+    assert find_definitions("a.py", "from x import (\n    y,\n)\n")[0].kind == "block"
+    assert [found.kind for found in find_definitions("a.kt", "for (i in range(3)) {\n  x()\n}\n")] == ["block"]
+
+
+@pytest.mark.parametrize("line", ["    a(" + ")" * 390, "    " + "public " * 50 + "(", "    a<b " * 80 + "()" * 30])
+def test_no_line_takes_long(line: str) -> None:
+    begin = time.process_time()
+    find_definitions("a.java", f"class A {{\n{line}\n}}\n" * 50)
+    assert time.process_time() - begin < 5

@@ -63,3 +63,55 @@ def test_nesting_without_end_and_bytes_that_are_no_text_do_no_harm() -> None:
     assert parse_definitions("a.py", b"class A:\n" * 2000) is not None
     assert parse_definitions("a.js", b"{" * 20_000) is not None
     assert parse_definitions("a.rs", bytes(range(256)) * 20) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        (
+            "a.cpp",
+            (
+                "namespace a::b {\nT& Vec<T, N>::at(int i) { return d[i]; }\nnamespace { int hidden() { return 1; } }\n"
+                "class V { T& operator[](int i) { return d; } operator bool() const; struct In { void next(); }; };\n}\n"
+                "class EXPORTED W : public B {\n  void m();\n};\n"
+            ),
+            "a.b a.b.Vec.at a.b.hidden a.b.V a.b.V.operator[] a.b.V.operator bool a.b.V.In a.b.V.In.next W W.m",
+        ),
+        (
+            "a.js",
+            (
+                "(function (root, make) { root.x = make(); })(this, function () {\n  function helper() {}\n"
+                "  var api = { start: function () {}, stop() {} };\n});\nexport default class { run() {} }\n"
+            ),
+            "helper api api.start api.stop default default.run",
+        ),
+        (
+            "a.ts",
+            "export const memo = wrap(function Named() {});\nconst local = 1;\nexport default () => 1;\n",
+            "memo default",
+        ),
+        ("a.py", "type Pair[T] = tuple[T, T]\nfor x in y:\n    def inside(): pass\n", "Pair inside"),
+        ("a.go", "package a\ntype (\n\tID = string\n)\n", "ID"),
+        ("a.rs", 'extern "C" { fn abs(x: i32); }\nimpl<T> I for &mut Foo<T> { fn next() {} }\n', "abs Foo Foo.next"),
+        (
+            "A.java",
+            "record P(int x) { public P { } static final int MAX = 1; int y; }\n@interface N { String v(); }\n",
+            "P P.P P.MAX N N.v",
+        ),
+        (
+            "a.rb",
+            "class A\n  private def secret; end\nend\nPoint = Struct.new(:x) do\n  def far; end\nend\n",
+            "A A.secret Point Point.far",
+        ),
+    ],
+)
+def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str) -> None:
+    found = parse_definitions(name, text.encode())
+
+    assert found is not None
+    assert " ".join(one.full_name for one in found) == names
+
+
+def test_a_minified_call_is_not_looked_into() -> None:
+    text = "!function(){" + "".join(f"function f{number}(){{}};" for number in range(500)) + "}();"
+    assert parse_definitions("a.js", text.encode()) == []

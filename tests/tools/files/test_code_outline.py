@@ -44,8 +44,18 @@ async def test_a_symbol_defined_twice_is_not_guessed(drive: Driver, workspace: P
 
     assert error(await drive("read_file", path="two.py", symbol="run")) == (
         "NotFound",
-        "two.py defines run more than once: A.run (line 2), B.run (line 8).",
+        (
+            "two.py defines run more than once: A.run (lines 2 to 2), B.run (lines 8 to 8). "
+            "Read one with startLine and endLine."
+        ),
     )
+
+
+async def test_a_type_is_read_before_what_is_done_for_it(drive: Driver) -> None:
+    said = content(await drive("read_file", path="point.rs", symbol="Point"))
+
+    assert "struct Point" in said
+    assert "; there is also impl" in said.split("\n")[0]
 
 
 async def test_overloads_are_read_together(drive: Driver, workspace: Path) -> None:
@@ -69,4 +79,4 @@ async def test_what_is_no_text_is_refused(drive: Driver, workspace: Path) -> Non
 def test_long_lists_are_cut() -> None:
     found = outline_text("a.py", "".join(f"def f{number}(): pass\n" for number in range(20)).encode())
 
-    assert list_matches(found).endswith("f11 (line 12), …")
+    assert list_matches(found).endswith("f11 (lines 12 to 12), …")

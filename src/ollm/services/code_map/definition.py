@@ -33,7 +33,7 @@ class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False
 
 def shorten_signature(text: str, kind: str = "") -> str:
     """On one line, without what comes after it."""
-    line = " ".join(text.split()).rstrip("{:; ").removesuffix(" do").removesuffix(" end")
+    line = " ".join(text.split()).rstrip("{:; ").removesuffix(" do").removesuffix(" end").rstrip("; ")
     line = line.replace("( ", "(").replace(", )", ")").replace(" )", ")")
     max_chars = MAX_VALUE_CHARS if kind in ("constant", "variable", "type", "macro") else MAX_SIGNATURE_CHARS
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

@@ -13,14 +13,15 @@ from pathlib import Path
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.services.code_map.definition import CodeDefinition
+from ollm.services.code_map.definition import CodeDefinition, normalize_symbol
 from ollm.services.code_map.languages import is_code
 from ollm.services.code_map.outline import outline_text
 from ollm.services.code_map.syntax_tree import has_grammar
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
+MAX_LARGE_BYTES = 10 * 1024 * 1024  # of one that is looked through for a symbol
 MAX_WORDS = 6_000  # of one file
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _REFERENCE = re.compile(r"\b(?:[a-z_]\w{2,}(?=\s*[(!<])|[A-Z]\w{2,})")
@@ -99,13 +100,38 @@ class FactsCache:
 
 
 def collect_facts(path: str, data: bytes, modified: int, size: int) -> FileFacts:
-    if b"\0" in data[:8192]:
-        data = b""
-    text = data.decode("utf-8", "replace")
+    text = decode_source(data)
+    data = text.encode("utf-8", "replace")
     words = sorted(set(_WORD.findall(text)))[:MAX_WORDS]
     references = _find_references(text) if is_code(path) else set()
     definitions = tuple(outline_text(path, data)) if data else ()
     return FileFacts(path, modified, size, definitions, " ".join(words), " ".join(sorted(references)))
+
+
+def decode_source(data: bytes) -> str:
+    """Source text in UTF-8, in UTF-16 with its mark, or else in Latin-1; nothing of what is no text."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if b"\0" in data[:8192]:
+        return ""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        cut = error.start >= len(data) - 4  # within the last letter of what was read
+        return data.decode("utf-8-sig", "replace") if cut else data.decode("latin-1")
+
+
+def read_large_files(root: Path, paths: Sequence[str], symbol: str) -> list[FileFacts]:
+    """The facts of files that are too large for a map, of those that hold the last word of a symbol."""
+    word = normalize_symbol(symbol).rpartition(".")[2]
+    found = list[FileFacts]()
+    for path in paths:
+        with contextlib.suppress(OSError):
+            text = decode_source(_read_regular(f"{root}/{path}", MAX_LARGE_BYTES))
+            if word and word in text:
+                definitions = tuple(outline_text(path, text.encode("utf-8", "replace")))
+                found.append(FileFacts(path, 0, len(text), definitions, "", ""))
+    return found
 
 
 def _find_references(text: str) -> set[str]:
@@ -115,11 +141,11 @@ def _find_references(text: str) -> set[str]:
     return found
 
 
-def _read_regular(place: str) -> bytes:
+def _read_regular(place: str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Never through a link that was put there meanwhile."""
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(MAX_FILE_BYTES + 1)[:MAX_FILE_BYTES]
+        return file.read(max_bytes)
 
 
 def _is_there(place: str) -> bool:

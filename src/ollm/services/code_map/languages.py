@@ -31,7 +31,7 @@ _PYTHON = CodeLanguage(
     containers=frozenset({"class_definition"}),
     wrappers=frozenset(
         "module block decorated_definition expression_statement if_statement else_clause elif_clause try_statement "
-        "except_clause finally_clause with_statement".split()
+        "except_clause finally_clause with_statement for_statement while_statement match_statement case_clause".split()
     ),
 )
 _SCRIPT = {
@@ -53,13 +53,16 @@ _SCRIPT = {
     "public_field_definition": "field",
     "field_definition": "field",
     "assignment_expression": "function",
+    "pair": "function",
+    "function_expression": "function",
+    "arrow_function": "function",
 }
 _SCRIPT_CONTAINERS = frozenset(
     "class_declaration abstract_class_declaration class interface_declaration internal_module module".split()
 )
 _SCRIPT_WRAPPERS = frozenset(
     "program export_statement ambient_declaration lexical_declaration variable_declaration expression_statement "
-    "class_body interface_body object_type statement_block".split()
+    "class_body interface_body object_type statement_block object".split()
 )
 
 
@@ -112,7 +115,7 @@ _RUST = CodeLanguage(
         "macro_definition": "macro",
     },
     containers=frozenset({"trait_item", "impl_item", "mod_item"}),
-    wrappers=frozenset({"source_file", "declaration_list"}),
+    wrappers=frozenset({"source_file", "declaration_list", "foreign_mod_item"}),
 )
 _JAVA = CodeLanguage(
     name="java",
@@ -125,6 +128,9 @@ _JAVA = CodeLanguage(
         "annotation_type_declaration": "annotation",
         "method_declaration": "method",
         "constructor_declaration": "constructor",
+        "compact_constructor_declaration": "constructor",
+        "annotation_type_element_declaration": "method",
+        "field_declaration": "constant",
     },
     containers=frozenset(
         "class_declaration interface_declaration enum_declaration record_declaration "
@@ -160,7 +166,10 @@ _CPP = CodeLanguage(
         "concept_definition": "concept",
     },
     containers=frozenset({"class_specifier", "struct_specifier", "namespace_definition"}),
-    wrappers=_C_WRAPPERS | {"template_declaration", "field_declaration_list"},
+    wrappers=_C_WRAPPERS
+    | frozenset(
+        "template_declaration field_declaration_list namespace_definition friend_declaration labeled_statement".split()
+    ),
 )
 _RUBY = CodeLanguage(
     name="ruby",
@@ -173,7 +182,9 @@ _RUBY = CodeLanguage(
         "assignment": "constant",
     },
     containers=frozenset({"class", "module"}),
-    wrappers=frozenset({"program", "body_statement", "singleton_class", "begin"}),
+    wrappers=frozenset(
+        {"program", "body_statement", "singleton_class", "begin", "call", "argument_list", "do_block", "block"}
+    ),
 )
 _SHELL = CodeLanguage(
     name="shell",

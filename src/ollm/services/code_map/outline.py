@@ -31,8 +31,14 @@ def fit_outline(definitions: Sequence[CodeDefinition], max_tokens: int, count: C
         deepest -= 1
     lines = [render_definition(found) for found in shown]
     kept = take_within(lines, max_tokens, count)
-    gone = len(definitions) - len(kept)
-    return [*kept, f"… {gone:,} more {'definition' if gone == 1 else 'definitions'} not shown"] if gone else kept
+    if len(kept) == len(definitions):
+        return kept
+    kept = take_within(lines, max_tokens - count(_say_more(len(definitions))), count)
+    return [*kept, _say_more(len(definitions) - len(kept))]
+
+
+def _say_more(gone: int) -> str:
+    return f"… {gone:,} more {'definition' if gone == 1 else 'definitions'} not shown"
 
 
 def take_within(lines: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:

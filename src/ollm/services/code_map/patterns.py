@@ -19,7 +19,7 @@ _WORDS_BEFORE = (
 _KEYWORDS = re.compile(
     rf"^{_WORDS_BEFORE}(?P<kind>class|def|defp|defmodule|defmacro|function|func|fun|fn|sub|proc|struct|enum|union|interface|"
     r"trait|impl|module|mod|namespace|package|protocol|extension|object|record|type|message|service|macro|macro_rules!|"
-    r"contract|task|resource)\s+(?:<[^>]{0,80}>\s*)?(?:\([^)]{0,80}\)\s*)?(?P<name>[A-Za-z_$][\w$.:!?'-]*)",
+    r"contract|task|resource)(?:\s+|(?=<))(?:<[^>]{0,80}>\s*)?(?:\([^)]{0,80}\)\s*)?(?P<name>[A-Za-z_$][\w$.:!?'-]*)",
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
@@ -29,6 +29,12 @@ _ASSIGNED = re.compile(
 _C_LIKE = re.compile(
     r"^(?:[A-Za-z_][\w:<>,*&\[\]?]*\s+){1,5}[*&]*(?P<name>[A-Za-z_~][\w:~]*)\s*\([^;]{0,300}\)?\s*[^;=]{0,60}\{?\s*$"
 )
+_METHOD = re.compile(
+    r"^(?:@\w+\s+)*(?:(?P<marked>public|private|protected|internal|static|abstract|final|override|virtual|async|sealed|"
+    r"extern|synchronized|default|unsafe|get|set)\s+)*(?:<[^>]{0,80}>\s*)?(?:[A-Za-z_][\w.]*(?:<[^()]{0,120}>)?[\[\]?&*]*\s+)?"
+    r"(?P<name>[A-Za-z_$#~][\w$]*)\s*(?:<[^()]{0,80}>)?\("
+)
+_OPENED = re.compile(r"\)\s*\{")
 _SHELL = re.compile(r"^(?P<name>[\w.:-]+)\s*\(\)\s*\{?")
 _HEADING = re.compile(r"^(?P<marks>#{1,6})\s+(?P<name>.+?)\s*#*$")
 _SECTION = re.compile(r"^\[+\s*(?P<name>[^\]]+?)\s*\]+")
@@ -39,7 +45,11 @@ _SQL = re.compile(
     r"(?:if\s+not\s+exists\s+)?(?P<name>[\w.\"`]+)",
     re.IGNORECASE,
 )
-_NOT_NAMES = frozenset("if for while switch catch return else do when elif until with using lock new throw".split())
+_NOT_NAMES = frozenset(
+    "if for while switch catch return else do when elif until with using lock new throw await yield case foreach try "
+    "not assert print import from del raise super this base typeof sizeof delete go defer function".split()
+)
+_METHOD_SUFFIXES = frozenset("java cs dart groovy js jsx mjs cjs ts mts cts tsx vue svelte cpp cc hpp h cxx".split())
 _CLOSING_WORDS = frozenset({"end", "fi", "done"})
 _BY_SUFFIX: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys(("md", "markdown", "rst", "adoc"), (_HEADING,)),
@@ -68,6 +78,10 @@ def _choose_patterns(name: str) -> tuple[re.Pattern[str], ...]:
         return (_TARGET,)
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
+    if suffix in _METHOD_SUFFIXES:
+        return (_KEYWORDS, _ASSIGNED, _C_LIKE, _METHOD)
+    if suffix in ("py", "pyi", "pyw"):
+        return (_KEYWORDS,)
     return (_KEYWORDS, _ASSIGNED, _SHELL) if suffix in _SHELL_SUFFIXES else (_KEYWORDS, _ASSIGNED, _C_LIKE)
 
 
@@ -101,14 +115,26 @@ def _match_line(row: int, stripped: str, indent: int, patterns: tuple[re.Pattern
         if pattern in (_C_LIKE, _TARGET, _KEY) and indent:
             continue
         match = pattern.match(stripped)
-        if match is None or match["name"].lower() in _NOT_NAMES:
+        if match is None or (pattern in (_C_LIKE, _METHOD) and not _is_function(match, stripped, indent)):
             continue
         groups = match.groupdict()
         if "marks" in groups:
             return _Header(row, len(groups["marks"]), "heading", groups["name"])
-        kind = (groups.get("kind") or ("function" if pattern in (_ASSIGNED, _C_LIKE, _SHELL) else "section")).lower()
+        kind = (
+            groups.get("kind") or ("function" if pattern in (_ASSIGNED, _C_LIKE, _METHOD, _SHELL) else "section")
+        ).lower()
         return _Header(row, indent, kind, groups["name"].strip("\"`'").rstrip(":"))
     return None
+
+
+def _is_function(match: re.Match[str], line: str, indent: int) -> bool:
+    """Whether what looks like a function is one, and not a call, a condition or a loop."""
+    first = re.split(r"\W", line, maxsplit=1)[0]
+    if first in _NOT_NAMES or match["name"] in _NOT_NAMES or "=" in line.partition("(")[0]:
+        return False
+    if match.re is not _METHOD:
+        return True
+    return bool(indent and (match["marked"] or line.endswith("{") or _OPENED.search(line)))
 
 
 def _collect_headers(lines: list[str]) -> list[_Header]:

@@ -19,8 +19,8 @@ CountTokens = Callable[[str], int]
 class _MapFile:
     """A file on the map, and its definitions by weight."""
 
-    def __init__(self, facts: FileFacts, weights: Sequence[float], weight: float) -> None:
-        self.path = facts.path
+    def __init__(self, facts: FileFacts, weights: Sequence[float], weight: float, prefix: str) -> None:
+        self.path = f"{prefix}{facts.path}"
         self.weight = weight
         self.best = sorted(
             ((amount, found) for amount, found in zip(weights, facts.definitions, strict=True) if amount > 0),
@@ -28,18 +28,20 @@ class _MapFile:
         )[:MAX_FILE_DEFINITIONS]
 
 
-def render_code_map(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str = "") -> str:
+def render_code_map(
+    files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str = "", prefix: str = ""
+) -> str:
     """At most so many tokens. Without a question: the definitions most used by other files. With one: the files that
-    have most to do with it. The same files give the same text."""
+    have most to do with it. The same files give the same text. `prefix` is what stands before each path."""
     if query.strip():
-        return _render_for_query(files, max_tokens, count, query)
+        return _render_for_query(files, max_tokens, count, query, prefix)
     weights = score_definitions(files)
     if not any(map(any, weights)):  # a project in which no file uses another
         weights = [
             [float(found.depth == 0 and found.kind not in LISTED_KINDS) for found in facts.definitions]
             for facts in files
         ]
-    ranked = [_MapFile(facts, weights[number], sum(weights[number])) for number, facts in enumerate(files)]
+    ranked = [_MapFile(facts, weights[number], sum(weights[number]), prefix) for number, facts in enumerate(files)]
     ranked.sort(key=lambda found: (-found.weight, found.path))
     return _render_definitions([found for found in ranked if found.best], max_tokens, count)
 
@@ -63,7 +65,7 @@ def _render_definitions(ranked: Sequence[_MapFile], max_tokens: int, count: Coun
     return _cut_to_budget(lines, max_tokens, count)
 
 
-def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str) -> str:
+def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str, prefix: str) -> str:
     scores = QueryScores(files, query)
     ranked = sorted(
         ((scores.score_file(number), number) for number in range(len(files))),
@@ -72,13 +74,13 @@ def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountT
     related = [files[number] for score, number in ranked if score > 0]
     lines, left = list[str](), max_tokens
     for facts in related[:MAX_DESCRIBED_FILES]:
-        entry = _describe_for_query(facts, scores)
+        entry = _describe_for_query(facts, scores, prefix)
         price = count("\n".join(entry) + "\n")
         if price > left:
             break
         lines += entry
         left -= price
-    names = _list_names([facts.path for facts in related[MAX_DESCRIBED_FILES:]], left, count)
+    names = _list_names([f"{prefix}{facts.path}" for facts in related[MAX_DESCRIBED_FILES:]], left, count)
     return _cut_to_budget([*lines, *names], max_tokens, count)
 
 
@@ -95,14 +97,14 @@ def _list_names(paths: Sequence[str], max_tokens: int, count: CountTokens) -> li
     return [f"{_clean_name(folder) or '.'}/: {' '.join(names)}" for folder, names in folders.items()]
 
 
-def _describe_for_query(facts: FileFacts, scores: QueryScores) -> list[str]:
+def _describe_for_query(facts: FileFacts, scores: QueryScores, prefix: str) -> list[str]:
     rated = [
         (score, found)
         for found in facts.definitions
         if found.kind not in LISTED_KINDS and (score := scores.score_definition(found)) > 0
     ]
     best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))[:MAX_MATCHES]
-    return _render_file(facts.path, [found for _, found in best])
+    return _render_file(f"{prefix}{facts.path}", [found for _, found in best])
 
 
 def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:

@@ -10,17 +10,23 @@ from pathlib import Path
 from ollm.config.settings import CodeMapSettings
 from ollm.domain.struct import Data
 from ollm.services.code_map.definition import CodeDefinition, match_symbol
-from ollm.services.code_map.facts import FactsCache, FileFacts
+from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
 from ollm.services.code_map.languages import belongs_on_map, is_code
 from ollm.services.code_map.project_map import render_code_map
+from ollm.services.code_map.ranking import LISTED_KINDS
+
+FIRST_LINE_TOKENS = 500  # any map begins within them
+MAX_LARGE_FILES = 20  # that no map knows, looked through for a symbol that nothing else defines
 
 
 class CodeMap(Data, frozen=True):
-    """A map as text; `files` were looked at, `left_out` were over the limit of files."""
+    """A map as text; `files` were looked at, `left_out` were over the limit of files. `has_more`: it is empty because
+    nothing fits."""
 
     text: str
     files: int
     left_out: int = 0
+    has_more: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -51,26 +57,35 @@ class CodeMapService:
         max_tokens: int | None,
         count: Callable[[str], int],
         query: str = "",
+        prefix: str = "",
     ) -> CodeMap:
-        """A map of the files (paths from the root) within the budget, by default the configured one."""
+        """A map of the files (paths from the root) within the budget, by default the configured one. `prefix` stands
+        before each path in it."""
         kept = self._select_files(paths)
 
-        def work(facts: list[FileFacts]) -> str:
-            return render_code_map(facts, max_tokens or self.settings.max_tokens, count, query)
+        def work(most: int) -> str:
+            return render_code_map(facts, most, count, query, prefix)
 
         facts = await self._read_facts(root, kept)
-        text = await asyncio.to_thread(work, facts)
+        text = await asyncio.to_thread(work, max_tokens or self.settings.max_tokens)
+        has_more = not text and bool(await asyncio.to_thread(work, FIRST_LINE_TOKENS))
         wanted = sum(map(belongs_on_map, paths))
-        return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept))
+        return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
 
     async def find_symbol(self, root: Path, paths: Sequence[str], symbol: str) -> list[FoundSymbol]:
         """Where the files define a symbol, most likely first."""
         facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
-        return [
-            FoundSymbol(path=file.path, definition=found)
-            for file in facts
-            for found in match_symbol(symbol, file.definitions)
-        ]
+        found = _match_files(symbol, facts)
+        if found:
+            return found
+        large = [file.path for file in facts if file.size > MAX_FILE_BYTES][:MAX_LARGE_FILES]
+        return _match_files(symbol, await asyncio.to_thread(read_large_files, root, large, symbol)) if large else []
+
+    async def list_symbols(self, root: Path, paths: Sequence[str]) -> list[str]:
+        """The names of all that the files define."""
+        facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
+        names = (found.full_name for file in facts for found in file.definitions if found.kind not in LISTED_KINDS)
+        return list(dict.fromkeys(names))
 
     def _select_files(self, paths: Sequence[str]) -> list[str]:
         """Code first when there are too many."""
@@ -85,3 +100,11 @@ class CodeMapService:
             return await asyncio.to_thread(FactsCache(self._folder, root).read, paths, stop.is_set)
         finally:
             stop.set()
+
+
+def _match_files(symbol: str, files: Sequence[FileFacts]) -> list[FoundSymbol]:
+    return [
+        FoundSymbol(path=file.path, definition=found)
+        for file in files
+        for found in match_symbol(symbol, file.definitions)
+    ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ollm.services.code_map.definition import CodeDefinition, shorten_signature
 from ollm.services.code_map.languages import CodeLanguage, find_language
+from ollm.services.code_map.lost_definitions import add_lost_definitions
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -20,8 +21,17 @@ _FUNCTION_VALUES = frozenset(
     "arrow_function function_expression function generator_function class".split()
 )  # of a variable or an assignment
 _SCRIPTS = ("javascript", "typescript", "tsx")
-_PREFIXES = {"type_spec": "type ", "const_spec": "const ", "var_spec": "var ", "variable_declarator": "const "}
-_ANNOTATIONS = re.compile(r"^(?:@[\w.]+(?:\([^()]*\))?\s+)+")
+_PREFIXES = {
+    "type_spec": "type ",
+    "type_alias": "type ",
+    "const_spec": "const ",
+    "var_spec": "var ",
+    "variable_declarator": "const ",
+}
+_ANNOTATIONS = re.compile(r"^(?:@(?!interface\b)[\w.]+(?:\([^()]*\))?\s+)+")
+_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_CALLS = frozenset({"call_expression", "parenthesized_expression", "unary_expression", "arguments"})
+MAX_ONE_LINE_BYTES = 2_000  # of a call on one line that is looked into; a longer one is minified
 _CPP_WORDS = re.compile(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
 
 
@@ -48,7 +58,9 @@ def parse_definitions(name: str, data: bytes) -> list[CodeDefinition] | None:
     parser = get_parser(language.module, language.function) if language else None
     if language is None or parser is None:
         return None
-    return _TreeReader(language, data).read(parser.parse(data).root_node)
+    root = parser.parse(data).root_node
+    found = _TreeReader(language, data).read(root)
+    return add_lost_definitions(found, root, name, data) if root.has_error else found
 
 
 def find_parse_error(name: str, data: bytes) -> int | None:
@@ -104,7 +116,11 @@ class _TreeReader:
             found = self._add(node, outer or node, *named)
             if node.type in self._language.containers:
                 self._visit_body(node, found.full_name, depth)
+            elif held := self._find_members(node, found.kind):
+                self._visit_children(held, found.full_name, None, depth + 1)
             return
+        if node.type == "expression_statement" and self._language.name in _SCRIPTS:
+            self._visit_called(node, depth)
         if node.type in self._language.wrappers:
             alone = node.named_child_count == 1 or node.type in ("decorated_definition", "export_statement")
             alone = alone or node.type == "template_declaration"
@@ -114,6 +130,30 @@ class _TreeReader:
         body = next((found for field in ("body", "value", "type") if (found := node.child_by_field_name(field))), None)
         if body is not None:
             self._visit_children(body, scope, None, depth + 1)
+
+    def _visit_called(self, node: Node, depth: int) -> None:
+        """Into functions that are called, or handed over, where they stand: `(function () { … })()`."""
+        if node.start_point[0] == node.end_point[0] and node.end_byte - node.start_byte > MAX_ONE_LINE_BYTES:
+            return
+        for child in node.named_children:
+            if child.type in _FUNCTION_VALUES and node.type in _CALLS and depth <= 2 * len(_CALLS):
+                body = child.child_by_field_name("body")
+                if body is not None and body.type == "statement_block":
+                    self._visit_children(body, "", None, depth + 1)
+            elif child.type in _CALLS:
+                self._visit_called(child, depth + 1)
+
+    def _find_members(self, node: Node, kind: str) -> Node | None:
+        """What stands inside a value: the functions of an object, the methods of a struct or class declared in it."""
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if value is not None and value.type in ("object", "call"):
+            return value
+        if self._language.name != "cpp":
+            return None
+        if kind == "class" and node.type == "function_definition":
+            return node.child_by_field_name("body")
+        inner = node.child_by_field_name("type")
+        return inner.child_by_field_name("body") if node.type == "field_declaration" and inner is not None else None
 
     def _add(self, node: Node, whole: Node, kind: str, name: str, scope: str) -> CodeDefinition:
         signature = shorten_signature(self._read_signature(node), kind)
@@ -136,7 +176,7 @@ class _TreeReader:
                 body = body.child_by_field_name("body") if body.type in _FUNCTION_VALUES else None
             if body is not None:
                 return min(node.end_byte, body.start_byte)
-        if node.type in ("type_spec", "type_definition", "declaration", "macro_definition"):
+        if node.type in ("type_spec", "field_declaration", "type_definition", "declaration", "macro_definition"):
             return _find_brace(self._data, node.start_byte, node.end_byte)
         return node.end_byte
 
@@ -150,7 +190,9 @@ class _TreeReader:
             first, before = before.start_point[0], before.prev_sibling
         return first + 1
 
-    def _name_definition(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
+    def _name_definition(  # noqa: PLR0911 - one line a kind of node
+        self, node: Node, kind: str, scope: str
+    ) -> tuple[str, str, str] | None:
         """Kind, name and scope; None for what is of no interest, such as a local value."""
         match node.type:
             case (
@@ -159,8 +201,17 @@ class _TreeReader:
                 | "assignment_expression"
                 | "public_field_definition"
                 | "field_definition"
+                | "pair"
             ):
                 return self._name_value(node, kind, scope)
+            case "function_expression" | "arrow_function" | "class" if self._language.name in _SCRIPTS:
+                exported = node.parent is not None and node.parent.type == "export_statement"
+                return (kind, self._read_name(node) or "default", scope) if exported else None
+            case "type_alias_statement":
+                left = node.child_by_field_name("left")
+                return (kind, self._read_text(left).partition("[")[0], scope) if left is not None else None
+            case "field_declaration" if self._language.name == "java":
+                return self._name_field(node, kind, scope)
             case "impl_item":
                 return self._name_implementation(node)
             case "method_declaration" if self._language.name == "go":
@@ -178,7 +229,7 @@ class _TreeReader:
     def _name_value(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
         """A constant in capitals, or a function kept under a name."""
         left = next(
-            (found for field in ("left", "name", "property") if (found := node.child_by_field_name(field))), None
+            (found for field in ("left", "name", "property", "key") if (found := node.child_by_field_name(field))), None
         )
         value = node.child_by_field_name("right") or node.child_by_field_name("value")
         if left is None or value is None:
@@ -187,12 +238,29 @@ class _TreeReader:
         if value.type in _FUNCTION_VALUES:
             return "function", name.removeprefix("module.").removeprefix("exports.").rpartition(".")[2], scope
         plain = left.type in ("identifier", "constant")
+        if plain and value.type == "call" and value.child_by_field_name("block") and name[:1].isupper():
+            return "class", name, scope  # Point = Struct.new(:x) do … end
+        if plain and (self._is_exported(node) or _holds_functions(value)):
+            return "constant", name, scope
         if kind != "constant" or not plain or not name.isupper() or scope:
             return None
         return kind, name, scope
 
+    def _is_exported(self, node: Node) -> bool:
+        declaration = node.parent
+        outside = declaration.parent if declaration is not None else None
+        return self._language.name in _SCRIPTS and outside is not None and outside.type == "export_statement"
+
+    def _name_field(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
+        """Of fields, the constants."""
+        declarator = node.child_by_field_name("declarator")
+        name = self._read_name(declarator) if declarator is not None else ""
+        return (kind, name, scope) if name.isupper() else None
+
     def _name_implementation(self, node: Node) -> tuple[str, str, str] | None:
         target = node.child_by_field_name("type")
+        while target is not None and target.type == "reference_type":
+            target = target.child_by_field_name("type")
         if target is None:
             return None
         return "impl", self._read_text(target).partition("<")[0], ""
@@ -202,18 +270,28 @@ class _TreeReader:
         declarator = node.child_by_field_name("declarator")
         is_function = False
         while declarator is not None:
-            is_function = is_function or declarator.type == "function_declarator"
+            is_function = is_function or declarator.type in ("function_declarator", "operator_cast")
             inner = declarator.child_by_field_name("declarator")
-            if inner is None:
+            if declarator.type == "reference_declarator":
+                inner = next(iter(declarator.named_children), None)
+            if inner is None or declarator.type == "operator_cast":
                 break
             declarator = inner
         if node.type != "type_definition" and not is_function:
-            return self._name_inner_type(node, scope)
+            return self._name_marked_class(node, scope) or self._name_inner_type(node, scope)
         if declarator is None:
             return None
-        name = self._read_text(declarator).replace("::", ".")
+        name = _TEMPLATE_ARGUMENTS.sub("", self._read_text(declarator).partition("(")[0]).strip().replace("::", ".")
         outer, _, bare = name.rpartition(".")
         return kind, bare, ".".join(filter(None, (scope, outer)))
+
+    def _name_marked_class(self, node: Node, scope: str) -> tuple[str, str, str] | None:
+        """`class EXPORTED Window { … };` is read as a function, as the macro takes the place of the name."""
+        head, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+        if head is None or declarator is None or node.type != "function_definition" or declarator.type != "identifier":
+            return None
+        is_class = head.type in ("class_specifier", "struct_specifier") and head.child_by_field_name("body") is None
+        return ("class", self._read_text(declarator), scope) if is_class else None
 
     def _name_inner_type(self, node: Node, scope: str) -> tuple[str, str, str] | None:
         """`struct point { … } origin;` declares a value, but it is the struct that is of interest."""
@@ -229,7 +307,7 @@ class _TreeReader:
 
     def _read_name(self, node: Node) -> str:
         name = node.child_by_field_name("name")
-        return self._read_text(name) if name is not None else ""
+        return self._read_text(name).replace("::", ".") if name is not None else ""
 
     def _read_text(self, node: Node) -> str:
         return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -239,6 +317,15 @@ def _find_last_row(node: Node) -> int:
     """The row of the last character; some nodes take the line break along."""
     row, column = node.end_point
     return row if column > 0 or row == node.start_point[0] else row - 1
+
+
+def _holds_functions(value: Node) -> bool:
+    """Whether a value is an object with functions in it, such as the methods of a module."""
+    return value.type == "object" and any(
+        child.type == "method_definition"
+        or (child.type == "pair" and (held := child.child_by_field_name("value")) and held.type in _FUNCTION_VALUES)
+        for child in value.named_children
+    )
 
 
 def _find_brace(data: bytes, start: int, end: int) -> int:

@@ -9,14 +9,23 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.struct import Data
 from ollm.domain.suggest import format_suggestion
 from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.outline import fit_outline, outline_text
+from ollm.services.code_map.syntax_tree import find_parse_error
 from ollm.tools.files.encoding import Encoding
 from ollm.tools.files.file_text import LineRange, detect_text_encoding, make_too_large_failure
 
 MAX_OUTLINED_BYTES = 10 * 1024 * 1024
 MAX_LISTED_MATCHES = 12
+
+
+class SymbolLines(Data, frozen=True):
+    """Where one definition stands, and in words what else is defined for it, such as `impl` blocks."""
+
+    lines: LineRange
+    others: str = ""
 
 
 async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count: Callable[[str], int]) -> str:
@@ -27,27 +36,35 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
     head = f"{path}: {lines:,} {'line' if lines == 1 else 'lines'}"
     if not definitions:
         return f"{head}; nothing in it looks like a definition. Read it with read_file."
+    if line := await asyncio.to_thread(find_parse_error, path, data):
+        head = f"{head}; line {line} does not parse, so something may be missing here"
     kept = await asyncio.to_thread(fit_outline, definitions, max_tokens - count(f"{head}\n"), count)
     return "\n".join([head, *kept])
 
 
-async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> LineRange:
+async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> SymbolLines:
     """Where one definition stands. Raises ToolFailure when there is none of that name, or more than one."""
     data = _read_all(path, file)
     file.seek(0)
     definitions = await asyncio.to_thread(outline_text, path, data)
-    found = match_symbol(symbol, definitions)
-    places = {(match.first, match.last) for match in found}
-    if not found:
+    matches = match_symbol(symbol, definitions)
+    if not matches:
         raise _make_unknown_failure(path, symbol, definitions)
+    found = [match for match in matches if match.kind != "impl"] or matches  # the type, before what is done for it
+    places = {(match.first, match.last) for match in found}
     if len(places) > 1 and not _is_overloaded(found):
-        raise ToolFailure("NotFound", f"{path} defines {symbol} more than once: {list_matches(found)}.")
+        told = f"{path} defines {symbol} more than once: {list_matches(found)}. Read one with startLine and endLine."
+        raise ToolFailure("NotFound", told)
     first, last = min(first for first, _ in places), max(last for _, last in places)
-    return LineRange(first=first, last=last, numbered=numbered)
+    others = list_matches([match for match in matches if match not in found])
+    return SymbolLines(lines=LineRange(first=first, last=last, numbered=numbered), others=others)
 
 
 def list_matches(found: Sequence[CodeDefinition]) -> str:
-    listed = ", ".join(f"{match.full_name} (line {match.line})" for match in found[:MAX_LISTED_MATCHES])
+    listed = ", ".join(
+        f"{match.signature if match.kind == 'impl' else match.full_name} (lines {match.first} to {match.last})"
+        for match in found[:MAX_LISTED_MATCHES]
+    )
     return f"{listed}, …" if len(found) > MAX_LISTED_MATCHES else listed
 
 
