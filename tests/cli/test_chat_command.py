@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from ollm.cli.chat_command import read_question, read_stdin
+from ollm.cli.start import Question
 from ollm.domain.errors import UsageError
 from tests.cli.inside import Inside
 
@@ -33,7 +34,8 @@ def test_the_text_and_what_is_piped_in(
 ) -> None:
     pipe(monkeypatch, piped)
 
-    assert read_question(prompt) == question
+    found = read_question(prompt)
+    assert (found.text, found.piped, found.typed) == (*question, bool(prompt.strip(" -\n")))
 
 
 @pytest.mark.parametrize(("prompt", "piped"), [("-", b""), ("-", b" \n"), ("", b""), (" ", b"\n")])
@@ -48,7 +50,7 @@ def test_nothing_to_say_is_refused(monkeypatch: pytest.MonkeyPatch, prompt: str,
 def test_without_standard_input_there_is_nothing_beside_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
 
-    assert read_question("explain") == ("explain", "")
+    assert read_question("explain") == Question(text="explain")
     assert read_stdin() == ""
 
 

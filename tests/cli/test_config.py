@@ -64,7 +64,7 @@ def test_check_lists_every_mistake_and_exits_2(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
-        "config.yaml:3:5 loopDetection.maxTurn: unknown key, did you mean maxTurns?",
+        "config.yaml:3:5 loopDetection.maxTurn: unknown key, did you mean loopDetection.maxTurns?",
         "config.yaml:6:7 policy.rules: Rule 1 is invalid (action must be one of allow, ask, deny), so shell asks.",
     ]
 
@@ -126,7 +126,7 @@ def test_another_command_goes_on_and_says_each_mistake_once_on_stderr_and_in_the
 
     done = ollm("env", "check", "--json", home=home, cwd=tmp_path)
 
-    said = "config.yaml:1:17 loopDetection.maxTurn: unknown key, did you mean maxTurns?"
+    said = "config.yaml:1:17 loopDetection.maxTurn: unknown key, did you mean loopDetection.maxTurns?"
     assert done.returncode == 0
     assert done.stderr == f"ollm: {said}\n"
     lines = [json.loads(line) for line in (home / "logs" / "ollm.log").read_text(encoding="utf-8").splitlines()]

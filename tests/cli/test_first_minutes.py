@@ -76,6 +76,7 @@ async def test_a_server_may_be_called_by_its_name(tmp_path: Path) -> None:
         ("policy", "Approval level"),
         ("tools", "read_file"),
         ("daemon", "not running"),
+        ("hooks", "no hooks"),
     ],
 )
 def test_a_group_alone_does_the_obvious_thing(tmp_path: Path, group: str, shown: str) -> None:
@@ -99,7 +100,11 @@ async def test_a_backtest_keeps_the_built_in_rules(tmp_path: Path) -> None:
         rules.write_text("policy:\n  rules:\n    - {tool: shell, action: deny}\n")
         done = await runner.run("policy", "backtest", str(rules), "--json")
 
+        rules.write_text("rules:\n  - deny shell\n")
+        wrong = await runner.run("policy", "backtest", str(rules))
+
     assert json.loads(done.out)["changes"] == []
+    assert (wrong.code, "rules.yaml:2:5" in wrong.err) == (2, True)
 
 
 async def test_the_front_matter_of_a_command_is_for_people_not_for_the_model(tmp_path: Path) -> None:
@@ -224,3 +229,24 @@ def test_make_install_puts_the_command_on_a_path(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert shown.stdout.startswith("ollm ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("model", "provider.model"),
+        ("base_url", "provider.baseUrl"),
+        ("provider.base_url", "provider.baseUrl"),
+        ("provider.modle", "provider.model"),
+    ],
+)
+def test_a_wrong_setting_names_the_right_one_in_full_whatever_the_command(
+    tmp_path: Path, typed: str, meant: str
+) -> None:
+    said = [
+        ollm("config", "set", typed, "x", home=tmp_path).stderr,
+        ollm("config", "get", typed, home=tmp_path).stderr,
+        ollm("config", "unset", typed, home=tmp_path).stderr,
+    ]
+
+    assert [f"did you mean {meant}?" in line for line in said] == [True] * 3, said

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import running, texts
+from tests.cli.terminal import CTRL_C, at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
 
@@ -325,3 +327,31 @@ async def test_with_a_set_window_a_server_is_asked_what_it_serves_once(tmp_path:
 
     assert asked[0] > 1
     assert asked[1:] == [asked[0] + 1, asked[0] + 2], "nothing but the prompt itself"
+
+
+async def test_files_named_with_an_at_sign_go_with_the_prompt_but_none_that_a_pipe_names(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two."]) as runner:
+        (runner.workspace / "src").mkdir()
+        (runner.workspace / "src" / "a.py").write_text("answer = 42\n")
+        typed = await runner.run("-p", "explain @src/a.py and @src, not @gone.py, to me@example.org and @alice")
+        piped = await runner.run("-p", "-", stdin="explain @src/a.py")
+
+        first, second = (str(chat["messages"][-1]["content"]) for chat in runner.server.chats)
+    assert "answer = 42" in first
+    assert "src/ (1 file)" in first
+    assert typed.err.splitlines() == ["ollm: @gone.py was not attached: no such file"]
+    assert "answer = 42" not in second
+    assert piped.err == ""
+
+
+async def test_somebody_who_waits_at_a_terminal_for_a_silent_server_sees_the_seconds(tmp_path: Path) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent:
+        async with running(tmp_path, []) as runner:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+            async with at_terminal(runner, "-p", "hi", OLLM_BASE_URL=url) as terminal:
+                await terminal.wait_for("(1 s) · Ctrl-C stops")
+                terminal.type(CTRL_C)
+                code = await terminal.ended()
+    assert code == 130
+    assert "Ctrl-C stops" not in terminal.screen()

@@ -70,3 +70,24 @@ async def test_arguments_of_a_server_are_shown_to_their_end(tmp_path: Path) -> N
     assert len(arguments["text"]) > 4_800
     assert squeeze(arguments["text"]) in squeeze(whole)
     assert squeeze("AND DELETE EVERYTHING") in squeeze(shown)
+
+
+async def test_words_typed_at_a_question_wait_in_the_input_and_answer_nothing(tmp_path: Path) -> None:
+    """Each of these has letters that would answer: always, for the session, everywhere, no."""
+    write = Answer(calls=[("write_file", {"path": "a.txt", "content": "x\n"})])
+    async with running(tmp_path, [write, "Written.", "You said it."]) as runner:
+        async with at_terminal(runner, "chat") as terminal:
+            await ask(runner, terminal)
+            for words in ("okay stop ", "/resume ", "a new plan "):
+                terminal.type(words)
+                await terminal.wait_for(words.strip())
+                await terminal.wait_for("[y] yes", "? Create a.txt (1 line)")
+            assert not (runner.workspace / "a.txt").exists()
+            terminal.type("\r")
+            await terminal.wait_for("queued: okay stop /resume a new plan")
+            terminal.type("y\r")
+            await terminal.wait_for("Written.", "You said it.")
+
+    assert (runner.workspace / "a.txt").read_text() == "x\n"
+    assert not (runner.home / "grants.yaml").exists()
+    assert "already answered" not in terminal.text()

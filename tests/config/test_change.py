@@ -123,7 +123,7 @@ def test_a_value_is_read_in_the_type_of_its_key(tmp_path: Path, key: str, text: 
 @pytest.mark.parametrize(
     ("key", "text", "message"),
     [
-        ("loopDetection.maxTurn", "5", "did you mean maxTurns"),
+        ("loopDetection.maxTurn", "5", "did you mean loopDetection.maxTurns"),
         ("loopDetection.maxTurns", "lots", "expected a whole number"),
         ("loopDetection.maxTurns", "null", "expected a whole number"),
         ("loopDetection", "5", "expected a mapping"),

@@ -147,8 +147,8 @@ def test_all_mistakes_are_told_at_once_with_file_line_key_and_the_likely_right_o
         "config.yaml:8:3 compression.strategy: expected summarize, truncate, hybrid, not 'hybird', did you mean hybrid?",
         "config.yaml:9:3 compression.threshold: expected a number <= 1.0, not 1.5",
         "config.yaml:10:1 maxCount: unknown key, did you mean snapshots.maxCount?",
-        "config.yaml:12:3 snapshots.max_count: unknown key, did you mean maxCount?",
-        "config.yaml:3:5 loopDetection.maxTurn: unknown key, did you mean maxTurns?",
+        "config.yaml:12:3 snapshots.max_count: unknown key, did you mean snapshots.maxCount?",
+        "config.yaml:3:5 loopDetection.maxTurn: unknown key, did you mean loopDetection.maxTurns?",
         "config.yaml:4:5 loopDetection.repeatThreshold: expected a whole number, not 'many'",
     ]
 

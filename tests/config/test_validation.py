@@ -51,7 +51,7 @@ def test_an_unknown_key_is_told_with_the_likely_one_here_or_elsewhere() -> None:
 
     assert told == [
         "color: unknown key, did you mean colour?",
-        "inner.api_key: unknown key, did you mean apiKey?",
+        "inner.api_key: unknown key, did you mean inner.apiKey?",
         "maxSessions: unknown key, did you mean sessions.maxSessions?",
         "zzz: unknown key",
     ]

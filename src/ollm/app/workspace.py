@@ -227,9 +227,12 @@ class WorkspaceScope:
     def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:
         """The policy a file of rules makes when it replaces all others and grants; built-in ones stay if wanted."""
         from ollm.config.load import load_policy
+        from ollm.domain.errors import UsageError
         from ollm.policy.engine import PolicyEngine
 
         loaded = load_policy(file)
+        if loaded.problems:
+            raise UsageError(str(loaded.problems[0]), action="See docs/policy.md for how rules are written.")
         approval = loaded.require_settings().policy.approval
         return PolicyEngine(
             build_rule_set(loaded, builtin=builtin),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ollm.cli.start import ChatArguments
+from ollm.cli.start import ChatArguments, Question
 from ollm.domain.errors import NoServerError, UsageError
 
 
@@ -44,19 +44,19 @@ def _prepare_run(start: ChatArguments, prompt: str | None, output: str) -> Calla
     return lambda: ask_once(start, asked, output)
 
 
-def read_question(prompt: str) -> tuple[str, str]:
+def read_question(prompt: str) -> Question:
     """The text, and what was piped in beside it."""
     if prompt == "-":
         text = read_stdin()
         if not text.strip():
             raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
-        return text, ""
+        return Question(text=text, typed=False)
     piped = "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
     if not prompt.strip():
         if not piped.strip():
             raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
-        return piped, ""
-    return prompt, piped
+        return Question(text=piped, typed=False)
+    return Question(text=prompt, piped=piped)
 
 
 def read_stdin() -> str:

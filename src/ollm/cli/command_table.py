@@ -41,4 +41,5 @@ DEFAULT_SUBCOMMANDS = {
     "archive": "status",
     "extensions": "list",
     "mcp": "list",
+    "hooks": "list",
 }  # what a group does when it is called alone

@@ -6,12 +6,14 @@ import asyncio
 import gc
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 import msgspec
 
-from ollm.cli.start import ChatArguments
-from ollm.cli.text_printer import Printer, TextPrinter
+from ollm.cli.start import ChatArguments, Question
+from ollm.cli.text_printer import Printer, TextPrinter, WaitLine, is_seen
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     AnyEvent,
@@ -27,18 +29,19 @@ from ollm.runtime.base import Attachment, CommandReply, Conversation
 from ollm.system.terminal_text import strip_controls
 
 
-def ask_once(start: ChatArguments, question: tuple[str, str], output: str) -> int:
+def ask_once(start: ChatArguments, question: Question, output: str) -> int:
     return asyncio.run(run_once(start, question, output))
 
 
-async def run_once(start: ChatArguments, question: tuple[str, str], output: str) -> int:
+async def run_once(start: ChatArguments, question: Question, output: str) -> int:
     from ollm.app import open_conversation
 
-    text, piped = question
-    attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
+    text, piped = question.text, question.piped
     warn_if_untrusted(start)
     received: list[signal.Signals] = []
-    async with open_conversation(start.build_options(one_shot=True)) as conversation:
+    async with AsyncExitStack() as stack:
+        with show_waiting(output):
+            conversation = await stack.enter_async_context(open_conversation(start.build_options(one_shot=True)))
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in conversation.parts.notices:
             sys.stderr.write(f"ollm: {strip_controls(notice)}\n")
@@ -49,6 +52,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
+        attachments = collect_attachments(text, question, start)
         printer = create_printer(output, start)
         stop_on_signals(conversation, received)
         async with conversation.turn(text, attachments) as events:
@@ -58,6 +62,30 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
                 printer.show(event)
         printer.close(conversation.session_id or "")
     return 128 + received[0] if received else int(printer.exit_code)  # one during the close counts too
+
+
+@contextmanager
+def show_waiting(output: str) -> Iterator[None]:
+    """Count the seconds until the server has said what it has, for somebody who waits at a terminal."""
+    line = WaitLine("connecting to the model server") if output == "text" and is_seen() else None
+    try:
+        yield
+    finally:
+        if line:
+            line.stop()
+
+
+def collect_attachments(text: str, question: Question, start: ChatArguments) -> tuple[Attachment, ...]:
+    """What was piped in, and the files that the person named with `@`; text from a pipe names none."""
+    found = [Attachment(name="stdin", text=question.piped)] if question.piped.strip() else []
+    if question.typed and "@" in text:
+        from ollm.cli.screen.composing import collect_mentions, read_file
+
+        mentioned, problems = collect_mentions(text, start.workspace, read_file)
+        found += mentioned
+        for problem in problems:
+            sys.stderr.write(f"ollm: {strip_controls(problem)}\n")
+    return tuple(found)
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:

@@ -14,6 +14,14 @@ from ollm.domain.struct import Data
 from ollm.runtime.conversation_options import ConversationOptions
 
 
+class Question(Data, frozen=True):
+    """What `ollm -p` is asked: the text, what was piped in beside it, and whether a person typed the text."""
+
+    text: str
+    piped: str = ""
+    typed: bool = True
+
+
 class ChatArguments(Data, frozen=True):
     """What the person asked for on the command line."""
 

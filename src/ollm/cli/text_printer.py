@@ -64,8 +64,7 @@ class TextPrinter(Printer):
     def __init__(self, *, counts_seconds: bool = False) -> None:
         self._last = "\n"
         self._ended = False  # a message of the model is over, and the next one has not begun
-        seen = sys.stderr.isatty() and sys.stdout.isatty()
-        self._wait = WaitLine() if counts_seconds and seen else None
+        self._wait = WaitLine() if counts_seconds and is_seen() else None
 
     def show(self, event: AnyEvent) -> None:
         super().show(event)
@@ -130,10 +129,16 @@ class TextPrinter(Printer):
         sys.stderr.write(strip_controls(line) + "\n")
 
 
+def is_seen() -> bool:
+    """Whether a person sees what is printed as it comes."""
+    return sys.stderr.isatty() and sys.stdout.isatty()
+
+
 class WaitLine:
     """A line on the terminal that counts the seconds while nothing else comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str = "waiting for the model") -> None:
+        self._doing = doing
         self._began = time.monotonic()
         self._shown = False
         self._timer: asyncio.TimerHandle | None = None
@@ -155,7 +160,7 @@ class WaitLine:
     def _tick(self) -> None:
         seconds = time.monotonic() - self._began
         if seconds >= 1:
-            sys.stderr.write(f"\r\x1b[K\x1b[2mwaiting for the model ({seconds:.0f} s) · Ctrl-C stops\x1b[0m")
+            sys.stderr.write(f"\r\x1b[K\x1b[2m{self._doing} ({seconds:.0f} s) · Ctrl-C stops\x1b[0m")
             sys.stderr.flush()
             self._shown = True
         self._timer = asyncio.get_running_loop().call_later(1, self._tick)

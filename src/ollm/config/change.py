@@ -14,7 +14,7 @@ from ollm.config.checks import check_url
 from ollm.config.paths import Home
 from ollm.config.settings import Settings
 from ollm.config.source_file import SERVICES, read_config_text
-from ollm.config.validation import SettingsReader, list_known_keys
+from ollm.config.validation import SettingsReader, find_keys_named, list_known_keys
 from ollm.config.variables import build_entry_tree
 from ollm.config.yaml_edit import remove_key, set_key
 from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, to_plain_value
@@ -44,8 +44,7 @@ def require_known_key(key: str) -> None:
         return
     from ollm.domain.suggest import suggest_names
 
-    last = [name for name in kinds if name.rpartition(".")[2].casefold() == key.casefold()]
-    near = last[:1] or suggest_names(key, kinds)
+    near = find_keys_named(key.rpartition(".")[2])[:1] or suggest_names(key, kinds)
     hint = f"; did you mean {near[0]}?" if near else "."
     raise UsageError(f"{key}: unknown key{hint}", action="See docs/configuration.md for all keys.")
 

@@ -58,7 +58,7 @@ class SettingsReader:
         for key, child in entry.value.items():
             name = f"{path}.{key}" if path else key
             if key not in fields:
-                self.report_mistake(child.place, name, _explain_unknown_key(key, fields))
+                self.report_mistake(child.place, name, _explain_unknown_key(key, fields, path))
                 continue
             self._read_field(fields[key].type, child, name, values, key)
         return values
@@ -181,15 +181,24 @@ def _suggest_choice(value: Any, words: list[str]) -> str:
     return f", did you mean {near[0]}?" if near else ""
 
 
-def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any]) -> str:
-    """`unknown key`, with the likely right one: of this section, else one that has this name elsewhere."""
-    from ollm.config.settings import Settings
+def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any], section: str) -> str:
+    """`unknown key`, with the likely right one in full: of this section, else one that has this name elsewhere."""
     from ollm.domain.suggest import suggest_names
 
-    if near := suggest_names(key, fields):
-        return f"unknown key, did you mean {near[0]}?"
-    elsewhere = [name for name in list_known_keys(Settings) if _fold_name(name.rpartition(".")[2]) == _fold_name(key)]
-    return f"unknown key, did you mean {elsewhere[0]}?" if elsewhere else "unknown key"
+    same = [name for name in fields if _fold_name(name) == _fold_name(key)]
+    elsewhere = [] if section or same else find_keys_named(key)
+    near = same or elsewhere or suggest_names(key, fields) or find_keys_named(key)
+    if not near:
+        return "unknown key"
+    return f"unknown key, did you mean {f'{section}.{near[0]}' if section and near[0] in fields else near[0]}?"
+
+
+def find_keys_named(name: str) -> list[str]:
+    """The whole keys whose last word is this name, those of the model server first."""
+    from ollm.config.settings import Settings
+
+    found = [key for key in list_known_keys(Settings) if _fold_name(key.rpartition(".")[2]) == _fold_name(name)]
+    return sorted(found, key=lambda key: not key.startswith("provider."))
 
 
 def _fold_name(name: str) -> str:

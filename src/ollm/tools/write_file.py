@@ -51,7 +51,7 @@ class WriteFile(Tool[EditLedger], frozen=True):
     overwrite: Annotated[bool, Meta(description="Replace the file if it exists.")] = False
 
     def summary(self) -> str:
-        return f"{'Replace' if self.overwrite else 'Create'} {self.path} ({count_lines(self.content):,} lines)"
+        return f"{'Replace' if self.overwrite else 'Create'} {self.path} ({self._count_lines()})"
 
     def locations(self) -> list[Location]:
         return [Location(target=self.path, access="write")]
@@ -71,10 +71,12 @@ class WriteFile(Tool[EditLedger], frozen=True):
         after = self._encode_content(before)
         await write_change(context, needs, self.path, before.content if before else None, after)
         done = "Replaced" if before else "Created"
-        lines = count_lines(self.content)
-        count = "1 line" if lines == 1 else f"{lines:,} lines"
-        summary = f"{done} {self.path}: {count}, {len(after):,} bytes."
+        summary = f"{done} {self.path}: {self._count_lines()}, {len(after):,} bytes."
         return make_result(summary, make_diff(self.path, before.text if before else "", self.content))
+
+    def _count_lines(self) -> str:
+        lines = count_lines(self.content)
+        return "1 line" if lines == 1 else f"{lines:,} lines"
 
     def _read_before(self, context: ToolContext) -> CurrentFile | None:
         if self.path.endswith("/"):

@@ -34,6 +34,13 @@ class Recorder:
     def answer(self, key: str) -> None:
         self.done.append(f"answer {key}")
 
+    def take_held_answer(self) -> bool:
+        self.done.append("take held")
+        return False
+
+    def type_at_question(self, text: str) -> None:
+        self.done.append(f"words {text}")
+
     def refuse(self, yes: bool) -> None:
         self.done.append(f"refuse {yes}")
 
@@ -183,7 +190,12 @@ async def test_one_key_takes_a_folded_paste_away(key: str) -> None:
 async def test_a_question_takes_its_own_keys(key: str) -> None:
     async with keyboard(asking=True) as board:
         assert await board.type(key) == [f"answer {key}"]
-        assert await board.type("x", "\r", "\x1b[200~y\x1b[201~") == []
+        assert await board.type("x", "\r", "\x1b[200~y\x1b[201~", "\x1b[A") == [
+            "words x",
+            "take held",
+            "paste 'y'",
+            "words [chip]",
+        ]
         assert await board.type("n") == ["refuse True"]
         assert board.actions.buffer.text == ""
 

@@ -44,6 +44,10 @@ class KeyActions(Protocol):
 
     def answer(self, key: str) -> None: ...
 
+    def take_held_answer(self) -> bool: ...
+
+    def type_at_question(self, text: str) -> None: ...
+
     def refuse(self, yes: bool) -> None: ...
 
     def stop(self) -> None: ...
@@ -153,11 +157,26 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
 
 
 def add_answer_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
+    """A key of the question answers it, unless a word follows: words go to the input line."""
+
     @keys.add(Keys.Any, filter=filters.asking)
+    def _type(event: KeyPressEvent) -> None:
+        if len(event.data) == 1 and event.data.isprintable():
+            actions.type_at_question(event.data)
+
     @keys.add(Keys.BracketedPaste, filter=filters.asking)
+    def _paste(event: KeyPressEvent) -> None:
+        actions.type_at_question(actions.fold_paste(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+
     @keys.add("enter", filter=filters.asking)
-    def _nothing(_event: KeyPressEvent) -> None:
-        """A question waits for its own keys."""
+    def _confirm(event: KeyPressEvent) -> None:
+        if not actions.take_held_answer() and (text := event.current_buffer.text).strip():
+            event.current_buffer.reset(append_to_history=not text.startswith(" "))
+            actions.submit(text)
+
+    @keys.add("backspace", filter=filters.asking)
+    def _delete(event: KeyPressEvent) -> None:
+        event.current_buffer.delete_before_cursor(len(actions.find_chip()) or 1)
 
     for key in (*KEY_SCOPES, ALL_EDITS_KEY):
 

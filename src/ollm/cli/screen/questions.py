@@ -16,6 +16,7 @@ KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always",
 ALL_EDITS_KEY = "f"
 EDIT_TOOLS = ("edit_file", "write_file")
 QUIET_SECONDS = 0.4
+HOLD_SECONDS = 0.25  # seconds in which no other key may follow an answer: then it was the first letter of a word
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
 MAX_PART_LINES = 12  # lines of a part that asks; the whole command stands above it
 
@@ -25,6 +26,7 @@ class ConfirmationQueue:
     `writing` that the text is which the question asks for.
 
     A question takes keys only after a moment without typing: somebody in mid-sentence must not say yes by accident.
+    `held` is a key that answers unless another one follows at once.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -33,6 +35,8 @@ class ConfirmationQueue:
         self._quiet_since = 0.0
         self.refusing = False
         self.writing = False
+        self.held = ""
+        self._answered = ""  # the question whose answer is on its way
 
     @property
     def typing(self) -> bool:
@@ -46,7 +50,13 @@ class ConfirmationQueue:
     @property
     def armed(self) -> bool:
         """Whether the next key answers."""
-        return self.current is not None and not self.typing and self._now() - self._quiet_since >= QUIET_SECONDS
+        if self.current is None or self.typing or self.current.correlation_id == self._answered:
+            return False
+        return self._now() - self._quiet_since >= QUIET_SECONDS
+
+    def note_answer(self) -> None:
+        """The current question is answered; its keys count no more."""
+        self._answered = self.current.correlation_id if self.current else ""
 
     def note_typing(self) -> None:
         """The person types something else at this moment."""
@@ -64,6 +74,7 @@ class ConfirmationQueue:
     def _forget(self, correlation_id: str) -> None:
         if self.current and self.current.correlation_id == correlation_id:
             self.refusing = self.writing = False
+            self.held = ""
             self._quiet_since = self._now()
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 

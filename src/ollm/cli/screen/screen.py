@@ -19,7 +19,7 @@ from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.option_list import OptionList
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import ScreenPrinter
-from ollm.cli.screen.questions import ALL_EDITS_KEY, ConfirmationQueue, paint_question
+from ollm.cli.screen.questions import ALL_EDITS_KEY, HOLD_SECONDS, ConfirmationQueue, paint_question
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
@@ -196,17 +196,40 @@ class ChatScreen:
             self.chat.submit(text)
 
     def answer(self, key: str) -> None:
-        if key == ALL_EDITS_KEY and self.questions.offers_all_edits:
-            self.spawn(self._set_approval("accept-edits"))
-            key = "y"
-        if key == "y" and self.questions.current and self.questions.current.details.typed:
+        """A key of the question: it counts once no other key has followed for a moment."""
+        current, offers = self.questions.current, key == ALL_EDITS_KEY and self.questions.offers_all_edits
+        if key == "y" and current and current.details.typed and not self.questions.held:
             self.questions.writing = True
             self._clear_draft()
-        elif answer := self.questions.answer(key):
+        elif self.questions.held or not (offers or self.questions.answer(key)):
+            self.type_at_question(key)
+        else:
+            self.questions.held = key
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_held, current, key)
+
+    def _take_held(self, asked: ConfirmationRequested | None, key: str) -> None:
+        if self.questions.held == key and self.questions.current is asked:
+            self.take_held_answer()
+
+    def take_held_answer(self) -> bool:
+        key, self.questions.held = self.questions.held, ""
+        if key == ALL_EDITS_KEY:
+            self.spawn(self._set_approval("accept-edits"))
+            key = "y"
+        if answer := self.questions.answer(key):
             self._respond(answer)
+        return bool(key)
+
+    def type_at_question(self, text: str) -> None:
+        """Words, not an answer: they wait in the input line."""
+        held, self.questions.held = self.questions.held, ""
+        self.buffer.insert_text(held + text)
 
     def refuse(self, yes: bool) -> None:
         """Ask for the reason in the input line; what stood there comes back afterwards."""
+        if yes and self.questions.held:
+            self.type_at_question("n")
+            return
         self.questions.refusing, self.questions.writing = yes, False
         if yes:
             self._clear_draft()
@@ -311,6 +334,7 @@ class ChatScreen:
         current = self.questions.current
         self.questions.refusing = self.questions.writing = False
         if current:
+            self.questions.note_answer()
             self.spawn(self._send_answer(current.correlation_id, answer))
 
     async def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
