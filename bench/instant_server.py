@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+from http.server import BaseHTTPRequestHandler
+
+from bench.loopback_server import LoopbackServer
 
 CHUNKS = [
     {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hello."}}]},
@@ -17,7 +16,7 @@ CHUNKS = [
 ]
 
 
-class InstantServer:
+class InstantServer(LoopbackServer):
     """Speaks the OpenAI protocol on loopback. `asked` is when the first chat request came, `size` its body's bytes.
 
     `when_asked` is called at that moment, while whoever asked waits."""
@@ -26,22 +25,7 @@ class InstantServer:
         self.asked: float | None = None
         self.when_asked: Callable[[], None] = lambda: None
         self.size = 0
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self.prepare(_handler(self))
 
 
 def _handler(server: InstantServer) -> type[BaseHTTPRequestHandler]:

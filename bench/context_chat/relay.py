@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import urlsplit
+
+from bench.loopback_server import LoopbackServer
 
 DROPPED_HEADERS = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "keep-alive"}
 READ_BYTES = 65_536
@@ -50,28 +51,14 @@ class Exchanged:
 
 
 @dataclass
-class Relay:
+class Relay(LoopbackServer):
     """Speaks HTTP on loopback and asks `upstream` (the root of the server, without /v1)."""
 
     upstream: str
     seen: list[Exchanged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
-        self._http.daemon_threads = True
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-
-    @property
-    def root(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self.prepare(_make_handler(self))
 
     def connect(self) -> http.client.HTTPConnection:
         place = urlsplit(self.upstream)

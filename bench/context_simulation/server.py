@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from bench.context_simulation.scenario import ScriptedTurn, Step
 from bench.context_simulation.tokenizer import ANSWER_BEGINS, Tokenizer, render_pieces
+from bench.loopback_server import LoopbackServer
 
 Refuse = Callable[[int, int, int], tuple[int, dict[str, Any]]]
 
@@ -111,7 +112,7 @@ class Heard:
 
 
 @dataclass
-class CountingServer:
+class CountingServer(LoopbackServer):
     """Speaks the OpenAI protocol on loopback. `window` is what it serves, `said_window` what its models page says."""
 
     tokenizer: Tokenizer
@@ -127,21 +128,8 @@ class CountingServer:
     def __post_init__(self) -> None:
         self._turn = ScriptedTurn(0, "", ())
         self._steps: list[Step] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self.prepare(_handler(self))
         self.left = threading.Event()
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
 
     def play(self, turn: ScriptedTurn) -> None:
         """What the model says and calls in this turn."""
