@@ -2,15 +2,21 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ollm.app import WorkspaceScope
 from ollm.app.archived_sessions import list_archived_rows
-from ollm.cli.sessions.session_list import LocalSessionList
+from ollm.cli.remote import connect_daemon
+from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
+from ollm.cli.start import ChatArguments
+from ollm.daemon.bodies import OpenReply
 from ollm.daemon.hub import Hub, HubLimits
 from ollm.daemon.service import DaemonService
+from tests.servers import ScriptedServer
 from tests.servers.archive_machine import ArchiveMachine, MakeMachine
 from tests.servers.postgres import free_port
 
@@ -73,6 +79,37 @@ def test_the_daemon_lists_them_with_their_owner(both: tuple[ArchiveMachine, str,
     rows = asyncio.run(service.list_summaries())
 
     assert {row["sessionId"]: row.get("archive", {}).get("owner") for row in rows} == {ours: None, theirs: "postgres"}
+
+
+def test_the_daemon_finds_them_and_opens_one_that_is_only_in_the_archive(
+    both: tuple[ArchiveMachine, str, str], tmp_path: Path
+) -> None:
+    laptop, ours, theirs = both
+    laptop.ollm("sessions", "list")
+    shop = tmp_path / "shop"
+    shop.mkdir()
+
+    async def ask() -> tuple[list[str], list[tuple[str, bool]], OpenReply]:
+        async with ScriptedServer([]) as server:
+            os.environ["OLLM_BASE_URL"] = server.base_url
+            async with connect_daemon() as client:
+                hits = await client.call("GET", "/search?q=question", type=list[dict[str, Any]])
+                found = await RemoteSessionList(ChatArguments(workspace=shop)).load_items()
+                body = {"workspacePath": str(shop), "sessionId": theirs}
+                opened = await client.call("POST", "/sessions", body, type=OpenReply)
+        listed = [(item.session_id, (item.origin or "").startswith("the archive:")) for item in found]
+        return sorted(hit["sessionId"] for hit in hits), listed, opened
+
+    laptop.environment |= {"OLLM_PROVIDER": "openai", "OLLM_MODEL": "scripted", "OLLM_BASE_URL": ""}
+    try:
+        with laptop.inside():
+            hits, listed, opened = asyncio.run(ask())
+    finally:
+        laptop.ollm("daemon", "stop")
+
+    assert hits == sorted([ours, theirs])
+    assert listed == [(theirs, True)]
+    assert (opened.session_id, opened.resumed) == (theirs, True)
 
 
 def test_a_server_that_is_away_leaves_the_last_list(both: tuple[ArchiveMachine, str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from ollm.store.lease import DAEMON
 from ollm.store.session_files import SessionFiles
 
 T = TypeVar("T")
+ARCHIVE_PAUSE_SECONDS = 30.0  # seconds for which an archive that did not answer is not searched
 
 
 class BadPathError(OllmError):
@@ -49,6 +51,7 @@ class DaemonService:
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
         self._transcripts = TranscriptCache()
+        self._archive_away_until = 0.0
         self._untold: dict[str, list[str]] = {}  # by workspace: what became of its memory while no session was open
 
     async def _read_apart(self, work: Callable[[ProcessScope], T], *, indexed: bool = False) -> T:
@@ -104,7 +107,7 @@ class DaemonService:
         workspace = parse_workspace(body.workspace_path)
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
-            found = await self._read_apart(lambda process: process.session_files.describe_session(session))
+            found = await self._read_apart(lambda process: self._describe_or_pull(process, session, workspace))
             await asyncio.to_thread(self._check_ownership, workspace, found)
         options = ConversationOptions(
             workspace=workspace,
@@ -118,6 +121,17 @@ class DaemonService:
         notices = self.hub.get(session_id).conversation.parts.notices
         notices += [text for text in self._untold.pop(os.path.realpath(workspace), []) if text not in notices]
         return OpenReply(session_id=session_id, resumed=resumed)
+
+    def _describe_or_pull(self, process: ProcessScope, session_id: str, workspace: Path) -> Session:
+        """What is known of a session; one that is in the team archive only is got first."""
+        from ollm.app.archived_sessions import pull_when_archived
+
+        try:
+            return process.session_files.describe_session(session_id)
+        except NotFoundError:
+            if pull_when_archived(process, session_id, workspace) is None:
+                raise
+        return process.session_files.describe_session(session_id)
 
     def _check_ownership(self, workspace: Path, session: Session) -> None:
         """Raises when a session belongs elsewhere. A database that is locked keeps nobody else waiting."""
@@ -236,10 +250,23 @@ class DaemonService:
         return await self._read_apart(lambda process: b"".join(iter_export(process.session_files, session_id, form)))
 
     async def search(self, text: str, limit: int) -> list[dict[str, Any]]:
+        """Hits here, and after them those in sessions that are in the team archive only, with `archive` set."""
         from ollm.store.session_index.search import NO_FILTERS, search_sessions
 
-        return await self._read_apart(
+        hits = await self._read_apart(
             lambda process: search_sessions(process.session_index, text, NO_FILTERS, limit).hits, indexed=True
+        )
+        return hits + await self._read_apart(lambda process: self._search_archive(process, text, limit))
+
+    def _search_archive(self, process: ProcessScope, text: str, limit: int) -> list[dict[str, Any]]:
+        """A server that is away is not asked again with each letter that is typed."""
+        from ollm.app.archived_sessions import search_archived
+
+        def note_failure(_text: str) -> None:
+            self._archive_away_until = time.monotonic() + ARCHIVE_PAUSE_SECONDS
+
+        return (
+            search_archived(process, text, limit, note_failure) if time.monotonic() > self._archive_away_until else []
         )
 
     def find_workspace(self, session_id: str) -> Path | None:

@@ -11,7 +11,9 @@ from ollm.cli.start import ChatArguments
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
-    from ollm.app import WorkspaceScope
+    from pathlib import Path
+
+    from ollm.app import ProcessScope, WorkspaceScope
     from ollm.domain.workspace import ChatSession
 
 
@@ -49,15 +51,8 @@ class LocalSessionList:
         self._scope = scope
 
     async def load_items(self) -> list[SessionListItem]:
-        return sorted([*self._load_local(), *self._load_archived()], key=lambda item: item.updated_at, reverse=True)
-
-    def _load_archived(self) -> list[SessionListItem]:
-        """Those of the same project that are in the team archive only; choosing one gets it."""
-        if not self._scope.process.home.archive_state.exists():
-            return []
-        from ollm.app.archived_sessions import list_workspace_rows
-
-        return [make_archived_item(row) for row in list_workspace_rows(self._scope.process, str(self._scope.path))]
+        archived = load_archived_items(self._scope.process, self._scope.path)
+        return sorted([*self._load_local(), *archived], key=lambda item: item.updated_at, reverse=True)
 
     def _load_local(self) -> list[SessionListItem]:
         if not self._has_sessions():
@@ -95,12 +90,14 @@ class RemoteSessionList:
         self._start = start
 
     async def load_items(self) -> list[SessionListItem]:
+        from ollm.app import ProcessScope
         from ollm.cli.remote import connect_daemon
         from ollm.daemon.client import list_remote_sessions
 
         async with connect_daemon() as client:
             found = await list_remote_sessions(client, self._start.workspace)
-        return [
+        archived = load_archived_items(ProcessScope(), self._start.workspace)
+        here = [
             SessionListItem(
                 session_id=line.session_id,
                 title=line.title,
@@ -111,6 +108,7 @@ class RemoteSessionList:
             )
             for line in found
         ]
+        return sorted([*here, *archived], key=lambda item: item.updated_at, reverse=True)
 
     async def archive(self, session_id: str, archived: bool) -> None:
         status = "archived" if archived else "closed"
@@ -124,6 +122,15 @@ class RemoteSessionList:
 
         async with connect_daemon() as client:
             await client.call(method, path, body, type=Any)
+
+
+def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionListItem]:
+    """Those of the same project that are in the team archive only; choosing one gets it."""
+    if not process.home.archive_state.exists():
+        return []
+    from ollm.app.archived_sessions import list_workspace_rows
+
+    return [make_archived_item(row) for row in list_workspace_rows(process, str(workspace))]
 
 
 def make_item(record: ChatSession, count: int | None, origin: str | None) -> SessionListItem:
