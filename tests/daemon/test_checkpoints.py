@@ -16,7 +16,7 @@ async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
         await found.say(session, "change it")
         listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
         path = f"/sessions/{session}/checkpoints/1/restore"
-        dry = await found.ask("POST", path, {"what": "both", "dryRun": True})
+        dry = await found.ask("POST", path, {"what": "both", "dryRun": True, "diff": True})
         assert (found.workspace / "a.txt").read_text() == "new\n"
         done = await found.ask("POST", path, {"what": "both", "dryRun": False})
         await found.say(session, "and now?")
@@ -39,6 +39,7 @@ async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
     assert [(line["messageId"], line["kind"], line["changed"]) for line in listed] == [(1, "turn", 1)]
     assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "M"}]
     assert (dry.json["dryRun"], done.json["dryRun"]) == (True, False)
+    assert "-new\n+old" in dry.json["text"]
     assert "change it" not in str(found.server.chats[-1])
     assert wrong == [422] * 8 + [404]
 
@@ -50,11 +51,13 @@ async def test_files_of_a_closed_session_go_back(tmp_path: Path) -> None:
         await found.say(session, "change it")
         await found.ask("DELETE", f"/sessions/{session}")
         path = f"/sessions/{session}/checkpoints/1/restore"
-        dry = await found.ask("POST", path, {"what": "files", "dryRun": True})
+        dry = await found.ask("POST", path, {"what": "files", "dryRun": True, "diff": True})
         assert (found.workspace / "a.txt").exists()
         done = await found.ask("POST", path, {"what": "files"})
         listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
 
     assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "D"}]
+    assert "~~~diff" in dry.json["text"]
+    assert "-new" in dry.json["text"]
     assert not (found.workspace / "a.txt").exists()
     assert [line["kind"] for line in listed] == ["turn", "rewind"]

@@ -120,17 +120,30 @@ async def test_two_clients_see_the_same_events_and_the_first_answer_wins(tmp_pat
     assert (found.workspace / "new.txt").read_text() == "x"
 
 
+async def test_who_hears_of_the_end_of_a_turn_may_begin_the_next_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, *["Yes."] * 5) as found:
+        session = await found.open()
+        for number in range(5):
+            before = await found.hub.start_turn(session, f"question {number}")
+            last = [frame.event async for frame in found.hub.follow_turn(session, before)][-1]
+            assert isinstance(last, TurnFinished)
+            status, told = await found.service.get_status(session), found.hub.describe(session)
+            assert (status.turn_after, told["running"]) == (None, False)
+
+
 async def test_a_turn_is_begun_followed_and_heard_of_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with daemon_inside(tmp_path, monkeypatch, "Hello there.") as found:
         session = await found.open()
         assert found.hub.count == 1
-        before = found.hub.start_turn(session, "hi")
+        before = await found.hub.start_turn(session, "hi")
         held = found.hub.get(session)
         assert held.running
         assert not held.idle
         assert held.turn_after == before
         with pytest.raises(BusyError, match="A turn is running in this session"):
-            found.hub.start_turn(session, "again")
+            await found.hub.start_turn(session, "again")
         events = [frame.event async for frame in found.hub.follow_turn(session, before)]
         assert join_text(events) == "Hello there."
         assert isinstance(events[-1], TurnFinished)
@@ -189,7 +202,7 @@ async def test_the_oldest_stream_makes_way_where_nothing_happens(
         found.hub.make_room_for_client()
         assert log.readers == [second]
         third = log.open_reader(0)
-        found.hub.start_turn(session, "hi")
+        await found.hub.start_turn(session, "hi")
         with pytest.raises(TooManyClientsError, match="2 clients are already connected") as full:
             found.hub.make_room_for_client()
         assert full.value.action == "Disconnect one, or raise daemon.maxClients."
@@ -209,7 +222,7 @@ async def test_a_hub_that_closes_takes_nothing_new(tmp_path: Path, monkeypatch: 
         session = await found.open()
         found.hub.closing = True
         with pytest.raises(ClosingError, match="The daemon is shutting down"):
-            found.hub.start_turn(session, "hi")
+            await found.hub.start_turn(session, "hi")
         with pytest.raises(ClosingError):
             await found.hub.open(ConversationOptions(workspace=found.workspace, interactive=True))
         await found.hub.drain(0.1)
@@ -221,7 +234,7 @@ async def test_running_turns_may_end_before_everything_is_closed(
 ) -> None:
     async with daemon_inside(tmp_path, monkeypatch, Answer(text="one two", delay=0.3)) as found:
         session = await found.open()
-        found.hub.start_turn(session, "hi")
+        await found.hub.start_turn(session, "hi")
         held = found.hub.get(session)
         reader = held.log.open_reader(0)
         await found.hub.drain(60.0)

@@ -3,10 +3,11 @@
 import json
 import signal
 import socket
+import threading
 from pathlib import Path
 
 from ollm.config.paths import Home
-from ollm.daemon.loopback_port import LoopbackPort, bind_tcp
+from ollm.daemon.loopback_port import OWN_PORTS, LoopbackPort, bind_tcp
 from ollm.daemon.places import RunFiles
 from tests.daemon.running import daemon
 
@@ -40,6 +41,18 @@ def test_a_port_that_is_taken_is_given_up() -> None:
         first.listen()
         with bind_tcp(first.getsockname()[1]) as second:
             assert second.getsockname()[1] != first.getsockname()[1]
+            assert {first.getsockname()[1], second.getsockname()[1]} <= set(OWN_PORTS)
+
+
+def test_a_port_that_is_about_to_be_free_is_waited_for() -> None:
+    first = bind_tcp()
+    first.listen()
+    wanted = first.getsockname()[1]
+    freeing = threading.Timer(0.3, first.close)
+    freeing.start()
+    with bind_tcp(wanted, 60) as second:
+        assert second.getsockname()[1] == wanted
+    freeing.join()
 
 
 async def test_a_killed_daemon_comes_back_at_its_port_and_a_stopped_one_logs_all_pages_out(tmp_path: Path) -> None:
@@ -52,9 +65,12 @@ async def test_a_killed_daemon_comes_back_at_its_port_and_a_stopped_one_logs_all
         assert (await found.ask("GET", "/health", url=url, headers=page)).status == 200
 
         await found.end(signal.SIGKILL)
-        await found.start("--tcp")
+        await found.start()
         assert (await found.ask("GET", "/health", url=url, headers=page)).status == 200
 
+        await found.end(signal.SIGTERM)
+        await found.start()
+        assert json.loads((found.home / "run" / "daemon.pid").read_text())["port"] is None, "nobody waits for it"
         await found.end(signal.SIGTERM)
         await found.start("--tcp")
         assert (await found.ask("GET", "/health", url=url, headers=page)).status == 401

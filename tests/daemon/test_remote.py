@@ -155,7 +155,7 @@ async def test_a_turn_another_one_begins_is_heard_of(tmp_path: Path, monkeypatch
         async with asyncio.timeout(60):
             while not held.log.reader_count:
                 await asyncio.sleep(0.02)
-        found.hub.start_turn(conversation.session_id or "", "theirs")
+        await found.hub.start_turn(conversation.session_id or "", "theirs")
         begun = await asyncio.wait_for(waiting, 60)
         assert begun is not None
         assert begun.text == "theirs"

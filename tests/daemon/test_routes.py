@@ -89,6 +89,8 @@ async def test_the_rest_of_the_api_answers(tmp_path: Path) -> None:
         renamed = await found.ask("PATCH", at, {"title": "Doors", "status": "archived"})
         assert renamed.json["metadata"]["title"] == "Doors"
         assert [line["status"] for line in (await found.ask("GET", listing(found.workspace))).json] == ["archived"]
+        counts = [len((await found.ask("GET", f"/sessions?status={one}")).json) for one in ("archived", "unarchived")]
+        assert counts == [1, 0]
         assert (await found.ask("DELETE", f"{at}?erase=true")).status == 204
         assert (await found.ask("GET", at)).status == 404
 

@@ -10,12 +10,13 @@ from ollm.app.rewind_outcome import NOTHING, RewindOutcome
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import UsageError
-from ollm.runtime.rewind import describe_outcome, describe_plan, describe_result, to_plain_data
+from ollm.runtime.commands.base import fence_text
+from ollm.runtime.rewind import describe_outcome, describe_plan, describe_result, render_diffs, to_plain_data
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
-    from ollm.services.file_checkpoints import RestorePlan, RestoreResult, RestoreScope
+    from ollm.services.file_checkpoints import FileCheckpoints, RestorePlan, RestoreResult, RestoreScope
 
 
 class ClosedRewind:
@@ -27,10 +28,12 @@ class ClosedRewind:
         self._session_id = session_id
         self._scope = WorkspaceScope(closed.process, closed.workspace)
 
-    async def run(self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True) -> RewindOutcome:
+    async def run(
+        self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True, diff: bool = False
+    ) -> RewindOutcome:
         what: RestoreScope = "both" if files and talk else "files" if files else "talk"
         if dry_run:
-            return await self._preview(number, what, force=force)
+            return await self._preview(number, what, force=force, diff=diff)
         recording = self._closed.create_recording_service()
         found = await recover_restore(self._scope)
         with found.telling():
@@ -68,12 +71,15 @@ class ClosedRewind:
         record, result, restore_id = await asyncio.to_thread(checkpoints.restore, self._session_id, newest, plan, what)
         return result, {"record": record.number, "restoreId": restore_id}
 
-    async def _preview(self, number: int, what: RestoreScope, *, force: bool) -> RewindOutcome:
+    async def _preview(self, number: int, what: RestoreScope, *, force: bool, diff: bool) -> RewindOutcome:
         """What would be done; nothing is written, and what was interrupted stays so."""
         session = self._process.session_files.read(self._session_id).session
         found = await find_restore(self._scope, self._session_id)
         require_user_message(session, number)
-        return self._describe(number, what, await self._plan(number, what, force=force), found.text)
+        plan = await self._plan(number, what, force=force)
+        checkpoints = self._scope.create_checkpoints()
+        changes = await asyncio.to_thread(render_changes, checkpoints, plan) if plan and diff else ""
+        return self._describe(number, what, plan, found.text, changes)
 
     async def _plan(self, number: int, what: RestoreScope, *, force: bool) -> RestorePlan | None:
         if what == "talk":
@@ -81,12 +87,15 @@ class ClosedRewind:
         checkpoints = self._scope.create_checkpoints()
         return await asyncio.to_thread(checkpoints.plan_rewind, self._session_id, number, force=force)
 
-    def _describe(self, number: int, what: RestoreScope, plan: RestorePlan | None, finished: str) -> RewindOutcome:
+    def _describe(
+        self, number: int, what: RestoreScope, plan: RestorePlan | None, finished: str, changes: str
+    ) -> RewindOutcome:
         lines = [finished] if finished else []
         if what != "files":
             lines.append(f"Would remove message {number} and everything after it from the context.")
         if what != "talk":
             lines.append(describe_plan(plan) if plan else "No files were changed since then.")
+        lines += ["", changes] if changes else []
         data = to_plain_data(plan) if plan else NOTHING
         return RewindOutcome(
             session_id=self._session_id, message_id=number, what=what, dry_run=True, text="\n".join(lines), **data
@@ -104,6 +113,12 @@ class ClosedRewind:
         step["timestamp"] = format_stamp(self._process.clock())
         history = [*session.metadata.context_history, step]
         await recording.update_metadata(self._session_id, {"contextHistory": history})
+
+
+def render_changes(checkpoints: FileCheckpoints, plan: RestorePlan) -> str:
+    """What would change in the files, line by line, as a block of Markdown."""
+    diffs = render_diffs(checkpoints, plan.files)
+    return fence_text("\n".join(diffs), "diff") if diffs else ""
 
 
 def require_user_message(session: Session, number: int) -> None:

@@ -28,6 +28,7 @@ from ollm.daemon.web_routes import WEB_HANDLERS
 from ollm.domain.errors import (
     BusyError,
     DamagedError,
+    DeniedError,
     NoServerError,
     NotFoundError,
     OllmError,
@@ -38,6 +39,7 @@ from ollm.domain.errors import (
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
     (BadTicketError, 401),
+    (DeniedError, 403),
     (BadFieldError, 422),
     (NotFoundError, 404),
     (BusyError, 409),
@@ -49,7 +51,7 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (DamagedError, 422),
     (UnsavedError, 507),
 )
-TITLES = {400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+TITLES = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
           409: "Conflict", 413: "Too Large", 422: "Unprocessable", 500: "Internal Error", 502: "No Model Server",
           503: "Unavailable", 507: "Insufficient Storage"}  # fmt: skip
 

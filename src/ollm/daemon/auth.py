@@ -22,7 +22,7 @@ MAX_DRAIN_SECONDS = 2.0
 MAX_DRAINED_BYTES = 16 * MAX_BODY_BYTES
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 METHODS_WITH_BODY = ("POST", "PUT", "PATCH")
-LOGIN_PATH, TICKET_PATH, PAGE_FILES = "/web/login", "/web/ticket", "/web/files/"
+LOGIN_PATH, PAGE_FILES = "/web/login", "/web/files/"
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -68,8 +68,6 @@ class Guard:
             return make_problem(403, "Forbidden", "Requests from web pages are not allowed.")
         if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
             return make_problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
-        if port is not None and scope["path"] == TICKET_PATH:
-            return make_problem(403, "Forbidden", "Links are made over the Unix socket only.", "Run `ollm web`.")
         return None
 
     def _is_own_page(self, scope: Scope, headers: dict[str, str]) -> bool:

@@ -70,6 +70,12 @@ class OpenReply(Data, frozen=True):
     resumed: bool
 
 
+class PullBody(Data, frozen=True, forbid_unknown_fields=True):
+    """The folder on this machine that a session of the team archive goes on in."""
+
+    workspace_path: Place
+
+
 class ChangeBody(Data, frozen=True, forbid_unknown_fields=True):
     title: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     status: Literal["closed", "archived"] | None = None
@@ -109,11 +115,13 @@ class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
 
 
 class RestoreBody(Data, frozen=True, forbid_unknown_fields=True):
-    """What goes back to before a message. Files that others changed since stay unless `force` is set."""
+    """What goes back to before a message. Files that others changed since stay unless `force` is set. With `dryRun`
+    nothing is touched, and with `diff` besides `text` has the changes line by line."""
 
     what: Literal["talk", "files", "both"]
     dry_run: bool = False
     force: bool = False
+    diff: bool = False
 
 
 class CheckpointLine(Data, frozen=True):

@@ -38,7 +38,8 @@ class CheckpointService:
             return await self._restore_closed(session_id, number, body)
         if held.running:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
-        words = [str(number), body.what, *(["force"] if body.force else []), *([] if body.dry_run else ["yes"])]
+        words = [str(number), body.what, *(["force"] if body.force else [])]
+        words += [] if body.dry_run and not body.diff else ["diff"] if body.dry_run else ["yes"]
         reply = await self._service.run_command(session_id, "rewind", " ".join(words))
         return make_reply(body, reply.text, reply.data)
 
@@ -48,7 +49,7 @@ class CheckpointService:
             raise NotFoundError("The folder of this session is not there any more.", action="Move it back.")
         files, talk = body.what != "talk", body.what != "files"
         done = await ClosedRewind(closed, session_id).run(
-            number, files=files, force=body.force, dry_run=body.dry_run, talk=talk
+            number, files=files, force=body.force, dry_run=body.dry_run, talk=talk, diff=body.diff
         )
         return make_reply(body, done.text, {"files": done.files, "skipped": done.skipped})
 

@@ -7,9 +7,10 @@ import contextlib
 import os
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 from ollm.daemon.attachments import PendingAttachments
 from ollm.daemon.event_feed import EventFeed, FeedReader
@@ -61,6 +62,7 @@ class DaemonSession:
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
         self.turn_message = 0  # number of the message that began it
+        self._turn_over = True  # its last event was sent; what is left is saving
         self.last_used = time.monotonic()
         self._stack = stack
         self._stop = conversation.parts.stream.listen(self._record_event)
@@ -73,6 +75,24 @@ class DaemonSession:
     def running(self) -> bool:
         return self.turn is not None and not self.turn.done()
 
+    @property
+    def working(self) -> bool:
+        """Whether a turn runs, as those who follow its events know it."""
+        return self.running and not self._turn_over
+
+    async def begin_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> int:
+        """Start `work` as the turn; the number of the last event before it. Who heard of the end of the last turn may
+        begin the next, though that is still being saved."""
+        while (turn := self.turn) is not None and not turn.done():
+            if self.working:
+                raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
+            await asyncio.wait([turn])
+        begun = work()
+        self._turn_over = False
+        self.turn_after, self.turn_message = self.log.last_seq, 0
+        self.turn = asyncio.create_task(begun, name=f"turn of {self.session_id}")
+        return self.turn_after
+
     def is_at(self, workspace: Path) -> bool:
         return os.path.realpath(self.workspace) == os.path.realpath(workspace)
 
@@ -82,6 +102,8 @@ class DaemonSession:
             self.open_questions.add(event.correlation_id)
         if isinstance(event, ConfirmationResolved):
             self.open_questions.discard(event.correlation_id)
+        if isinstance(event, TurnFinished):
+            self._turn_over = True
         if isinstance(event, MessageRecorded) and event.role == "user" and not self.turn_message:
             self.turn_message = event.message_id
         self.last_used = time.monotonic()
@@ -176,7 +198,7 @@ class Hub:
         """Whether a session is open here, has a turn running, and how many questions wait in it."""
         held = self._held.get(session_id)
         questions = len(held.open_questions) if held else 0
-        return {"open": held is not None, "running": held is not None and held.running, "questions": questions}
+        return {"open": held is not None, "running": held is not None and held.working, "questions": questions}
 
     def find(self, session_id: str) -> DaemonSession | None:
         return self._held.get(session_id)
@@ -232,17 +254,11 @@ class Hub:
         self._timer = None
         self._watch_idle_sessions()
 
-    def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
+    async def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
         """Begin a turn; the number of the last event before it. `attachments` are ids of what waits in the session."""
         self._refuse_when_closing()
         held = self.get(session_id)
-        if held.running:
-            raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
-        beside = held.attachments.take(attachments)
-        before = held.turn_after = held.log.last_seq
-        held.turn_message = 0
-        held.turn = asyncio.create_task(self._run_turn(held, text, beside), name=f"turn of {session_id}")
-        return before
+        return await held.begin_turn(lambda: self._run_turn(held, text, held.attachments.take(attachments)))
 
     async def _run_turn(self, held: DaemonSession, text: str, attachments: tuple[Attachment, ...]) -> None:
         async with held.conversation.turn(text, attachments) as events:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable
 
 from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
 from ollm.daemon.web_access import WebState, read_state, write_state
+
+OWN_PORTS = range(20_000, 30_000)  # systems take the ports of connections from above
+ATTEMPTS, RETRY_SECONDS, WAIT_SECONDS = 20, 0.1, 2.0
 
 
 class LoopbackPort:
@@ -23,11 +28,17 @@ class LoopbackPort:
 
     def bind(self) -> socket.socket:
         """The port of the last time, so that pages that are open find us again; another when that is taken."""
-        bound = bind_tcp(read_state(self._files.web_file).port)
+        bound = bind_tcp(read_state(self._files.web_file).port, WAIT_SECONDS if self.is_awaited else 0)
         number: int = bound.getsockname()[1]
         self._files.write_token(self._token)
         self.number = number
         return bound
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether pages are logged in at the port of a daemon that was killed: they look for it there."""
+        now = time.time()
+        return any(login.expires > now for login in read_state(self._files.web_file).logins)
 
     async def open(self) -> int:
         """The number of the port, which is opened first when it is not."""
@@ -49,12 +60,23 @@ class LoopbackPort:
             write_state(self._files.web_file, WebState(port=self.number))
 
 
-def bind_tcp(wanted: int | None = None) -> socket.socket:
-    """Loopback alone, on the port that is wanted or one the system chooses."""
+def bind_tcp(wanted: int | None = None, wait_seconds: float = 0) -> socket.socket:
+    """Loopback alone: the port that is wanted, waiting so long for it, or one that the system gives nobody else."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind(("127.0.0.1", wanted or 0))
-    except OSError:
-        found.bind(("127.0.0.1", 0))
+    until = time.monotonic() + wait_seconds
+    while wanted and not try_bind(found, wanted) and time.monotonic() < until:
+        time.sleep(RETRY_SECONDS)
+    if not wanted or found.getsockname()[1] != wanted:
+        choices = (secrets.choice(OWN_PORTS) for _ in range(ATTEMPTS))
+        if not any(try_bind(found, port) for port in choices):
+            found.bind(("127.0.0.1", 0))
     return found
+
+
+def try_bind(found: socket.socket, port: int) -> bool:
+    try:
+        found.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True

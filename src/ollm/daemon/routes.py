@@ -25,6 +25,7 @@ from ollm.daemon.bodies import (
     MessageBody,
     OpenBody,
     OpenReply,
+    PullBody,
     RestoreBody,
     RestoreReply,
     SessionLine,
@@ -80,7 +81,7 @@ async def list_sessions(
     offset: Annotated[int, Parameter(ge=0)] = 0,
     q: Annotated[str, Parameter(max_length=1000)] = "",
     workspace: Annotated[str, Parameter(max_length=4096)] = "",
-    status: Literal["all", "active", "closed", "archived"] = "all",
+    status: Literal["all", "active", "closed", "archived", "unarchived"] = "all",
 ) -> Response[list[dict[str, Any]]]:
     """A page of all sessions, last active first; `x-total-count` says how many there are.
 
@@ -103,7 +104,8 @@ def filter_sessions(lines: list[dict[str, Any]], q: str, workspace: str, status:
     def fits(line: dict[str, Any]) -> bool:
         text = f"{line['title']} {line['model']} {line['workspace'] or ''} {line['sessionId']}".casefold()
         named = not workspace or line["workspace"] == workspace
-        return named and status in ("all", line["status"]) and all(word in text for word in words)
+        kind = "archived" if line["status"] == "archived" else "unarchived"
+        return named and status in ("all", line["status"], kind) and all(word in text for word in words)
 
     return [line for line in lines if fits(line)]
 
@@ -123,6 +125,13 @@ async def show_session(service: DaemonService, session_id: str) -> dict[str, Any
 async def session_status(service: DaemonService, session_id: str) -> Status:
     """What a status line shows; for a session that is open here."""
     return await service.get_status(parse_id(session_id))
+
+
+@post("/sessions/{session_id:str}/pull", status_code=200)
+async def pull_session(service: DaemonService, session_id: str, data: PullBody) -> Accepted:
+    """Get a session that is in the team archive only onto this machine."""
+    await service.pull(parse_id(session_id), data.workspace_path)
+    return Accepted(accepted=True)
 
 
 @patch("/sessions/{session_id:str}")
@@ -155,11 +164,11 @@ async def send_message(
     found = parse_id(session_id)
     service.hub.get(found)
     if "respond-async" in prefer:
-        after = service.hub.start_turn(found, data.text, data.attachments)
+        after = await service.hub.start_turn(found, data.text, data.attachments)
         headers = {"preference-applied": "respond-async"}
         return Response(TurnReply(accepted=True, after=after), status_code=202, headers=headers)
     service.hub.make_room_for_client()
-    before = service.hub.start_turn(found, data.text, data.attachments)
+    before = await service.hub.start_turn(found, data.text, data.attachments)
     return make_event_stream(service.hub.follow_turn(found, before))
 
 
@@ -285,6 +294,7 @@ HANDLERS = [
     open_session,
     show_session,
     session_status,
+    pull_session,
     change_session,
     end_session,
     attach,

@@ -58,7 +58,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         token = secrets.token_urlsafe(32)
         port = LoopbackPort(files, token)
         stack.callback(port.end_logins)
-        sockets = [bind_unix(files), *([port.bind()] if tcp else [])]
+        sockets = [bind_unix(files), *([port.bind()] if tcp or port.is_awaited else [])]
         hub = Hub(open_conversation, make_limits(process.settings.daemon))
         web = WebAccess(files.web_file, port.open)
         server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))

@@ -21,15 +21,17 @@ from ollm.daemon.bodies import (
 from ollm.daemon.routes import Limit
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.web_access import LOGIN_SECONDS, TICKET_SECONDS, WebAccess, get_cookie_name
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import DeniedError, UsageError
 from ollm.services.session_export.html_markdown import render_markdown_as_html
 
 MAX_NAMED_SESSIONS = 100
 
 
 @post("/web/ticket", status_code=201)
-async def create_ticket(web: WebAccess) -> LinkReply:
+async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> LinkReply:
     """A link for a browser, good once and for a minute. Over the Unix socket only."""
+    if find_port(request) is not None:
+        raise DeniedError("Links are made over the Unix socket only.", action="Run `ollm web`.")
     return LinkReply(url=await web.create_link(), expires_in_seconds=TICKET_SECONDS)
 
 
@@ -57,10 +59,16 @@ async def log_out(web: WebAccess, request: Request[Any, Any, Any]) -> Accepted:
 
 
 def get_request_port(request: Request[Any, Any, Any]) -> int:
-    server = request.scope.get("server")
-    if not server or server[1] is None:
+    port = find_port(request)
+    if port is None:
         raise UsageError("A browser logs in over TCP.", action="Run `ollm web`.")
-    return int(server[1])
+    return port
+
+
+def find_port(request: Request[Any, Any, Any]) -> int | None:
+    """The TCP port a request came in by; None on the Unix socket."""
+    server = request.scope.get("server")
+    return server[1] if server else None
 
 
 @get("/events")

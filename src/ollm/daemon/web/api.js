@@ -45,6 +45,11 @@ export async function request(method, path, body, headers = {}) {
   return text ? JSON.parse(text) : null;
 }
 
+/** Delete a session while the page is being left. @param {string} sessionId */
+export function eraseOnLeave(sessionId) {
+  void fetch(`/sessions/${sessionId}?erase=true`, { method: "DELETE", headers: makeHeaders({}), keepalive: true });
+}
+
 /** @param {string} path */
 export const get = (path) => request("GET", path);
 

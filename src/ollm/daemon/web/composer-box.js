@@ -4,6 +4,7 @@ import { fill, h, icon, iconButton } from "./dom.js";
 import { attempt, say } from "./toast.js";
 
 const PIECE_BYTES = 600_000;
+const PROBED_BYTES = 8192;
 const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /** Fires `send` with {text, files}, and `stop`. */
@@ -17,15 +18,15 @@ export class Composer extends HTMLElement {
 
   connectedCallback() {
     if (this.children.length) return;
-    this.field = h("textarea", { rows: 1, placeholder: "Message, or / for a command", "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => this.addFiles(event.clipboardData?.files) });
-    this.picker = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to attach", onchange: () => this.addFiles(this.picker?.files) });
+    this.field = h("textarea", { rows: 1, placeholder: "Message, or / for a command", "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => void this.addFiles(event.clipboardData?.files) });
+    this.picker = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to attach", onchange: () => void this.addFiles(this.picker?.files) });
     this.waiting = h("ul", { class: "waiting", "aria-label": "Queued messages" });
     this.attached = h("ul", { class: "attached", "aria-label": "Attached files" });
     this.stop = iconButton("stop", "Stop", () => this.dispatchEvent(new Event("stop")), { class: "icon-button stop", hidden: true });
     this.button = iconButton("send", "Send", () => this.submit(), { class: "icon-button send" });
     fill(this, this.waiting, h("div", { class: "box" }, this.attached, this.field, h("div", { class: "row" }, iconButton("clip", "Attach files", () => this.picker?.click()), this.picker, h("span", { class: "grow" }), this.stop, this.button)));
     this.addEventListener("dragover", (event) => event.preventDefault());
-    this.addEventListener("drop", (event) => (event.preventDefault(), this.addFiles(event.dataTransfer?.files)));
+    this.addEventListener("drop", (event) => (event.preventDefault(), void this.addFiles(event.dataTransfer?.files)));
   }
 
   focus() {
@@ -40,17 +41,20 @@ export class Composer extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   handleKey(event) {
-    if (event.key === "Escape" && this.running) this.dispatchEvent(new Event("stop"));
     const touch = matchMedia("(pointer: coarse)").matches;
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || (touch && !event.ctrlKey)) return;
     event.preventDefault();
     this.submit();
   }
 
-  /** @param {FileList | null | undefined} files */
-  addFiles(files) {
-    if (!files?.length) return;
-    this.files.push(...files);
+  /** Texts and pictures; anything else would reach the model as noise. @param {FileList | null | undefined} files */
+  async addFiles(files) {
+    const added = [...(files ?? [])];
+    if (!added.length) return;
+    for (const file of added) {
+      if (IMAGES.has(file.type) || (await isText(file))) this.files.push(file);
+      else say(`${file.name} is neither text nor a picture (PNG, JPEG, GIF, WebP).`, { bad: true });
+    }
     if (this.picker) this.picker.value = "";
     this.drawFiles();
   }
@@ -67,6 +71,7 @@ export class Composer extends HTMLElement {
 
   submit() {
     const text = this.field?.value.trim() ?? "";
+    if (!text && this.files.length) say("Write what to do with the files.");
     if (!text || !this.field) return;
     const message = { text, files: this.files };
     this.files = [];
@@ -115,6 +120,18 @@ export class Composer extends HTMLElement {
   }
 }
 customElements.define("ollm-composer", Composer);
+
+/** Whether a file begins as text does. @param {File} file */
+async function isText(file) {
+  const start = new Uint8Array(await file.slice(0, PROBED_BYTES).arrayBuffer());
+  if (start.includes(0)) return false;
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(start, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** @param {Uint8Array} bytes */
 function toBase64(bytes) {

@@ -17,6 +17,7 @@ export class ConfirmationCard extends HTMLElement {
     this.className = `question ${details.risk}`;
     this.setAttribute("role", "group");
     this.setAttribute("aria-label", `Question: ${details.description}`);
+    this.typed = h("input", { type: "text", "aria-label": "Your answer", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.isComposing && this.answerTyped() });
     this.reason = h("input", { type: "text", placeholder: "Reason (optional, the model reads it)", "aria-label": "Reason for no" });
     fill(
       this,
@@ -24,6 +25,7 @@ export class ConfirmationCard extends HTMLElement {
       details.command ? h("pre", { class: "command", tabIndex: 0 }, details.command) : null,
       details.parts?.length > 1 ? h("ul", { class: "parts" }, ...details.parts.map((/** @type {any} */ part) => h("li", { class: part.decision }, h("span", { class: "verdict", title: part.decision }, VERDICTS[part.decision] ?? ""), h("code", null, part.command), h("span", { class: "why" }, part.reason)))) : null,
       details.diff ? makeDiff(details.diff) : null,
+      details.typed ? h("div", { class: "refuse" }, this.typed) : null,
       h("p", { class: "meta" }, details.reason, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : ""),
       h("div", { class: "buttons" }, ...this.makeButtons(details)),
       h("div", { class: "refuse" }, this.reason, h("button", { type: "button", onclick: () => void this.answer({ approved: false, reason: this.reason?.value ?? "" }) }, "No")),
@@ -32,6 +34,7 @@ export class ConfirmationCard extends HTMLElement {
 
   /** @param {any} details */
   makeButtons(details) {
+    if (details.typed) return [h("button", { type: "button", class: "primary", onclick: () => this.answerTyped() }, "Send")];
     const choices = [h("button", { type: "button", class: "primary", onclick: () => void this.answer({ approved: true }) }, "Yes, once")];
     if (details.grant && !details.locked) {
       choices.push(h("button", { type: "button", title: details.grant, onclick: () => void this.answer({ approved: true, scope: "session" }) }, "Yes, this session"));
@@ -43,6 +46,10 @@ export class ConfirmationCard extends HTMLElement {
     return choices;
   }
 
+  answerTyped() {
+    void this.answer({ approved: true, text: this.typed?.value ?? "" });
+  }
+
   /** @param {any} said */
   async answer(said) {
     await attempt(async () => {
@@ -51,7 +58,7 @@ export class ConfirmationCard extends HTMLElement {
       } catch (error) {
         if (!(error instanceof RequestError) || error.status !== 409) throw error;
       }
-      this.remove();
+      this.dispatchEvent(new Event("answered", { bubbles: true }));
     });
   }
 }
@@ -60,6 +67,6 @@ customElements.define("ollm-confirmation", ConfirmationCard);
 /** @param {string} diff */
 export function makeDiff(diff) {
   const kinds = /** @type {Record<string, string>} */ ({ "+": "add", "-": "del", "@": "hunk" });
-  const lines = diff.split("\n").map((line) => h("span", { class: /^(---|\+\+\+) /.test(line) ? "head" : kinds[line[0]] ?? "" }, `${line}\n`));
+  const lines = diff.replace(/\n$/, "").split("\n").map((line) => h("span", { class: /^(---|\+\+\+) /.test(line) ? "head" : kinds[line[0]] ?? "" }, `${line}\n`));
   return h("pre", { class: "diff", tabIndex: 0, "aria-label": "Changes" }, ...lines);
 }

@@ -16,7 +16,7 @@ class ContextPanel extends HTMLElement {
     this.setAttribute("aria-label", "Context");
     this.tabIndex = 0;
     this.body = h("div", null, h("p", { class: "meta" }, "Measuring…"));
-    fill(this, h("div", { class: "head" }, h("h2", null, "Context"), iconButton("close", "Close", () => this.remove())), this.body);
+    fill(this, h("div", { class: "head" }, h("h2", null, "Context"), iconButton("close", "Close", () => this.page.closePanel())), this.body);
     void this.load();
   }
 

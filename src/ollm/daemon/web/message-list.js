@@ -16,6 +16,7 @@ export class MessageList extends HTMLElement {
     this.last = 0;
     this.total = 0;
     this.busy = false;
+    this.opened = false;
     this.height = GUESSED_PX; // of a message, as measured
     this.above = h("div", { class: "space" });
     this.below = h("div", { class: "space" });
@@ -31,8 +32,8 @@ export class MessageList extends HTMLElement {
     this.setAttribute("aria-label", "Conversation");
     fill(this, h("div", { class: "column" }, this.above, this.items, this.below, this.tail));
     this.addEventListener("scroll", () => this.onScroll(), { passive: true });
-    new ResizeObserver(() => this.pinned && this.toEnd()).observe(this.tail);
-    new ResizeObserver(() => this.pinned && this.toEnd()).observe(this);
+    const follow = new ResizeObserver(() => this.pinned && this.toEnd());
+    for (const part of [this.items, this.tail, this]) follow.observe(part);
   }
 
   /** Whether the end is in sight, and should stay there. */
@@ -52,6 +53,7 @@ export class MessageList extends HTMLElement {
     const page = await get(`/sessions/${this.sessionId}/transcript?limit=${number ? PAGE : FIRST}${around}`);
     const end = number ? (await get(`/sessions/${this.sessionId}/transcript?limit=1`)).last : page.last;
     fill(this.items);
+    this.opened = true;
     this.total = end;
     this.last = page.messages.at(-1)?.number ?? 0;
     this.first = page.messages[0]?.number ?? 1;
@@ -67,11 +69,11 @@ export class MessageList extends HTMLElement {
   async refresh(after) {
     if (this.last < this.total) return; // the end is not in the page
     const page = await get(`/sessions/${this.sessionId}/transcript?limit=200&after=${after}`);
-    const open = new Set([...this.items.querySelectorAll("details[open][data-call]")].map((one) => one.getAttribute("data-call")));
     for (const message of page.messages) {
+      if (message.number < this.first) continue; // older ones come when one scrolls there
       const item = makeItem(message);
-      for (const call of item.querySelectorAll("details[data-call]")) if (open.has(call.getAttribute("data-call"))) call.setAttribute("open", "");
       const there = this.items.querySelector(`[data-number="${message.number}"]`);
+      keepFolds(there, item);
       if (!there) this.items.append(item);
       else if (there.innerHTML !== item.innerHTML) there.replaceWith(item);
     }
@@ -86,7 +88,8 @@ export class MessageList extends HTMLElement {
     if (this.busy) return;
     const top = this.items.offsetTop - this.scrollTop;
     const bottom = top + this.items.offsetHeight - this.clientHeight;
-    if (top > this.clientHeight || bottom < -this.clientHeight) void this.work(() => this.open(this.guess()));
+    const missing = (top > this.clientHeight && this.first > 1) || (bottom < -this.clientHeight && this.last < this.total);
+    if (missing) void this.work(() => this.open(this.guess()));
     else if (top > -NEAR_PX && this.first > 1) void this.work(() => this.older());
     else if (bottom < NEAR_PX && this.last < this.total) void this.work(() => this.newer());
   }
@@ -171,6 +174,16 @@ export class MessageList extends HTMLElement {
   }
 }
 customElements.define("ollm-messages", MessageList);
+
+/** What was unfolded, or folded, stays so. @param {Element | null} before @param {Element} after */
+function keepFolds(before, after) {
+  const known = [...(before?.querySelectorAll("details") ?? [])];
+  [...after.querySelectorAll("details")].forEach((one, index) => {
+    const same = known[index];
+    if (same && same.className === one.className) one.open = same.open;
+    else if (same?.open && same.dataset.call) one.open = true;
+  });
+}
 
 /** @param {{number: number, html: string}} message */
 function makeItem(message) {

@@ -1,6 +1,7 @@
 // The sessions of all workspaces: search as one types, filters, archive, rename, delete with undo.
-import { feed, get, getList, post, request } from "./api.js";
+import { eraseOnLeave, feed, get, getList, request } from "./api.js";
 import { baseName, fill, formatAge, h, icon, iconButton } from "./dom.js";
+import { openSession } from "./open-session.js";
 import { ask, attempt, say } from "./toast.js";
 
 const PAGE = 60;
@@ -15,7 +16,7 @@ class SessionList extends HTMLElement {
     /** @type {any[]} */ this.hits = [];
     this.total = 0;
     this.words = "";
-    this.status = "all";
+    this.status = "unarchived";
     this.workspace = "";
     /** @type {Set<string>} */ this.hidden_ = new Set();
     this.timer = 0;
@@ -41,6 +42,7 @@ class SessionList extends HTMLElement {
     );
     this.onEvent = (/** @type {any} */ event) => CHANGES.has(event.detail.type) && this.later(400);
     this.onReset = () => this.later(0);
+    addEventListener("pagehide", () => this.hidden_.forEach(eraseOnLeave)); // whoever leaves undoes nothing
     feed.addEventListener("event", this.onEvent);
     feed.addEventListener("reset", this.onReset);
     addEventListener("focus", () => this.later(0));
@@ -52,7 +54,7 @@ class SessionList extends HTMLElement {
   }
 
   makeChips() {
-    return [["all", "All"], ["active", "Open"], ["archived", "Archived"]].map(([value, text]) =>
+    return [["unarchived", "All"], ["active", "Open"], ["archived", "Archived"]].map(([value, text]) =>
       h("button", { type: "button", class: "chip", "aria-pressed": String(value === this.status), onclick: () => this.setStatus(value) }, text),
     );
   }
@@ -99,7 +101,7 @@ class SessionList extends HTMLElement {
 
   draw() {
     if (!this.list || !this.found || !this.more) return;
-    const shown = this.lines.filter((line) => !this.hidden_.has(line.sessionId) && (this.status !== "all" || line.status !== "archived"));
+    const shown = this.lines.filter((line) => !this.hidden_.has(line.sessionId));
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest?.("li")?.getAttribute("data-id");
     fill(this.list, ...this.group(shown));
     if (!shown.length && !this.hits.length) fill(this.list, h("li", { class: "empty" }, this.words ? "No matching sessions." : "No sessions yet. Start one with New."));
@@ -201,7 +203,7 @@ class SessionList extends HTMLElement {
     const path = h("input", { type: "text", list: id, value: known[0]?.workspacePath ?? "", "aria-label": "Folder", spellcheck: false });
     const choice = await ask("New session", [h("label", { class: "field" }, "Folder to work in", path), options], [["open", "Start"], ["", "Cancel"]]);
     if (choice !== "open") return;
-    const opened = await attempt(() => post("/sessions", { workspacePath: path.value.trim() }));
+    const opened = await attempt(() => openSession(path.value.trim()));
     if (!opened) return;
     location.hash = `#/session/${opened.sessionId}`;
     this.later(0);

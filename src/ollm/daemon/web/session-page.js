@@ -5,7 +5,8 @@ import "./confirmation-card.js";
 import { baseName, fill, formatCount, h, icon, iconButton, showCleanHtml } from "./dom.js";
 import { LiveTurn } from "./live-turn.js";
 import "./message-list.js";
-import { ask, attempt, say } from "./toast.js";
+import { openSession } from "./open-session.js";
+import { attempt } from "./toast.js";
 
 const REFRESH_MS = 60;
 const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…" });
@@ -30,6 +31,7 @@ class SessionPage extends HTMLElement {
     this.recorded = false; // what was written so far is in the archive
     this.timer = 0;
     this.refreshing = false;
+    this.seen = 0; // number of the newest event
     /** @type {any} */ this.summary = null;
   }
 
@@ -57,11 +59,13 @@ class SessionPage extends HTMLElement {
     this.list.tail.append(this.live, this.notices, this.questions);
     this.onEvent = (/** @type {any} */ event) => event.detail.sessionId === this.sessionId && this.take(event.detail);
     this.onReset = () => void this.reload();
+    this.addEventListener("keydown", (event) => event.key === "Escape" && this.escape(event));
+    this.questions.addEventListener("answered", (event) => this.removeQuestion(/** @type {Element} */ (event.target)));
     feed.addEventListener("event", this.onEvent);
     feed.addEventListener("reset", this.onReset);
     this.list.addEventListener("moved", () => this.latest && (this.latest.hidden = !!this.list?.pinned));
     this.composer.addEventListener("send", (event) => void this.send(/** @type {CustomEvent} */ (event).detail));
-    this.composer.addEventListener("stop", () => void attempt(() => post(`/sessions/${this.sessionId}/cancel`)));
+    this.composer.addEventListener("stop", () => this.stop());
     let told = 0; // somebody types: what the daemon prepares meanwhile makes way
     this.composer.addEventListener("input", () => {
       if (Date.now() - told < 1000) return;
@@ -76,9 +80,25 @@ class SessionPage extends HTMLElement {
     feed.removeEventListener("reset", this.onReset ?? null);
   }
 
+  /** Esc closes the panel it is pressed in, and stops a turn anywhere else. @param {KeyboardEvent} event */
+  escape(event) {
+    if (this.panel?.contains(/** @type {Node} */ (event.target))) this.closePanel();
+    else if (this.running) this.stop();
+  }
+
+  stop() {
+    void attempt(() => post(`/sessions/${this.sessionId}/cancel`));
+  }
+
   async open() {
     await attempt(async () => {
-      await this.list?.open(this.startAt);
+      try {
+        await this.list?.open(this.startAt);
+      } catch (error) {
+        await this.loadSummary();
+        if (!this.summary?.archive) throw error;
+        return this.offerPull();
+      }
       await this.loadSummary();
     });
     if (matchMedia("(min-width: 60rem)").matches) this.composer?.focus();
@@ -86,9 +106,10 @@ class SessionPage extends HTMLElement {
 
   /** Everything anew, after the connection was gone for long or the daemon is another. */
   async reload() {
+    this.seen = 0;
     this.endTurn();
     this.live?.clearText();
-    if (this.list?.last === this.list?.total) await this.list?.refresh(Math.max(0, (this.list?.first ?? 1) - 1)).catch(() => undefined);
+    if (this.list?.opened && this.list?.last === this.list?.total) await this.list?.refresh(Math.max(0, (this.list?.first ?? 1) - 1)).catch(() => undefined);
     await this.loadSummary().catch(() => undefined);
   }
 
@@ -109,7 +130,22 @@ class SessionPage extends HTMLElement {
     const status = await get(`/sessions/${this.sessionId}/status`).catch(() => null);
     if (!status) return;
     this.showUsage(status.used, status.limit);
+    if (status.lastEvent < this.seen) return; // what it says of the turn was true before the newest event
     if (status.turnAfter !== null && status.turnAfter !== undefined && !this.running) this.beginTurn(Math.max(0, status.turnMessage - 1));
+  }
+
+  /** It is in the team archive only: read and go on once it is here. */
+  async offerPull() {
+    await import("./pull-card.js");
+    const card = /** @type {any} */ (document.createElement("ollm-pull-card"));
+    card.summary = this.summary;
+    card.addEventListener("pulled", () => {
+      card.remove();
+      if (this.composer) this.composer.hidden = false;
+      void this.open();
+    });
+    if (this.composer) this.composer.hidden = true;
+    if (this.notices) fill(this.notices, card);
   }
 
   showElsewhere() {
@@ -129,6 +165,7 @@ class SessionPage extends HTMLElement {
 
   /** @param {import("./api.js").SessionEvent} event */
   take(event) {
+    this.seen = Math.max(this.seen, event.seq);
     switch (event.type) {
       case "turn-started": return this.beginTurn(event.messageId - 1);
       case "text-delta": return this.addDelta(() => this.live?.addText(event.text));
@@ -145,7 +182,7 @@ class SessionPage extends HTMLElement {
         this.live?.showState("Working…");
         return this.later();
       case "confirmation-requested": return this.addQuestion(event);
-      case "confirmation-resolved": return this.questions?.querySelector(`[data-question="${CSS.escape(event.correlationId)}"]`)?.remove();
+      case "confirmation-resolved": return this.removeQuestion(this.questions?.querySelector(`[data-question="${CSS.escape(event.correlationId)}"]`));
       case "context-usage": return this.showUsage(event.used, event.limit);
       case "notice": return this.notice(event.level, event.text);
       case "compressed": return this.notice("info", `Compacted ${formatCount(event.originalTokenCount)} → ${formatCount(event.compressedTokenCount)} tokens; full history kept.`);
@@ -232,28 +269,29 @@ class SessionPage extends HTMLElement {
     if (this.list?.pinned) this.list.toEnd();
   }
 
+  /** @param {Element | null | undefined} card */
+  removeQuestion(card) {
+    const focused = card?.contains(document.activeElement);
+    card?.remove();
+    if (focused && matchMedia("(pointer: coarse)").matches) this.list?.focus();
+    else if (focused) this.composer?.focus();
+  }
+
   /** @param {string} level @param {string} text */
   notice(level, text) {
     if ([...(this.notices?.children ?? [])].some((one) => one.textContent === text)) return;
     this.notices?.append(h("p", { class: `notice ${level}` }, text));
   }
 
-  /** Open the session in the daemon, unless it is. @param {boolean} force @returns {Promise<boolean>} */
-  async ensureOpen(force = false) {
+  /** Open the session in the daemon, unless it is. @returns {Promise<boolean>} */
+  async ensureOpen() {
     try {
       await get(`/sessions/${this.sessionId}/status`);
       return true;
     } catch (error) {
       if (!(error instanceof RequestError) || error.status !== 404) throw error;
     }
-    try {
-      await post("/sessions", { workspacePath: this.workspace, sessionId: this.sessionId, force });
-      return true;
-    } catch (error) {
-      if (force || !(error instanceof RequestError) || error.status !== 409) throw error;
-      const choice = await ask("Take over this session?", [h("p", null, error.message)], [["yes", "Take over"], ["", "Cancel"]]);
-      return choice === "yes" && this.ensureOpen(true);
-    }
+    return !!(await openSession(this.workspace, this.sessionId));
   }
 
   /** @param {{text: string, files: File[]}} message */
@@ -274,10 +312,11 @@ class SessionPage extends HTMLElement {
     const [name, ...rest] = text.slice(1).split(" ");
     const reply = await post(`/sessions/${this.sessionId}/commands`, { name: name || "help", arguments: rest.join(" ") });
     if (reply.followUp === "send") await sendMessage(this.sessionId, reply.argument, []);
+    if (reply.followUp === "exit") location.hash = "#/";
     if (reply.followUp === "open-session") location.hash = `#/session/${reply.argument}`;
     if (reply.followUp === "new-session") {
-      const opened = await post("/sessions", { workspacePath: this.workspace });
-      location.hash = `#/session/${opened.sessionId}`;
+      const opened = await openSession(this.workspace);
+      if (opened) location.hash = `#/session/${opened.sessionId}`;
     }
     if (reply.text) await this.showReply(text, reply);
     return true;
@@ -308,13 +347,20 @@ class SessionPage extends HTMLElement {
   async showPanel(kind) {
     const tag = `ollm-${kind}-panel`;
     const there = this.panel?.firstElementChild?.localName;
+    if (there === tag) return this.closePanel();
+    if (!there) this.opener = document.activeElement;
     if (this.panel) fill(this.panel);
-    if (there === tag) return;
     if (kind === "context") await import("./context-panel.js");
     else await import("./snapshot-panel.js");
     const panel = /** @type {any} */ (document.createElement(tag));
     panel.page = this;
     this.panel?.append(panel);
+    panel.focus();
+  }
+
+  closePanel() {
+    if (this.panel) fill(this.panel);
+    if (this.opener instanceof HTMLElement) this.opener.focus();
   }
 }
 customElements.define("ollm-session", SessionPage);

@@ -3,6 +3,8 @@ import { get, post, request } from "./api.js";
 import { fill, formatAge, formatCount, h, iconButton, showCleanHtml } from "./dom.js";
 import { ask, attempt, say } from "./toast.js";
 
+const MAX_STRETCHES = 20;
+
 class SnapshotPanel extends HTMLElement {
   constructor() {
     super();
@@ -16,14 +18,16 @@ class SnapshotPanel extends HTMLElement {
     this.tabIndex = 0;
     this.list = h("ul", { class: "snapshots" });
     this.number = h("input", { type: "number", min: 1, "aria-label": "Message number", placeholder: "Message #" });
-    this.scope = h("select", { "aria-label": "What to rewind" }, h("option", { value: "" }, "Talk, and files where they changed"), h("option", { value: "talk" }, "Talk only"), h("option", { value: "files" }, "Files only"));
+    this.scope = h("select", { "aria-label": "What to rewind" }, h("option", { value: "both" }, "Talk and files"), h("option", { value: "talk" }, "Talk only"), h("option", { value: "files" }, "Files only"));
+    this.stretches = h("ul", { class: "stretches" });
     this.preview = h("div", { class: "text preview" });
     fill(
       this,
-      h("div", { class: "head" }, h("h2", null, "Go back"), iconButton("close", "Close", () => this.remove())),
+      h("div", { class: "head" }, h("h2", null, "Go back"), iconButton("close", "Close", () => this.page.closePanel())),
       h("h3", null, "Rewind"),
       h("p", { class: "meta" }, "Go back to before one of your messages. Nothing is removed from the history."),
-      h("div", { class: "rewind" }, this.number, this.scope, h("button", { type: "button", onclick: () => void this.rewind(false) }, "Preview")),
+      this.stretches,
+      h("div", { class: "rewind" }, this.number, this.scope, h("button", { type: "button", onclick: () => void this.rewind(true) }, "Preview")),
       this.preview,
       h("h3", null, "Snapshots"),
       h("button", { type: "button", onclick: () => void this.take() }, "Take a snapshot now"),
@@ -37,10 +41,27 @@ class SnapshotPanel extends HTMLElement {
   }
 
   async load() {
+    await this.loadStretches();
     const found = (await attempt(() => get(`${this.place}/snapshots`))) ?? [];
     if (!this.list) return;
     fill(this.list, ...found.map((/** @type {any} */ one) => this.makeItem(one)));
     if (!found.length) fill(this.list, h("li", { class: "meta" }, "No snapshots yet."));
+  }
+
+  /** The messages that led to changed files, newest first; each is a button that previews. */
+  async loadStretches() {
+    const found = (await get(`${this.place}/checkpoints`).catch(() => [])).filter((/** @type {any} */ one) => one.kind === "turn" && one.changed);
+    const buttons = found.slice(-MAX_STRETCHES).reverse().map((/** @type {any} */ one) => {
+      const files = one.changed === 1 ? "1 file" : `${formatCount(one.changed)} files`;
+      return h("li", null, h("button", { type: "button", onclick: () => this.choose(one.messageId) }, `Before #${one.messageId}`, h("span", { class: "meta" }, ` ${files} changed, ${formatAge(one.startedAt)}`)));
+    });
+    if (this.stretches) fill(this.stretches, ...buttons);
+  }
+
+  /** @param {number} number */
+  choose(number) {
+    if (this.number) this.number.value = String(number);
+    void this.rewind(true);
   }
 
   /** @param {any} one */
@@ -74,20 +95,18 @@ class SnapshotPanel extends HTMLElement {
     await this.load();
   }
 
-  /** First what it would do, then, when that is wanted, that. @param {boolean} yes */
-  async rewind(yes) {
-    const number = this.number?.value ?? "";
+  /** First what it would do, then, when that is wanted, that. @param {boolean} dryRun */
+  async rewind(dryRun) {
+    const number = Number(this.number?.value);
     if (!number || !this.preview) return;
-    const words = [number, this.scope?.value, yes ? "yes" : "diff"].filter(Boolean).join(" ");
-    const reply = await attempt(async () => {
-      if (!(await this.page.ensureOpen())) return null;
-      return post(`${this.place}/commands`, { name: "rewind", arguments: words });
-    });
-    if (!reply) return;
+    const reply = await attempt(() => post(`${this.place}/checkpoints/${number}/restore`, { what: this.scope?.value, dryRun, diff: dryRun }));
+    if (!reply) return fill(this.preview);
     const shown = h("div", { class: "transcript" });
     showCleanHtml(shown, (await post("/web/render", { text: reply.text.replace(/To confirm: .*/, "") })).html);
-    fill(this.preview, shown, yes || !reply.ok ? null : h("button", { type: "button", class: "primary", onclick: () => void this.rewind(true) }, `Rewind to before message ${number}`));
-    if (yes) void this.page.reload();
+    fill(this.preview, shown, dryRun ? h("button", { type: "button", class: "primary", onclick: () => void this.rewind(false) }, `Rewind to before message ${number}`) : null);
+    if (dryRun) return;
+    void this.page.reload();
+    await this.load();
   }
 }
 customElements.define("ollm-snapshot-panel", SnapshotPanel);

@@ -13,14 +13,18 @@ class Toasts extends HTMLElement {
   /** @param {string} text @param {{bad?: boolean, action?: string, run?: () => void, ms?: number, gone?: () => void}} more */
   show(text, more) {
     const toast = h("div", { class: more.bad ? "toast bad" : "toast" }, h("span", null, text));
+    let timer = 0;
+    const wait = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => (toast.remove(), more.gone?.()), more.ms ?? SHOWN_MS);
+    };
     const end = () => {
       clearTimeout(timer);
       toast.remove();
     };
-    const timer = setTimeout(() => {
-      toast.remove();
-      more.gone?.();
-    }, more.ms ?? SHOWN_MS);
+    for (const name of ["mouseenter", "focusin"]) toast.addEventListener(name, () => clearTimeout(timer)); // who reads it has time
+    for (const name of ["mouseleave", "focusout"]) toast.addEventListener(name, () => toast.isConnected && wait());
+    wait();
     if (more.action) {
       toast.append(
         h("button", { type: "button", onclick: () => (end(), more.run?.()) }, more.action),
@@ -65,10 +69,14 @@ export function ask(title, content, choices) {
     );
     /** @param {string} value */
     const finish = (value) => {
+      dialog.close(); // gives the focus back
       dialog.remove();
       resolve(value);
     };
     dialog.addEventListener("cancel", () => finish(""));
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing && event.target instanceof HTMLInputElement) finish(choices[0][0]);
+    });
     fill(dialog, h("h2", null, title), ...content, h("div", { class: "buttons" }, ...buttons));
     document.body.append(dialog);
     dialog.showModal();

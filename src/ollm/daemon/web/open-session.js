@@ -1,0 +1,27 @@
+// Opening a session in the daemon: one is open in a folder at a time, so what that would stop is asked about first.
+import { get, post, RequestError } from "./api.js";
+import { h } from "./dom.js";
+import { ask } from "./toast.js";
+
+/**
+ * Start a session in a folder, or resume the one that is named; null when the person would rather not.
+ * @param {string} workspacePath @param {string} [sessionId] @returns {Promise<{sessionId: string} | null>}
+ */
+export async function openSession(workspacePath, sessionId) {
+  const query = new URLSearchParams({ workspace: workspacePath, status: "active", limit: "100" });
+  const open = /** @type {any[]} */ (await get(`/sessions?${query}`));
+  const working = open.find((line) => line.running && line.sessionId !== sessionId);
+  if (working && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. It is stopped when you go on here.`, "Stop it"))) return null;
+  const body = { workspacePath, ...(sessionId ? { sessionId } : {}) };
+  try {
+    return await post("/sessions", body);
+  } catch (error) {
+    if (!(error instanceof RequestError) || error.status !== 409) throw error;
+    return (await confirm("Take over this session?", error.message, "Take over")) ? post("/sessions", { ...body, force: true }) : null;
+  }
+}
+
+/** @param {string} title @param {string} words @param {string} yes */
+async function confirm(title, words, yes) {
+  return (await ask(title, [h("p", null, words)], [["yes", yes], ["", "Cancel"]])) === "yes";
+}
