@@ -77,6 +77,7 @@ export class LiveTurn extends HTMLElement {
     if (!output) {
       output = h("pre", { class: "output live", tabIndex: 0 });
       call.append(output);
+      if (!call.hasAttribute("open")) call.setAttribute("data-live", "unfolded"); // it folds again when it is over
       call.setAttribute("open", "");
     }
     output.textContent = (output.textContent + text).slice(-KEPT_OUTPUT_CHARS);

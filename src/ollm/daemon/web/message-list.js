@@ -73,9 +73,11 @@ export class MessageList extends HTMLElement {
       if (message.number < this.first) continue; // older ones come when one scrolls there
       const item = makeItem(message);
       const there = this.items.querySelector(`[data-number="${message.number}"]`);
-      keepFolds(there, item);
       if (!there) this.items.append(item);
-      else if (there.innerHTML !== item.innerHTML) there.replaceWith(item);
+      else if (there.innerHTML !== item.innerHTML) {
+        keepFolds(there, item);
+        there.replaceWith(item);
+      }
     }
     this.total = Math.max(this.total, page.last);
     this.last = this.total;
@@ -175,13 +177,19 @@ export class MessageList extends HTMLElement {
 }
 customElements.define("ollm-messages", MessageList);
 
-/** What was unfolded, or folded, stays so. @param {Element | null} before @param {Element} after */
+/** What was unfolded, or folded, stays so, and so does what a running tool printed. @param {Element} before @param {Element} after */
 function keepFolds(before, after) {
-  const known = [...(before?.querySelectorAll("details") ?? [])];
+  const known = [...before.querySelectorAll("details")];
   [...after.querySelectorAll("details")].forEach((one, index) => {
     const same = known[index];
-    if (same && same.className === one.className) one.open = same.open;
-    else if (same?.open && same.dataset.call) one.open = true;
+    if (!same) return;
+    const goesOn = same.className === one.className;
+    if (goesOn) one.open = same.open;
+    else if (same.open && !same.dataset.live) one.open = true; // unfolded by hand
+    if (!goesOn || !same.dataset.live) return;
+    one.dataset.live = same.dataset.live;
+    const printed = same.querySelector("pre.live");
+    if (printed) one.append(printed);
   });
 }
 

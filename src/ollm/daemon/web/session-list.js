@@ -7,6 +7,7 @@ import { ask, attempt, say } from "./toast.js";
 const PAGE = 60;
 const TYPING_MS = 180;
 const UNDO_MS = 7000;
+const EMPTY = /** @type {Record<string, string>} */ ({ unarchived: "No sessions here. Start one with New.", active: "No session is open.", archived: "No archived sessions." });
 const CHANGES = new Set(["session-created", "turn-started", "turn-finished", "confirmation-requested", "confirmation-resolved"]);
 
 class SessionList extends HTMLElement {
@@ -104,7 +105,7 @@ class SessionList extends HTMLElement {
     const shown = this.lines.filter((line) => !this.hidden_.has(line.sessionId));
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest?.("li")?.getAttribute("data-id");
     fill(this.list, ...this.group(shown));
-    if (!shown.length && !this.hits.length) fill(this.list, h("li", { class: "empty" }, this.words ? "No matching sessions." : "No sessions yet. Start one with New."));
+    if (!shown.length && !this.hits.length) fill(this.list, h("li", { class: "empty" }, this.words ? "No matching sessions." : EMPTY[this.status]));
     fill(this.found, ...(this.hits.length ? [h("h2", null, "In messages"), h("ul", { class: "sessions" }, ...this.hits.map((hit) => this.makeHit(hit))), shown.length ? h("h2", null, "Sessions") : null] : []));
     this.more.hidden = this.lines.length >= this.total;
     this.markCurrent();

@@ -2,10 +2,11 @@
 import { feed, get, post, RequestError } from "./api.js";
 import { Composer } from "./composer-box.js";
 import "./confirmation-card.js";
-import { baseName, fill, formatCount, h, icon, iconButton, showCleanHtml } from "./dom.js";
+import { baseName, fill, formatCount, h, icon, iconButton } from "./dom.js";
 import { LiveTurn } from "./live-turn.js";
 import "./message-list.js";
 import { openSession } from "./open-session.js";
+import { runCommand, sendMessage } from "./sending.js";
 import { attempt } from "./toast.js";
 
 const REFRESH_MS = 60;
@@ -298,38 +299,13 @@ class SessionPage extends HTMLElement {
   async send(message) {
     const sent = await attempt(async () => {
       if (!(await this.ensureOpen())) return false;
-      if (message.text.startsWith("/")) return this.runCommand(message.text);
+      if (message.text.startsWith("/")) return runCommand(this, message.text);
       const attachments = await Composer.upload(this.sessionId, message.files);
       await sendMessage(this.sessionId, message.text, attachments);
       if (this.list) this.list.pinned = true;
       return true;
     });
     if (!sent) this.composer?.giveBack(message);
-  }
-
-  /** @param {string} text */
-  async runCommand(text) {
-    const [name, ...rest] = text.slice(1).split(" ");
-    const reply = await post(`/sessions/${this.sessionId}/commands`, { name: name || "help", arguments: rest.join(" ") });
-    if (reply.followUp === "send") await sendMessage(this.sessionId, reply.argument, []);
-    if (reply.followUp === "exit") location.hash = "#/";
-    if (reply.followUp === "open-session") location.hash = `#/session/${reply.argument}`;
-    if (reply.followUp === "new-session") {
-      const opened = await openSession(this.workspace);
-      if (opened) location.hash = `#/session/${opened.sessionId}`;
-    }
-    if (reply.text) await this.showReply(text, reply);
-    return true;
-  }
-
-  /** @param {string} command @param {any} reply */
-  async showReply(command, reply) {
-    const shown = h("div", { class: "text" });
-    showCleanHtml(shown, (await post("/web/render", { text: reply.text })).html);
-    const card = h("div", { class: reply.ok ? "reply" : "reply bad" }, h("p", { class: "meta" }, h("code", null, command)), shown);
-    card.append(iconButton("close", "Dismiss", () => card.remove()));
-    this.notices?.append(card);
-    this.list?.toEnd();
   }
 
   /** @param {number} number */
@@ -364,12 +340,6 @@ class SessionPage extends HTMLElement {
   }
 }
 customElements.define("ollm-session", SessionPage);
-
-/** @param {string} sessionId @param {string} text @param {string[]} attachments */
-async function sendMessage(sessionId, text, attachments) {
-  const { request } = await import("./api.js");
-  await request("POST", `/sessions/${sessionId}/messages`, { text, attachments }, { prefer: "respond-async" });
-}
 
 /** @param {any} event */
 function describeProgress(event) {

@@ -40,7 +40,12 @@ function origin(sources, key) {
   return sources[key] ?? Object.entries(sources).find(([name]) => key.startsWith(`${name}.`))?.[1] ?? "";
 }
 
+/** A name that may break where its words begin. @param {string} key */
+function breakWords(key) {
+  return key.split(/(?<=\.)|(?=[A-Z])/).flatMap((word, index) => (index ? [h("wbr"), word] : [word]));
+}
+
 /** @param {string} key @param {any} value @param {string} from */
 function makeRow(key, value, from) {
-  return h("tr", null, h("td", null, h("code", null, key)), h("td", null, typeof value === "string" ? value : JSON.stringify(value)), h("td", { class: "meta" }, from || "default"));
+  return h("tr", null, h("td", null, h("code", null, ...breakWords(key))), h("td", null, typeof value === "string" ? value : JSON.stringify(value)), h("td", { class: "meta" }, from || "default"));
 }
