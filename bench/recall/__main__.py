@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from bench.recall.conversation import make_conversation
+from bench.recall.conversation import make_conversation, make_everyday_conversation
+from bench.recall.everyday import EVERYDAY_HELD_BACK, EVERYDAY_TUNING, Exchange
 from bench.recall.facts import HELD_BACK, TUNING, ToldFact
 from bench.recall.fresh import FRESH
 from ollm.services.message_search import search_messages
@@ -78,6 +79,19 @@ def count_found(facts: tuple[ToldFact, ...], ask: Callable[[ToldFact], str], mis
     return found
 
 
+def count_found_exchanges(exchanges: tuple[Exchange, ...], missed: list[str] | None = None) -> int:
+    """Those whose fact stands in the first hits, or beside them, where `recall` shows it with them."""
+    messages = make_everyday_conversation()
+    found = 0
+    for exchange in exchanges:
+        hits = search_messages(messages, exchange.question, FIRST_HITS)
+        answered = any(exchange.fact in (hit.message.text, *(other.text for other in hit.beside)) for hit in hits)
+        found += answered
+        if not answered and missed is not None:
+            missed.append(f"{exchange.question} <- {exchange.fact}")
+    return found
+
+
 def list_unrelated_answers() -> Iterator[str]:
     messages = make_conversation()
     return (question for question in UNRELATED if search_messages(messages, question, FIRST_HITS))
@@ -94,6 +108,8 @@ def main() -> None:
         print(f"{name:<24} {count_found(facts, ask, missed)} of {len(facts)}")
         if asked.verbose:
             print(*(f"  {line}" for line in missed), sep="\n")
+    for name, exchanges in (("tuned on", EVERYDAY_TUNING), ("held back", EVERYDAY_HELD_BACK)):
+        print(f"{'everyday, ' + name:<24} {count_found_exchanges(exchanges)} of {len(exchanges)}")
     print(f"unrelated questions that found something: {len(list(list_unrelated_answers()))} of {len(UNRELATED)}")
 
 

@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 from bench.context_simulation.scenario import Scenario
+from bench.recall.everyday import EXCHANGES
 from bench.recall.facts import FACTS
 from bench.recall.fresh import FRESH
 from ollm.services.message_search import SearchedMessage
@@ -50,3 +51,18 @@ def make_conversation(seed: int = 4) -> tuple[SearchedMessage, ...]:
             for place, (role, words) in enumerate(said, 1)
         ]
     return tuple(messages)
+
+
+@cache
+def make_everyday_conversation(seed: int = 9) -> tuple[SearchedMessage, ...]:
+    """The same with the exchanges of everyday work somewhere in it, each whole."""
+    exchanges: list[list[tuple[str, str]]] = [
+        [("user", exchange.said), ("assistant", exchange.answer)] for exchange in EXCHANGES
+    ]
+    for message in make_conversation():
+        if message.role == "user":
+            exchanges.append([])
+        exchanges[-1].append((message.role, message.text))
+    random.Random(seed).shuffle(exchanges)
+    said = [part for exchange in exchanges for part in exchange]
+    return tuple(SearchedMessage(number=place, role=role, text=text) for place, (role, text) in enumerate(said, 1))

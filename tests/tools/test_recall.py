@@ -68,7 +68,7 @@ async def test_a_message_is_read_by_its_number(drive: Driver) -> None:
 
 async def test_words_are_found_whatever_their_case_what_the_user_said_first(drive: Driver) -> None:
     assert content(await drive("recall", query="PARSER the")) == (
-        "message 1 (user): Please fix the Parser.\nmessage 2 (assistant): I look at the parser now."
+        "message 1 (user): Please fix the Parser. | message 2 (assistant): I look at the parser now."
     )
 
 

@@ -22,11 +22,16 @@ PAGE_CHARS = 4_000
 
 
 class Passage(Data, frozen=True):
-    """A message that mentions what was asked."""
+    """A message that mentions what was asked; `beside` is what was asked before it, or answered to it."""
 
     message_id: int
     role: str
     snippet: str
+    beside: tuple[Passage, ...] = ()
+
+    def __str__(self) -> str:
+        said = f"message {self.message_id} ({self.role}): {self.snippet}"
+        return " | ".join((said, *map(str, self.beside)))
 
 
 class Archive(Protocol):
@@ -106,8 +111,9 @@ class Recall(Tool[Archive], frozen=True):
         found = await archive.search(query, MAX_FOUND_MESSAGES)
         if not found:
             raise ToolFailure("NotFound", f"No message in this session matches “{query}”.")
-        lines = [f"message {one.message_id} ({one.role}): {one.snippet}" for one in found]
-        return ToolResult(llm_content="\n".join(lines), return_display=f"{len(found)} messages match “{query}”")
+        return ToolResult(
+            llm_content="\n".join(map(str, found)), return_display=f"{len(found)} messages match “{query}”"
+        )
 
 
 def render_page(text: str, offset: int, what: str) -> ToolResult:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
@@ -54,3 +56,30 @@ async def test_plain_messages_and_results_come_back_as_they_were() -> None:
     assert "Wrote all of it" in (await archive.read_message(3) or "")
     assert await archive.read_call_output("c1") == "Wrote all of it"
     assert await archive.read_message(9) is None
+
+
+async def test_a_search_shows_question_and_answer_together_and_the_message_being_worked_on_last() -> None:
+    said = [
+        ("user", "Why does the import fail?"),
+        ("assistant", "The file has a byte order mark; open it with utf-8-sig."),
+        ("user", "Say again why that import did fail, the import of Monday."),
+    ]
+    messages = [
+        Message(role=role, parts=(TextPart(text),), timestamp="", id=number)  # type: ignore[arg-type] # roles as texts
+        for number, (role, text) in enumerate(said, 1)
+    ]
+
+    async def load_said(_page: MessagePage | None = None) -> Session:
+        return msgspec.structs.replace(await load(), messages=tuple(messages))
+
+    asked = said[2][1]
+    during = await SessionArchive(load_said).search(asked, 3)
+    messages.append(Message(role="assistant", parts=(TextPart("utf-8-sig."),), timestamp="", id=4))
+    later = await SessionArchive(load_said).search(asked, 3)
+
+    assert [hit.message_id for hit in during] == [1, 3]
+    assert str(during[0]).split(" | ") == [
+        "message 1 (user): Why does the import fail?",
+        "message 2 (assistant): The file has a byte order mark; open it with utf-8-sig.",
+    ]
+    assert {hit.message_id for hit in later} == {1, 3}

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from bench.recall.__main__ import ASKED, UNRELATED, count_found, find_shared_words, list_unrelated_answers
+from bench.recall.__main__ import (
+    ASKED,
+    UNRELATED,
+    count_found,
+    count_found_exchanges,
+    find_shared_words,
+    list_unrelated_answers,
+)
+from bench.recall.everyday import EVERYDAY_HELD_BACK
 from bench.recall.facts import FACTS
 from bench.recall.fresh import FRESH
+
+from tests.sizes import SOAK
 
 MIN_FOUND = 40  # of 48
 
@@ -17,6 +27,13 @@ MIN_FOUND = 40  # of 48
 def test_the_answer_is_among_the_first_three_hits(asked: str, least: int) -> None:
     missed: list[str] = []
     assert count_found(FRESH, ASKED[asked], missed) >= least, missed
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
+def test_questions_of_everyday_find_more_by_the_other_side_of_an_exchange() -> None:
+    missed: list[str] = []
+    assert count_found_exchanges(EVERYDAY_HELD_BACK, missed) >= 11, missed
 
 
 def test_what_nobody_spoke_of_finds_nothing() -> None:

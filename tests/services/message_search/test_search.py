@@ -69,3 +69,29 @@ def test_a_passage_shows_where_the_words_are() -> None:
     passage = find_passage(text, ["port", "bill"], 120)
     assert "billing is 8443" in passage
     assert len(passage) <= 125
+
+
+def test_an_answer_is_found_by_the_words_of_the_question_before_it() -> None:
+    messages = [
+        SearchedMessage(number=1, role="user", text="Which queue do emails go through?"),
+        SearchedMessage(number=2, role="assistant", text="Through mail.outbound, ninety per minute."),
+        *(message for message in MESSAGES if message.number > 2),
+    ]
+    found = search_messages(messages, "What was the queue of our emails?", 3)
+
+    assert {found[0].message.number, *(other.number for other in found[0].beside)} == {1, 2}
+    assert all(hit.message.number not in (1, 2) for hit in found[1:])
+
+
+def test_of_two_messages_the_one_that_holds_a_time_answers_when() -> None:
+    messages = [
+        SearchedMessage(number=1, role="user", text="The backup runs on the blue disk."),
+        SearchedMessage(number=2, role="user", text="The backup runs every night at 02:40."),
+        SearchedMessage(number=3, role="user", text="The backup runs as the user carol."),
+    ]
+    assert search_messages(messages, "When does the backup run?", 1)[0].message.number == 2
+
+
+def test_a_word_with_a_prefix_is_one_word_however_it_is_written() -> None:
+    messages = [SearchedMessage(number=1, role="user", text="The preproduction box is called heron."), *MESSAGES[2:]]
+    assert search_messages(messages, "Which one is pre-production?", 1)[0].message.number == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ollm.domain.messages import Message
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ollm.services.message_search import SearchedMessage
 
 SNIPPET_CHARS = 240
+BESIDE_CHARS = 160  # of what was asked before a message, or answered to it
+WHOLE_EXCHANGES = 3  # so many of the first hits show both sides
 RECALL = "recall"  # whose own calls and results answer nothing
 
 
@@ -42,18 +44,28 @@ class SessionArchive:
 
 
 def find_passages(session: Session, query: str, limit: int) -> list[Passage]:
-    """The messages that answer the query best, those of the user first; earlier results of recall are left out."""
+    """The messages that answer the query best, those of the user first, the one being worked on last; earlier results
+    of recall are left out."""
     from ollm.services.message_search import find_passage, search_messages
 
-    found = search_messages(_list_searched(session), query, limit)
+    working = _find_request(session.messages)
+    found = search_messages(_list_searched(session), query, limit + 1)
+    found = sorted(found, key=lambda hit: hit.message.number == working)[:limit]
     return [
         Passage(
             message_id=hit.message.number,
             role=hit.message.role,
             snippet=find_passage(hit.message.text, hit.words, SNIPPET_CHARS),
+            beside=tuple(map(_show_beside, hit.beside)) if place < WHOLE_EXCHANGES else (),
         )
-        for hit in found
+        for place, hit in enumerate(found)
     ]
+
+
+def _show_beside(message: SearchedMessage) -> Passage:
+    from ollm.services.message_search import find_passage
+
+    return Passage(message_id=message.number, role=message.role, snippet=find_passage(message.text, (), BESIDE_CHARS))
 
 
 def _list_searched(session: Session) -> list[SearchedMessage]:
@@ -67,6 +79,13 @@ def _list_searched(session: Session) -> list[SearchedMessage]:
         if text.strip():
             found.append(SearchedMessage(number=message.id, role=message.role, text=text))
     return found
+
+
+def _find_request(messages: Sequence[Message]) -> int | None:
+    """The number of the message being worked on: it stands in the context, and would be its own best answer."""
+    if not messages or (messages[-1].role == "assistant" and not messages[-1].call_ids):
+        return None
+    return next((message.id for message in reversed(messages) if message.role == "user"), None)
 
 
 def get_call_output(call: ToolCallRecord) -> str:

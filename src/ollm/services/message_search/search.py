@@ -1,7 +1,8 @@
 """Finds the messages of one conversation that answer a question: BM25 over word stems, trigrams for parts of words.
 
-Stop words do not count, words of one meaning in this trade find each other, what the user said comes first, and when
-nothing really fits nothing is found. Pure: texts in, numbers out.
+Stop words do not count, words of one meaning in this trade find each other, what the user said comes first, a message
+counts with what was asked or answered beside it, and when nothing really fits nothing is found. Pure: texts in, numbers
+out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ollm.domain.struct import Data
+from ollm.services.message_search.answer_kinds import find_answer_patterns
 from ollm.services.message_search.words import STOP_WORDS, get_meanings, stem
 
 K1, B = 1.2, 0.6  # of BM25: how soon repetition stops counting, how much length does
@@ -25,10 +27,14 @@ MAX_LONGER_CHARS = 24  # than the other, for two words to be compared
 MIN_COVERAGE = 0.34  # of what a question asks for by weight that a message must hold
 MIN_RARE_COVERAGE = 0.12  # where it holds a word of the question, as it stands, that hardly any other does
 RARE_SHARE = 0.6  # of the weight of a word that nobody said
+BESIDE_WEIGHT = 0.5  # of a word that only the question before an answer has, or the answer after what was told
+KIND_WEIGHT = 1.3  # of a text that holds what the question asks for: a time, an amount, a person, a place
+MAX_BESIDE_CHARS = 4_000
 MAX_SCANNED_CHARS = 60_000
 
 _WORD = re.compile(r"[a-z0-9à-ɏЀ-ӿ]+")
 _IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-鿿가-힯豈-﫿]+")
+_PREFIXED = re.compile(r"\b(pre|post|re|non|sub|co|de|un|e|multi|inter)-(?=[a-z])")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -44,11 +50,12 @@ class MessageMatch(Data, frozen=True):
     message: SearchedMessage
     score: float
     words: tuple[str, ...]  # of the message, that were matched
+    beside: tuple[SearchedMessage, ...] = ()  # what was asked before it, or answered to it
 
 
 def split_words(text: str) -> list[str]:
     """The words as they are written, ideographs in overlapping pairs."""
-    spaced = _CAMEL.sub(" ", text).casefold()
+    spaced = _PREFIXED.sub(r"\1", _CAMEL.sub(" ", text).casefold())
     found = _WORD.findall(spaced)
     for run in _IDEOGRAPHS.findall(spaced):
         found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
@@ -126,7 +133,7 @@ def _compare_words(wanted: str, written: str, mine: set[str], word: str, forms: 
 
 
 def search_messages(messages: Iterable[SearchedMessage], question: str, limit: int) -> list[MessageMatch]:
-    """The messages that fit best, best first; none when none holds enough of what was asked for."""
+    """The messages that fit best, best first, one of each exchange; none when none holds enough of what was asked."""
     looked = list(messages)
     wanted = split_question(question)
     if not wanted or not looked:
@@ -134,22 +141,70 @@ def search_messages(messages: Iterable[SearchedMessage], question: str, limit: i
     texts = _Texts(looked)
     expanded = {word: texts.expand(word, written) for word, written in wanted.items()}
     importance = {word: _importance(texts, found) for word, found in expanded.items()}
-    whole = sum(importance.values())
-    rarest = RARE_SHARE * math.log(1 + 2 * len(looked))
+    held = [{word: _best(texts, place, found) for word, found in expanded.items()} for place in range(len(looked))]
+    beside = _find_beside(looked)
+    kinds = find_answer_patterns(question)
     hits = []
     for place, message in enumerate(looked):
-        held = {word: _best(texts, place, found) for word, found in expanded.items()}
-        coverage = sum(importance[word] for word, (score, _) in held.items() if score) / whole
-        rare = any(
-            score and found_word == word and importance[word] >= rarest for word, (score, found_word) in held.items()
-        )
-        if coverage < (MIN_RARE_COVERAGE if rare else MIN_COVERAGE):
-            continue
-        score = sum(score for score, _ in held.values()) * (0.5 + coverage) * ROLE_WEIGHTS.get(message.role, 1.0)
-        words = tuple(dict.fromkeys(word for score, word in held.values() if score))
-        hits.append(MessageMatch(message=message, score=score, words=words))
+        near = [held[other] for other in beside[place]]
+        score = _score_message(held[place], near, importance, len(looked))
+        if score:
+            weight = ROLE_WEIGHTS.get(message.role, 1.0) * (KIND_WEIGHT if _holds(message, kinds) else 1.0)
+            words = tuple(dict.fromkeys(word for own, word in held[place].values() if own))
+            pair = tuple(looked[other] for other in beside[place])
+            hits.append(MessageMatch(message=message, score=score * weight, words=words, beside=pair))
     hits.sort(key=lambda hit: (-hit.score, -hit.message.number))
-    return hits[:limit]
+    return _take_one_of_each(hits, limit)
+
+
+def _find_beside(messages: Sequence[SearchedMessage]) -> list[tuple[int, ...]]:
+    """For each message the other side of its exchange: the user's words, or the last answer to them."""
+    found: list[tuple[int, ...]] = [()] * len(messages)
+    asked: int | None = None
+    answer: int | None = None
+    for place, message in enumerate(messages):
+        if message.role == "user":
+            asked, answer = place, None
+        elif message.role == "assistant" and asked is not None and len(message.text) <= MAX_BESIDE_CHARS:
+            answer = place
+            found[asked] = (answer,)
+            found[place] = (asked,) if len(messages[asked].text) <= MAX_BESIDE_CHARS else ()
+    return found
+
+
+def _score_message(
+    own: dict[str, tuple[float, str]],
+    near: Sequence[dict[str, tuple[float, str]]],
+    importance: dict[str, float],
+    count: int,
+) -> float:
+    """How well a message answers, with what stands beside it; 0 where it holds too little of what was asked."""
+    whole = sum(importance.values())
+    beside = {word: max((held[word][0] for held in near), default=0.0) * BESIDE_WEIGHT for word in own}
+    scores = {word: max(score, beside[word]) for word, (score, _) in own.items()}
+    coverage = sum(importance[word] * (1.0 if own[word][0] else BESIDE_WEIGHT) for word in own if scores[word]) / whole
+    rarest = RARE_SHARE * math.log(1 + 2 * count)
+    rare = any(score and found == word and importance[word] >= rarest for word, (score, found) in own.items())
+    if coverage < (MIN_RARE_COVERAGE if rare else MIN_COVERAGE):
+        return 0.0
+    return sum(scores.values()) * (0.5 + coverage)
+
+
+def _holds(message: SearchedMessage, kinds: Sequence[re.Pattern[str]]) -> bool:
+    return any(kind.search(message.text[:MAX_BESIDE_CHARS]) for kind in kinds)
+
+
+def _take_one_of_each(hits: Sequence[MessageMatch], limit: int) -> list[MessageMatch]:
+    """The best of each exchange: its other side is shown with it."""
+    taken: list[MessageMatch] = []
+    shown: set[int] = set()
+    for hit in hits:
+        if hit.message.number not in shown:
+            taken.append(hit)
+            shown |= {hit.message.number, *(other.number for other in hit.beside)}
+        if len(taken) == limit:
+            break
+    return taken
 
 
 def _importance(texts: _Texts, found: dict[str, float]) -> float:
