@@ -1,10 +1,14 @@
 """What every test run does: keep the user's own home out of it, quick tests first, requirements checked both ways."""
 
+import gc
 import os
 import signal
 import tempfile
 from collections import defaultdict
 from collections.abc import Generator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +17,11 @@ from hypothesis import HealthCheck, settings
 from tests.requirements import OPEN, OPEN_FILE, REQUIREMENTS, SAME, STRICT
 from tests.sizes import size
 from tests.traced import Coverage, is_whole_suite, ordered
+from tests.unsynced import leave_writes_in_memory
 
 pytest_plugins = ["tests.servers.llama", "tests.servers.postgres", "tests.servers.archive_machine"]
+
+TESTS = Path(__file__).parent
 
 settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ollm")
@@ -32,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if name != "OLLM_SOAK" and not name.startswith("OLLM_INTEGRATION"):
             del os.environ[name]
     os.environ["OLLM_HOME"] = tempfile.mkdtemp(prefix="ollm-test-home-")
+    leave_writes_in_memory()
     config.pluginmanager.register(FolderTimes(), "ollm-folder-times")
 
 
@@ -76,6 +84,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if mistakes:
         raise pytest.UsageError("requirements and tests disagree:\n  " + "\n  ".join(mistakes))
     config.stash[COVERAGE] = coverage
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What is collected stays to the end: nobody looks through it for garbage, now or later."""
+    gc.disable()
+    if is_second_worker(session.config):
+        for path in sorted(TESTS.rglob("test_*.py"), reverse=True):
+            with suppress(Exception, pytest.skip.Exception):  # told when it is collected
+                import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def is_second_worker(config: pytest.Config) -> bool:
+    """It begins at the end of the list, so that each of two compiles half of the tests and finds the other half done."""
+    given = getattr(config, "workerinput", {})
+    return given.get("workerid") == "gw1" and is_whole_suite(config)
 
 
 COVERAGE = pytest.StashKey[Coverage]()

@@ -22,10 +22,22 @@ from pathlib import Path
 import ollm
 from ollm.cli.main import run
 from tests.ordinary_user import give_up_permissions
+from tests.unsynced import leave_writes_in_memory
 
 ROOT = Path(__file__).parents[2]
 LOGS = "ollm.system.logs"  # a command takes its being loaded for a log that was begun
-LIBRARIES = ("click.shell_completion", "ctypes", "mcp.client.client", "re2", "rich.table", "ruamel.yaml", "tempfile")
+LIBRARIES = (
+    "click._textwrap",
+    "click.shell_completion",
+    "ctypes",
+    "encodings.ascii",
+    "filelock",
+    "mcp.client.client",
+    "re2",
+    "rich.table",
+    "ruamel.yaml",
+    "tempfile",
+)
 NUMBER = struct.Struct("i")
 
 
@@ -120,6 +132,7 @@ def run_and_leave() -> None:
 
 def main() -> None:
     import_all()
+    leave_writes_in_memory()
     sys.path.remove(str(ROOT))
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
