@@ -11,6 +11,9 @@ TSC ?= $(if $(shell command -v tsc),tsc,npx --yes --package typescript@5 -- tsc)
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress
 
+# What is installed is compiled once, not at every start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run install test check check-pages format layers soak integration bench lock clean docs pictures mutants coverage
 

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Generator
@@ -22,6 +23,10 @@ from tests.unsynced import leave_writes_in_memory
 pytest_plugins = ["tests.servers.llama", "tests.servers.postgres", "tests.servers.archive_machine"]
 
 TESTS = Path(__file__).parent
+sys.dont_write_bytecode = (
+    False  # the same modules are imported by thousands of processes: compiled once, wherever this runs
+)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ollm")

@@ -1,6 +1,5 @@
 """Runs the command in a workspace and home of its own, pointed at a scripted server."""
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -8,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.cli.command import SCRIPT
 from tests.cli.forked import finish, run_aside
+from tests.cli.forked_child import start_command
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -37,16 +36,9 @@ class Runner:
             "OLLM_MODEL": "scripted",
         }
 
-    async def start(self, *arguments: str, **more: Any) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            SCRIPT,
-            *arguments,
-            cwd=self.workspace,
-            env={**self.environment(), **more.get("variables", {})},
-            stdin=more.get("stdin", asyncio.subprocess.DEVNULL),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+    async def start(self, *arguments: str, writes: bool = False) -> Any:
+        """The command while it runs; with `writes`, a pipe leads to its input."""
+        return await start_command(arguments, self.workspace, self.environment(), writes=writes)
 
     async def run(self, *arguments: str, stdin: str | None = None, **variables: str) -> Ended:
         given = None if stdin is None else stdin.encode()

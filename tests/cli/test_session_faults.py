@@ -1,6 +1,5 @@
 """A damaged session that is taken up again, and a disk that is full, as a person meets them."""
 
-import asyncio
 import json
 import resource
 from collections.abc import Callable
@@ -53,7 +52,7 @@ async def test_a_damaged_session_goes_on_from_what_can_be_read_says_so_and_keeps
 
 async def limited(runner: Runner, *arguments: str, size: int, stdin: str) -> Ended:
     """The command with files that may not grow over `size`: what a full disk looks like to it."""
-    process = await runner.start(*arguments, stdin=asyncio.subprocess.PIPE)
+    process = await runner.start(*arguments, writes=True)
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, UNLIMITED))
     out, err = await process.communicate(stdin.encode())
     return Ended(process.returncode or 0, out, err)

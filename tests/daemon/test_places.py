@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def test_a_daemon_that_was_killed_and_not_reaped_is_dead(tmp_path: Path) -> None
     try:
         while not (tmp_path / "home" / "run" / "daemon.pid").exists():
             assert killed.poll() is None
+            time.sleep(0.02)
         os.kill(killed.pid, signal.SIGKILL)
         os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # dead, and still in the table of processes
         status = subprocess.run(
