@@ -16,7 +16,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolCategory, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
-from ollm.system.sandbox.box import Box
+from ollm.system.sandbox.box import Box, Kind
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
 
@@ -105,7 +105,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if context.sandbox.is_missing:
             why = context.sandbox.description
             raise ToolFailure("Denied", f"Not run: the settings require a sandbox (sandbox.mode), and there is {why}.")
-        return context.sandbox.make_box("reading" if context.unasked else "working", approved=context.approved)
+        kind: Kind = "reading" if context.unasked else "working"
+        return context.sandbox.make_box(kind, approved=context.approved, cautious=context.boxed)
 
     def _build_command(self, context: ToolContext, box: Box | None) -> ProcessCommand:
         place = context.boundary.check(self.cwd or ".", "run")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import _escape, _same_ids, build_base, scratch_places
+from ollm.system.sandbox.base import _same_ids, build_base, scratch_places
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.levels import detect_level
 from tests.system.sandbox.children import run_in_child
@@ -22,11 +22,6 @@ def test_every_box_may_write_to_temporary_directories_and_caches() -> None:
     assert found[:2] == ["/tmp", "/var/tmp"]
     assert {"/home/ada/.cache", "/home/ada/.npm", "/home/ada/.cargo/registry"} <= set(found)
     assert "/home/ada" not in found
-
-
-@pytest.mark.parametrize(("path", "escaped"), [("/a b", "/a b"), ("/a:b,c", "/a\\:b\\,c"), ("/a\\b", "/a\\\\b")])
-def test_paths_in_mount_options_are_escaped(path: str, escaped: str) -> None:
-    assert _escape(path) == escaped
 
 
 def test_a_map_under_which_every_id_is_itself() -> None:

@@ -74,7 +74,7 @@ class PathJudge:
         if word.descriptor or (word.static and is_stream(word.text)):
             return NO_OBJECTIONS
         if not word.static:
-            return self._check_unknown(word)
+            return self._check_unknown(word, writing=True)
         found = self._check_path(word.text, writing=True)
         if word.glob:
             found += self._check_glob_write(word.text)
@@ -139,15 +139,25 @@ class PathJudge:
         for start in self._directories or ():
             yield from _walk_entries(Path(os.path.normpath(start / (expand_home(word.text, self._home) or "."))))
 
-    def _check_unknown(self, word: ShellWord) -> Objections:
-        """Judged by what is known of it: the beginning."""
+    def _check_unknown(self, word: ShellWord, *, writing: bool = False) -> Objections:
+        """Judged by what is known of it, the beginning, and by what it most likely is, where that is protected."""
         text = f"{word.known or word.text or 'a path'} is computed at run time"
         beginning = (
             self._check_path(word.known, writing=False)
             if "/" in word.known or word.known.startswith("~")
             else NO_OBJECTIONS
         )
-        return Objections(remarks=(text,), locks=beginning.locks, opens=beginning.opens)
+        likely = self._check_likely(word.text, writing=writing) if word.text != word.known else NO_OBJECTIONS
+        locks = tuple(dict.fromkeys((*beginning.locks, *likely.locks)))
+        return Objections(remarks=(text,), locks=locks, opens=beginning.opens + likely.opens)
+
+    def _check_likely(self, text: str, *, writing: bool) -> Objections:
+        """Protected places only, for a path that is not sure."""
+        found = NO_OBJECTIONS
+        for judged in self._judge_places(text):
+            if isinstance(judged, Judgement) and (judged.write_protection if writing else judged.read_protection):
+                found += _list_objections(text, judged, writing=writing)
+        return found
 
     def _check_path(self, text: str, *, writing: bool) -> Objections:
         if text in _STREAMS or text.startswith("/dev/fd/"):

@@ -101,8 +101,9 @@ class WordDecoder(Data, frozen=True):
             if quoted or not any(character.isspace() for character in value):
                 return _make_atoms(value, "value")
         guess = self.assigned.get(name, "")
-        default = (part.get("Exp") or {}).get("Word")
-        if default and not guess:
+        expansion = part.get("Exp") or {}
+        default = expansion.get("Word")
+        if default and (not guess or expansion.get("Op") in ("+", ":+")):
             guess = self.decode_word(default).text
         splits = (not quoted or name == "@" or bool(part.get("Index"))) and not part.get("Length")
         return _guess_atoms(guess, splits=splits)

@@ -122,6 +122,7 @@ class ToolCallRun:
             emit=stream.feed,
             boundary=self._permit.boundary,
             unasked=self._permit.unasked,
+            boxed=self._permit.boxed,
             approved=self._permit.approved,
             call_id=self.record.id,
         )

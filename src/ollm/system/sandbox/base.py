@@ -17,6 +17,7 @@ from contextlib import suppress
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.git_places import git_directories
+from ollm.system.sandbox.layers import lay_over
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
@@ -147,24 +148,10 @@ def _clone_what_stays(box: Box) -> list[tuple[str, int]]:
 
 
 def _mount_scratch(places: list[str]) -> None:
-    """Lay a private layer in memory over each place: all that is there can be read, and what is written stays inside.
-    A socket of a running daemon cannot be connected to through such a layer."""
+    """Lay a private layer in memory over each place."""
     kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
-    for number, place in enumerate(places):
-        mode = stat.S_IMODE(os.stat(place).st_mode)
-        upper, work = f"{RUN}/{number}", f"{RUN}/{number}-work"
-        os.mkdir(upper)
-        os.chmod(upper, mode)
-        os.mkdir(work)
-        options = f"lowerdir={_escape(place)},upperdir={upper},workdir={work}"
-        try:
-            kernel.mount("overlay", place, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options + ",userxattr")
-        except OSError:
-            kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"mode={mode:o}")
-
-
-def _escape(path: str) -> str:
-    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+    for place in places:
+        lay_over(place, RUN)
 
 
 def _mount_run() -> None:

@@ -20,7 +20,8 @@ class Box(NamedTuple):
     workspace and `writable` can, but for the names that steer tools and agents and the `executed` files, which hooks
     and servers run; `approved` paths are open for this one run whatever their name. `hidden` paths are not there, save
     what `readable` or `approved` bring back; a reading box shows of the homes and of /tmp nothing but the workspace and
-    what is `kept`. `scratch` is the private temporary directory where there are no mounts to make one."""
+    what is `kept`; neither it nor a `cautious` working box has `.env` files. `scratch` is the private temporary
+    directory where there are no mounts to make one."""
 
     kind: Kind
     workspace: str
@@ -32,7 +33,13 @@ class Box(NamedTuple):
     kept: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     executed: tuple[str, ...] = ()
+    cautious: bool = False
     scratch: str = ""
+
+    @property
+    def hides_environment_files(self) -> bool:
+        """Whether the `.env` files of the workspace are not there."""
+        return self.kind == "reading" or self.cautious
 
     def to_fields(self) -> dict[str, Any]:
         return self._asdict()

@@ -31,6 +31,7 @@ FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners a
 BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
 CLONE_FS = 0x200
 MAX_DENIALS = 8
+MAX_ATTEMPTS = 3  # to make the mounts of a command, when what they cover goes away meanwhile
 
 
 class BoxOrder(NamedTuple):
@@ -47,10 +48,12 @@ class BoxOrder(NamedTuple):
 
 
 class BoxStartError(OSError):
-    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`."""
+    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`. `place` is what its box
+    was to cover, where that is known."""
 
     def __init__(self, error: OSError, where: str) -> None:
         super().__init__(error.errno or 5, error.strerror or str(error), where)
+        self.place = error.filename if where == "start" and isinstance(error.filename, str) else ""
 
 
 class BoxedCommand:
@@ -62,7 +65,7 @@ class BoxedCommand:
         self._network = network
         self._say = say
         self._started = _thread.allocate_lock()
-        self._broken: OSError | None = None
+        self._broken: BoxStartError | None = None
         self._child = 0
         self._listener = -1
         self._denied: set[str] = set()
@@ -72,11 +75,19 @@ class BoxedCommand:
     def start(self) -> int:
         """The process id of the command, as seen from inside."""
         self._started.acquire()
-        _thread.start_new_thread(self._broker_thread, ())
-        self._started.acquire()
-        if self._broken is not None:
-            raise self._broken
+        broken = self._try_to_start()
+        for _ in range(MAX_ATTEMPTS - 1):
+            if broken is not None and broken.place:
+                broken = self._try_to_start()
+        if broken is not None:
+            raise broken
         return self._child
+
+    def _try_to_start(self) -> BoxStartError | None:
+        self._broken = None
+        _thread.start_new_thread(self._broker_thread, ())  # each has mounts of its own
+        self._started.acquire()
+        return self._broken
 
     def close(self) -> None:
         """Nothing is left of the command: its broker ends."""
@@ -87,7 +98,7 @@ class BoxedCommand:
     @property
     def _opens(self) -> str:
         """Which ways to open files the broker decides about."""
-        if not self._network or (self._box.kind == "reading" and self._order.environment_files is None):
+        if not self._network or (self._box.hides_environment_files and self._order.environment_files is None):
             return "all"
         return "write" if self._box.kind == "working" else "none"
 
@@ -195,7 +206,7 @@ class BoxedCommand:
         process.returncode = 0  # collected elsewhere
         return process.pid
 
-    def _fail(self, error: OSError) -> None:
+    def _fail(self, error: BoxStartError) -> None:
         self._broken = error
         self._started.release()
 

@@ -134,7 +134,8 @@ class BoxHost:
             self._say(f"started {self._child}")
         except OSError as error:
             self._child = 0
-            self._say(f"failed {error.errno or 5} {getattr(error, 'filename', None) or 'program'}")
+            place = getattr(error, "place", "").encode("utf-8", "surrogateescape").hex()
+            self._say(f"failed {error.errno or 5} {getattr(error, 'filename', None) or 'program'} {place}".rstrip())
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)

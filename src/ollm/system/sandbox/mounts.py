@@ -24,18 +24,21 @@ def mount_for_command(box: Box, environment_files: list[str]) -> None:
     else:
         _open_approved_directories(box)
         _protect_git_directories(box)
-    _hide(box, environment_files if box.kind == "reading" else [])
+    _hide(box, environment_files if box.hides_environment_files else [])
     kernel.attach_tree(kernel.clone_tree(EMPTY), SKELETONS)
 
 
 def _cover(box: Box) -> None:
     """Take the homes and the temporary directories out of sight, but for what a reading command needs of them."""
-    kept = [path for path in box.kept if os.path.exists(path)]  # a mount below /tmp leaves a box an empty one
+    kept = [path for path in box.kept if os.path.exists(path)]
     back = [*_shown_again(box), *kept, *kept_places(box.home)]
     for place in covered_places(box.home):
         if os.path.isdir(place) and not is_inside(place, box.workspace):
             private = place in ("/tmp", "/var/tmp")
-            _hide_one(place, [path for path in back if is_inside(path, place)], private=private)
+            try:
+                _hide_one(place, [path for path in back if is_inside(path, place)], private=private)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, place) from error
 
 
 def _shown_again(box: Box) -> list[str]:
@@ -100,6 +103,8 @@ def _hide(box: Box, environment_files: list[str]) -> None:
             _hide_one(real, [path for path in back if is_inside(path, real)])
         except FileNotFoundError:
             continue  # it went away meanwhile
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, real) from error
 
 
 def _hide_one(place: str, back: list[str], *, private: bool = False) -> None:

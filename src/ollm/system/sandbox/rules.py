@@ -101,7 +101,7 @@ class BoxRules:
         """Raise BoxDeniedError when what is at this path is hidden."""
         if not self._hidden:
             return
-        if self._reading and any(map(is_environment_file, path.split("/"))):
+        if self._box.hides_environment_files and any(map(is_environment_file, path.split("/"))):
             raise BoxDeniedError(path)
         if path.startswith("/dev/") and not any(is_inside(path, one) for one in (*PLAIN_DEVICES, *READ_DEVICES)):
             raise BoxDeniedError(path)

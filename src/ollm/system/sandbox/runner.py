@@ -43,7 +43,7 @@ class BoxRunner:
             raise
 
     def _find_environment_files(self, box: Box) -> list[str] | None:
-        if box.kind != "reading":
+        if not box.hides_environment_files:
             return []
         try:
             return [file for root in (box.workspace, *box.writable) for file in self._look_through(root)]

@@ -104,10 +104,16 @@ class Sandbox:
         return DESCRIPTIONS[self.level]
 
     def make_box(
-        self, kind: Kind, *, network: Network | None = None, approved: Iterable[str] = (), program: Iterable[str] = ()
+        self,
+        kind: Kind,
+        *,
+        network: Network | None = None,
+        approved: Iterable[str] = (),
+        program: Iterable[str] = (),
+        cautious: bool = False,
     ) -> Box | None:
         """The box of a command, or None where there is none. `program` are the words of a hook or a server, which see
-        the folders they are kept in."""
+        the folders they are kept in. A `cautious` one is for what nobody was asked about."""
         if self.level == "none":
             return None
         return Box(
@@ -121,6 +127,7 @@ class Sandbox:
             readable=tuple(self._find_own_folders(program)),
             approved=tuple(map(os.path.realpath, approved)),
             executed=self._executed,
+            cautious=cautious,
             scratch=self._make_scratch() if self.level in ("landlock", "seatbelt") else "",
         )
 

@@ -58,7 +58,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
 
     `sees` says whether the model that asks can see pictures; it may have to ask a server. A command runs in a box of
-    `sandbox`: the reading one when it runs `unasked` because it only reads; `approved` paths are open to this call.
+    `sandbox`: the reading one when it runs `unasked` because it only reads, one without `.env` files when nobody was
+    asked because it is `boxed`; `approved` paths are open to this call.
     `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None.
     """
 
@@ -69,6 +70,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
     sandbox: Sandbox | None = None
     unasked: bool = False
+    boxed: bool = False
     approved: tuple[str, ...] = ()
     call_id: str = ""
     editor: EditorFiles | None = None
