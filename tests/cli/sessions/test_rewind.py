@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,49 @@ async def test_a_rewind_that_is_killed_is_completed_by_the_next_command(tmp_path
     for done in (dry, back) if back and process.returncode else ():
         assert "A rewind to before message 1 was interrupted and is completed first" in done.out
     assert ("it is complete now" in told.out) or process.returncode == 0
+
+
+async def test_what_was_changed_by_hand_after_a_turn_was_killed_stays(tmp_path: Path) -> None:
+    change = "echo model > a.txt; echo model > b.txt; while [ -e wait ]; do sleep 0.05; done"
+    async with running(tmp_path, [call(change)]) as runner:
+        for name in ("a.txt", "b.txt", "c.txt", "wait"):
+            (runner.workspace / name).write_text("old\n")
+        process = await runner.start("-p", "change it", "--yes")
+        async with asyncio.timeout(60):
+            while (runner.workspace / "b.txt").read_text() != "model\n":
+                await asyncio.sleep(0.02)
+            changed = (runner.workspace / "b.txt").stat().st_ctime_ns
+            while next(runner.home.glob("checkpoints/*/sessions/*.alive")).stat().st_mtime_ns <= changed:
+                await asyncio.sleep(0.02)
+        process.kill()
+        await process.wait()
+        await asyncio.sleep(0.02)  # the clock of files moves in steps
+        for name in ("b.txt", "c.txt", "mine.txt"):
+            (runner.workspace / name).write_text("by hand\n")
+        (runner.workspace / "wait").unlink()
+        done = await runner.run("sessions", "rewind", "--to", "1", "--files", "--json")
+
+    outcome = json.loads(done.out)
+    assert (done.code, [one["path"] for one in outcome["files"]]) == (1, ["a.txt"])
+    assert sorted(one["path"] for one in outcome["skipped"]) == ["b.txt", "c.txt", "mine.txt", "wait"]
+    assert read_files(runner.workspace) == {
+        "a.txt": "old\n",
+        "b.txt": "by hand\n",
+        "c.txt": "by hand\n",
+        "mine.txt": "by hand\n",
+    }
+
+
+async def test_names_that_are_no_text_are_shown_and_come_back(tmp_path: Path) -> None:
+    async with running(tmp_path, [call('for f in ./*; do echo more >> "$f"; done'), "Done."]) as runner:
+        odd = runner.workspace / os.fsdecode(b"\xff.txt")
+        for path in (odd, runner.workspace / "two\nlines"):
+            path.write_text("old\n")
+        await runner.run("-p", "change it", "--yes")
+        shown = await runner.run("sessions", "rewind", "--to", "1", "--files", "--dry-run")
+        done = await runner.run("sessions", "rewind", "--to", "1", "--files", "--json")
+
+    assert "- `M` \\xff.txt\n" in shown.out
+    assert "- `M` two⏎lines\n" in shown.out
+    assert {one["path"] for one in json.loads(done.out)["files"]} == {"\\xff.txt", "two\nlines"}
+    assert odd.read_text() == "old\n"

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.domain.errors import UsageError
-from ollm.services.file_checkpoints import CheckpointEraser
+from ollm.services.file_checkpoints import CheckpointEraser, CheckpointPlace, CheckpointsOffError, FileCheckpoints
 from ollm.services.file_checkpoints.cleanup import drop_old_records
+from ollm.services.file_discovery import FileDiscoveryService
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 
 
@@ -80,3 +82,42 @@ def test_the_oldest_go_when_there_is_too_much(tmp_path: Path) -> None:
     assert (tree / "a").read_bytes() != last
     checkpoints.restore(SESSION, 30, checkpoints.plan_redo(SESSION, record.number), "files", "redo")
     assert (tree / "a").read_bytes() == last
+
+
+def test_a_lower_limit_throws_away_what_is_too_much_and_says_so(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(3):
+        with take_turn(make_checkpoints(tmp_path), number):
+            (tree / "a").write_bytes(os.urandom(10_000))
+
+    less = make_checkpoints(tmp_path, max_total=25_000)
+    with take_turn(less, 9):
+        (tree / "b").touch()
+    assert less.objects.measure_bytes() <= 25_000
+    assert [(record.kind, record.message_id) for record in less.list_records(SESSION)][-1] == ("turn", 9)
+
+    with pytest.raises(CheckpointsOffError, match=r"more than checkpoints\.maxTotal"):
+        make_checkpoints(tmp_path, max_total=5_000).begin(SESSION, 11)
+    assert less.objects.measure_bytes() == 0
+
+
+def test_what_other_workspaces_saved_long_ago_goes_too(tmp_path: Path) -> None:
+    saved = tmp_path / "checkpoints"
+    for name in ("old", "new"):
+        with take_turn(make_place(tmp_path, saved, name), 1):
+            pass
+    for path in (saved / "old" / "sessions").iterdir():
+        os.utime(path, (1, 1))
+
+    with take_turn(make_place(tmp_path, saved, "here"), 1):
+        pass
+
+    assert sorted(path.name for path in saved.iterdir()) == ["here", "new"]
+
+
+def make_place(tmp_path: Path, saved: Path, name: str) -> FileCheckpoints:
+    (tmp_path / name).mkdir()
+    discovery = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    where = CheckpointPlace(root=tmp_path / name, folder=saved / name, user_home=tmp_path / "home")
+    return FileCheckpoints(where, CheckpointSettings(), discovery.scan_tree, now)

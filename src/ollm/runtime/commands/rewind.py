@@ -198,7 +198,7 @@ async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -
 
 async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any]) -> None:
     """The talk goes on: what the model knows of these files is no longer so."""
-    paths = [file["path"] for file in data.get("files", ())]
+    paths = [rewind.show_path(file["path"]) for file in data.get("files", ())]
     if not paths:
         return
     more = f" and {len(paths) - MAX_NAMED_PATHS} more" if len(paths) > MAX_NAMED_PATHS else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import BusyError, StorageError
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
 from ollm.services.file_checkpoints.tree import collect_digests
 from ollm.store.file_objects import FileObjects, ObjectsState
@@ -29,6 +31,18 @@ def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> Non
     limit = format_stamp(now - timedelta(days=keep_days))
     if _drop_records(objects, lambda record: record.started < limit):
         collect_garbage(objects)
+
+
+def drop_old_places(folder: Path, now: datetime, keep_days: int) -> None:
+    """Take away what other workspaces have saved that nobody has used for so many days: nobody else would."""
+    limit = (now - timedelta(days=keep_days)).timestamp()
+    for place in folder.parent.glob("*"):
+        objects = FileObjects(place)
+        times = [path.stat().st_mtime for path in objects.sessions.glob("*")]
+        if place == folder or not times or max(times) >= limit or objects.journal.exists():
+            continue
+        with suppress(OSError, BusyError), objects.hold_lock():
+            shutil.rmtree(place)
 
 
 def drop_to_size(objects: FileObjects, max_bytes: int, used: Sequence[bytes] = ()) -> ObjectsState:

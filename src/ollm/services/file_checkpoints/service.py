@@ -20,7 +20,7 @@ from ollm.domain.files import DirectoryContent, TreeTooLarge
 from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.apply import read_below
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
-from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_records, drop_to_size
+from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_places, drop_old_records, drop_to_size
 from ollm.services.file_checkpoints.endings import EndFinder
 from ollm.services.file_checkpoints.hard_links import find_joined_names
 from ollm.services.file_checkpoints.heartbeat import Heartbeat
@@ -166,7 +166,8 @@ class FileCheckpoints:
             return None
         if not start.has_trees:
             raise UsageError(
-                f"The files of before message {message_id} are not saved.", action="Rewind to a later message."
+                f"The files of before message {message_id} are not saved.",
+                action="Rewind to a later message, or the talk alone.",
             )
         return self.look().plan(session_id, start, message_id, force=force)
 
@@ -326,6 +327,7 @@ class FileCheckpoints:
         if not self._cleaned:
             self._cleaned = True
             drop_old_records(self.objects, self._clock(), self._settings.keep_days)
+            drop_old_places(self.objects.folder, self._clock(), self._settings.keep_days)
 
 
 def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str:
