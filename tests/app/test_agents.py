@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app.agents import MAX_AGENT_BYTES, list_agent_names, load_agent, read_agent
+from ollm.app.agents import MAX_AGENT_BYTES, MAX_LISTED_CHARS, describe_agents, list_agent_names, load_agent, read_agent
 from ollm.domain.errors import ToolFailure
 
 
@@ -58,3 +58,20 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ToolFailure, match="more than"):
         load_agent((tmp_path,), "big")
+
+
+def test_front_matter_without_an_end_is_refused() -> None:
+    with pytest.raises(ToolFailure, match="front matter has no end"):
+        read_agent("a", "---\nmode: code\nYou write.\n")
+
+
+def test_what_a_model_can_choose_from(tmp_path: Path) -> None:
+    (tmp_path / "bad.md").write_text("---\nmode: wild\n---\nx")
+    (tmp_path / "plain.md").write_text("Just do.")
+    (tmp_path / "reviewer.md").write_text("---\ndescription: Reviews code.\n---\nx")
+    assert describe_agents((tmp_path,)) == "plain; reviewer (Reviews code)"
+    for number in range(40):
+        (tmp_path / f"z{number:02}.md").write_text(f"---\ndescription: {'long ' * 30}\n---\nx")
+    assert describe_agents((tmp_path,)).endswith("; …")
+    assert len(describe_agents((tmp_path,))) <= MAX_LISTED_CHARS + 3
+    assert describe_agents((tmp_path / "none",)) == ""

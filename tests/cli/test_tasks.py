@@ -10,6 +10,8 @@ import pytest
 
 from ollm.services.token_counting import TokenCounter
 from tests.cli.running import Runner, running
+from tests.cli.terminal import CTRL_O, ENTER, ESCAPE, at_terminal
+from tests.cli.test_mcp import configure, of
 from tests.servers.answers import Answer
 
 TASK = Answer(calls=[("task", {"prompt": "Where is pay?", "files": ["cart.py"]})])
@@ -261,3 +263,79 @@ async def test_tasks_need_a_conversation(tmp_path: Path) -> None:
 
         assert done.code == 1
         assert "A task belongs to a conversation" in done.err
+
+
+async def test_a_model_is_told_which_agents_there_are(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Hello."]) as runner:
+        define_agent(runner, REVIEWER)
+        (runner.workspace / ".ollm" / "agents" / "bad.md").write_text("---\nmode: wild\n---\nx")
+        assert (await runner.run("trust")).code == 0
+
+        await runner.run("-p", "hello", OLLM_CONTEXT_WINDOW="32768")
+        await runner.run("-p", "hello", OLLM_CONTEXT_WINDOW="8192")
+
+        for chat in runner.server.chats:
+            told = {tool["function"]["name"]: tool["function"] for tool in chat["tools"]}["task"]
+            assert told["description"].endswith("Agents: reviewer (Reviews code).")
+            assert "agent" in told["parameters"]["properties"]
+
+
+async def test_an_agent_with_unknown_tools_is_told_and_not_run(tmp_path: Path) -> None:
+    call = Answer(calls=[("task", {"prompt": "Look", "agent": "Reviewer"})])
+    async with running(tmp_path, ["I go on.", call, "I go on."]) as runner:
+        define_agent(runner, "---\ntools: Read, Grep\n---\nYou review.\n")
+        assert (await runner.run("trust")).code == 0
+
+        mentioned = await runner.run("-p", "@agent-Reviewer look")
+        await runner.run("-p", "look")
+
+        assert "Agent reviewer names the tool Read, which is unknown; " in mentioned.err
+        assert "names the tool Read" in runner.server.chats[-1]["messages"][-1]["content"]
+        assert by_origin(runner, "task") == []
+
+
+async def test_what_an_agent_changes_belongs_to_the_turn_of_its_parent(tmp_path: Path) -> None:
+    write = Answer(calls=[("write_file", {"path": "cart.py", "content": "def pay(:\n", "overwrite": True})])
+    async with running(tmp_path, [write, "Written.", "Done."]) as runner:
+        define_agent(runner, "---\nmode: code\n---\nYou write.\n")
+        assert (await runner.run("trust")).code == 0
+        await runner.run("-p", "@agent-reviewer write", "--allow", "write_file")
+        assert (runner.workspace / "cart.py").read_text() == "def pay(:\n"
+        said = runner.server.chats[1]["messages"][-1]["content"]
+        assert "cart.py no longer parses: line 1" in said, "a model that calls by itself is told, too"
+        (parent,) = by_origin(runner, "one-shot")
+
+        done = await runner.run("sessions", "rewind", parent["sessionId"], "--to", "1", "--files")
+
+        assert (done.code, (runner.workspace / "cart.py").read_text()) == (0, "def pay(): pass\n")
+
+
+async def test_a_running_task_is_opened_with_a_key(tmp_path: Path) -> None:
+    reads = [Answer(calls=[("ls", {"path": "."})]), Answer(calls=[("read_file", {"path": "cart.py"})])]
+    script = [TASK, *reads, Answer(text="Found at cart.py:1.", delay=60)]
+    async with running(tmp_path, script) as runner:
+        plant(runner)
+        async with at_terminal(runner, "chat", size=(90, 30)) as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("where is pay?" + ENTER)
+            await terminal.wait_for("Task: Where is pay?", "│ Read cart.py · Ctrl-O shows all")
+            assert "│ List" not in terminal.screen()
+            terminal.type(CTRL_O)
+            await terminal.wait_for("│ List", "│ Read cart.py", gone="Ctrl-O shows all")
+            terminal.type(ESCAPE)
+            await terminal.wait_for("stopped")
+
+
+async def test_a_task_has_the_tools_of_servers_that_a_rule_allows(tmp_path: Path) -> None:
+    calls = [("good__add", {"a": 2, "b": 3}), ("good__escape", {})]
+    async with running(tmp_path, [TASK, Answer(calls=calls), "The sum is 5.", "Done."]) as runner:
+        plant(runner)
+        configure(runner, {"good": of("good")}, policy={"rules": [{"tool": "good__add", "action": "allow"}]})
+
+        assert (await runner.run("-p", "hello", "--yes")).out == "Done.\n"
+
+        asked, answered = runner.server.chats[1], runner.server.chats[2]
+        foreign = [name for tool in asked["tools"] if "__" in (name := tool["function"]["name"])]
+        assert foreign == ["good__add"], "a task only reads, and nobody knows what the others do"
+        assert answered["messages"][-2]["content"] == "the sum is 5"
+        assert "Denied" in answered["messages"][-1]["content"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.syntax_check import describe_broken_syntax
+from ollm.services.syntax_check import describe_broken_syntax, describe_lost_syntax
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,22 @@ from ollm.services.syntax_check import describe_broken_syntax
 def test_what_is_said_of_a_change(name: str, before: str | None, after: str, told: str) -> None:
     found = describe_broken_syntax(name, before, after)
     assert found.startswith(told) if told else found == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "type Pair[T] = tuple[T, T]\n"),
+        ("a.py", "def first[T](x: list[T]) -> T:\n    return x[0]\n"),
+        ("a.py", "x = f'{d['key']}'\n"),
+        ("tsconfig.json", "{\n  // comments are usual here\n}\n"),
+        (".vscode/settings.json", "{\n  // here too\n}\n"),
+    ],
+)
+def test_what_is_right_elsewhere_is_not_called_broken(name: str, text: str) -> None:
+    assert describe_lost_syntax(name, None, text) == ""
+
+
+@pytest.mark.parametrize("text", ["def f[T(x):\n    pass\n", "x = f'{d'\n", "print(f'x'\n"])
+def test_what_is_wrong_in_every_python_is(text: str) -> None:
+    assert describe_lost_syntax("a.py", None, text).startswith("a.py does not parse: line 1")

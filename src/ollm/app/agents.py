@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
+
+import msgspec
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
@@ -14,8 +16,14 @@ from ollm.domain.suggest import format_suggestion
 from ollm.domain.tasks import Agent
 from ollm.system.terminal_text import strip_controls
 
+if TYPE_CHECKING:
+    from ollm.tools.framework.registry import ToolRegistry
+
 MAX_AGENT_BYTES = 32_768
 MAX_DESCRIPTION_CHARS = 200
+MAX_LISTED_CHARS = 800  # of all agents in the words of the tool
+OFFERED_WINDOW_TOKENS = 8_000
+OFFERED_PRIORITY = 6
 AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -29,6 +37,55 @@ def list_agent_names(directories: Sequence[Path]) -> list[str]:
         if AGENT_NAME.fullmatch(file.stem) and file.is_file() and not file.is_symlink()
     }
     return sorted(found)
+
+
+def describe_agents(directories: Sequence[Path]) -> str:
+    """The names and descriptions for a model to choose from, as many as there is room for; nothing where there is no
+    agent. One that cannot be read is left out: whoever uses it is told."""
+    told: list[str] = []
+    left = MAX_LISTED_CHARS
+    for name in list_agent_names(directories):
+        try:
+            about = load_agent(directories, name).description.rstrip(".")
+        except (ToolFailure, OSError):
+            continue
+        line = f"{name} ({about})" if about else name
+        left -= len(line) + 2
+        if left < 0:
+            told.append("…")
+            break
+        told.append(line)
+    return "; ".join(told)
+
+
+def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
+    """Put the agents into the words of the tool `task`, which is then shown in smaller windows too: a person has
+    defined them to be used."""
+    agents, task = describe_agents(directories), registry.get("task")
+    if not agents or task is None or task.small is None:
+        return
+    told = f" Agents: {agents}."
+    small = msgspec.structs.replace(
+        task.small, description=f"{task.small.description}{told}", parameters=("agent",), clear_name=False
+    )
+    offered = msgspec.structs.replace(
+        task,
+        description=f"{task.description}{told}",
+        small=small,
+        min_window=OFFERED_WINDOW_TOKENS,
+        priority=dict.fromkeys(task.priority, OFFERED_PRIORITY),
+    )
+    registry.register(offered)
+
+
+def check_agent_tools(agent: Agent, known: Sequence[str]) -> None:
+    """Raises ToolFailure for a tool that there is not: an agent without its tools would only guess."""
+    for tool in agent.tools:
+        if tool not in known:
+            near = format_suggestion(tool, known, f"there are {', '.join(known)}.")
+            raise ToolFailure(
+                "ValidationError", f"Agent {agent.name} names the tool {tool[:80]}, which is unknown; {near}"
+            )
 
 
 def load_agent(directories: Sequence[Path], name: str) -> Agent:
@@ -48,6 +105,8 @@ def load_agent(directories: Sequence[Path], name: str) -> Agent:
 def read_agent(name: str, text: str) -> Agent:
     """Front matter: description, tools, model, mode; the rest are its instructions. Raises ToolFailure."""
     fields, body = split_front_matter(text)
+    if not fields and text.lstrip("\ufeff").startswith("---\n"):
+        raise ToolFailure("ValidationError", f"Agent {name}: its front matter has no end; put a line --- below it.")
     mode = fields.get("mode", "") or "plan"
     if mode not in get_args(ModeName):
         raise ToolFailure("ValidationError", f"Agent {name}: mode is {', '.join(get_args(ModeName))}, not {mode}.")

@@ -64,9 +64,11 @@ class TaskRunner:
             return self._build_report(work, session_id)
 
     def _load_agent(self, name: str) -> Agent:
-        from ollm.app.agents import load_agent
+        from ollm.app.agents import check_agent_tools, load_agent
 
-        return load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-"))
+        agent = load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-").lower())
+        check_agent_tools(agent, [spec.name for spec in self._toolbox.registry.list()])
+        return agent
 
     def _make_options(self, request: TaskRequest, agent: Agent | None) -> ConversationOptions:
         from ollm.runtime.conversation_options import ConversationOptions

@@ -36,7 +36,7 @@ class TaskToolbox(Toolbox):
     """What a task's calls run with: the parent's sandbox and processes. What must be asked is asked in the parent's
     conversation, and what is granted there counts here. A task may never do more than its parent."""
 
-    mcp = None  # its servers are started for the conversation itself
+    mcp = None  # the servers are the parent's: no others are started
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         super().__init__(storage, stack, origin.toolbox.attached)
@@ -67,6 +67,9 @@ class TaskToolbox(Toolbox):
         from ollm.tools.catalogue import build_registry
 
         registry = build_registry(self, self.process.tool_cache)
+        for spec in self._parent.registry.list():
+            if spec.category is None and registry.get(spec.name) is None:
+                registry.register(spec)  # of the parent's servers and extensions; policy says which may be called
         wanted = self._agent.tools if self._agent else ()
         for spec in registry.list():
             if spec.name in UNSUITED_TOOLS or (wanted and spec.name not in wanted):

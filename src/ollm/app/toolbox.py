@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -89,6 +89,10 @@ class Toolbox:
         from ollm.tools.catalogue import build_registry
 
         registry = build_registry(self, self.process.tool_cache)
+        if any(place.is_dir() for place in self.storage.agent_directories):
+            from ollm.app.agents import offer_agents
+
+            offer_agents(registry, self.storage.agent_directories)
         for spec in self.mcp.list_specs() if self.mcp else ():
             registry.register(spec)
         for spec in self.extensions.tools if self.extensions else ():
@@ -282,13 +286,10 @@ class Toolbox:
     def create_dispatch(self, state: ConversationState) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch
 
-        async def sees() -> bool:
-            return await state.model.supports_images()
+        return Dispatch(self.create_call_services(state))
 
-        return Dispatch(self.create_call_services(sees))
-
-    def create_call_services(self, sees: Callable[[], Awaitable[bool]] | None = None) -> CallServices:
-        """What running calls takes; `sees` tells whether the model of the moment can see pictures."""
+    def create_call_services(self, state: ConversationState | None = None) -> CallServices:
+        """What running calls takes; `state` has the model of the moment, where there is one."""
         import msgspec
 
         from ollm.extensions.base import NoHooks
@@ -303,8 +304,8 @@ class Toolbox:
             sandbox=self.sandbox,
             editor=self.editor,
         )
-        if sees is not None:
-            context = msgspec.structs.replace(context, sees=sees)
+        if state is not None:
+            context = msgspec.structs.replace(context, sees=state.sees, says_broken=state.is_unguided)
         return CallServices(
             registry=self.registry,
             policy=self.policy,

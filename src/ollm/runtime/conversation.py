@@ -236,7 +236,7 @@ class LocalConversation:
         """What a task found out before the model is asked, where one was wanted."""
         form, budget = self.parts.model.facts.call_form, self.parts.prompt.compute_budget()
         full = form != "native" and self.parts.prompt.used_tokens > budget.limit // 2
-        if "@agent-" not in text and not full:
+        if "@agent-" not in text.lower() and not full:
             return ""
         from ollm.runtime.task_offer import offer_task
 

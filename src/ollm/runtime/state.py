@@ -24,3 +24,11 @@ class ConversationState(msgspec.Struct, kw_only=True):
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
+
+    async def sees(self) -> bool:
+        """Whether the model of the moment can see pictures; its server may have to be asked."""
+        return await self.model.supports_images()
+
+    def is_unguided(self) -> bool:
+        """Whether it makes its calls without a guide, which tells a model that writes blocks what became of files."""
+        return self.model.facts.call_form != "blocks"

@@ -19,7 +19,7 @@ from ollm.runtime.prompt.prompt import Prompt
 MAX_MENTIONED_AGENTS = 3
 FULL_SHARE = 0.5  # of what may be used, from which on exploring would cost the conversation its memory
 WEAK_FORMS = ("blocks", "text", "none")
-_MENTION = re.compile(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})")
+_MENTION = re.compile(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.IGNORECASE)
 _WIDE_QUESTION = re.compile(
     r"\b(?:where (?:is|are|do|does)|how (?:is|are|do|does)|find (?:all|every)|which (?:files|functions|classes)|"
     r"who (?:calls|uses)|what (?:calls|uses))\b",
@@ -56,7 +56,11 @@ async def offer_task(parts: TaskParts, text: str) -> str:
     if parts.tasks is None:
         return ""
     tasks = parts.tasks.get()
-    names = list(dict.fromkeys(_MENTION.findall(text)))[:MAX_MENTIONED_AGENTS]
+    names = list(dict.fromkeys(name.lower() for name in _MENTION.findall(text)))
+    for name in names[MAX_MENTIONED_AGENTS:]:
+        told = f"@agent-{name} was not asked: a message has at most {MAX_MENTIONED_AGENTS} agents."
+        parts.stream.emit(Notice(level="warning", text=told))
+    names = names[:MAX_MENTIONED_AGENTS]
     if names:
         prompt = _MENTION.sub(r"\1", text).strip()
         reports = [await _run_task(parts, tasks, TaskRequest(prompt=prompt, agent=name)) for name in names]

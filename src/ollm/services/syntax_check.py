@@ -3,6 +3,17 @@ languages by their grammar where that is installed (extra `[code]`)."""
 
 from __future__ import annotations
 
+import re
+import sys
+
+NEWEST_SYNTAX = (3, 14)
+_NEWER_LINE = re.compile(
+    r"type\s+\w+.*=|(?:async\s+)?(?:def|class)\s+\w+\[|except\*?\s+[\w.]+\s*,\s*[\w.]+.*:|.*\bt[\"']"
+)
+_COMMENTED = re.compile(
+    r"(?:^|/)(?:[tj]sconfig[^/]*|devcontainer|\.eslintrc|\.babelrc|\.vscode/[^/]+)\.json$"
+)  # by habit
+
 
 def find_syntax_error(name: str, text: str) -> str | None:
     """What is wrong and where, in one line; None when it parses or nothing here can tell."""
@@ -14,7 +25,7 @@ def find_syntax_error(name: str, text: str) -> str | None:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     compile(text, name, "exec", dont_inherit=True)
-            case "json":
+            case "json" if not _COMMENTED.search(name):
                 import json
 
                 json.loads(text)
@@ -23,23 +34,40 @@ def find_syntax_error(name: str, text: str) -> str | None:
 
                 tomllib.loads(text)
             case _:
-                from ollm.services.code_map.syntax_tree import find_parse_error
-
-                line = find_parse_error(name, text.encode("utf-8", "replace"))
-                return f"line {line}: syntax error" if line else None
+                return _find_by_grammar(name, text)
     except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}"
+        return _find_by_grammar(name, text) if _may_be_newer(error) else f"line {error.lineno}: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
         return str(error).splitlines()[0]
     return None
 
 
+def _find_by_grammar(name: str, text: str) -> str | None:
+    from ollm.services.code_map.syntax_tree import find_parse_error
+
+    line = find_parse_error(name, text.encode("utf-8", "replace"))
+    return f"line {line}: syntax error" if line else None
+
+
+def _may_be_newer(error: SyntaxError) -> bool:
+    """Whether a line may be right in a Python that is newer than the one that runs here."""
+    line = (error.text or "").strip()
+    return sys.version_info < NEWEST_SYNTAX and bool(_NEWER_LINE.match(line) or error.msg.startswith("f-string"))
+
+
 def describe_broken_syntax(name: str, before: str | None, after: str) -> str:
     """A sentence when a file that parsed, or a new one, does not parse now, or uses a name that nothing defines;
     otherwise nothing."""
+    if find_syntax_error(name, after) is None:
+        return _describe_undefined(name, before, after)
+    return describe_lost_syntax(name, before, after)
+
+
+def describe_lost_syntax(name: str, before: str | None, after: str) -> str:
+    """A sentence when a file that parsed, or a new one, does not parse now; otherwise nothing."""
     found = find_syntax_error(name, after)
     if found is None:
-        return _describe_undefined(name, before, after)
+        return ""
     if before is not None and find_syntax_error(name, before) is not None:
         return ""
     return f"{name} {'no longer parses' if before is not None else 'does not parse'}: {found}"

@@ -16,6 +16,7 @@ from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.edit_matching import Edit, apply_edits
 from ollm.tools.files.file_change import (
     CurrentFile,
+    describe_broken_change,
     encode_text,
     make_diff,
     make_result,
@@ -115,6 +116,7 @@ class EditFile(Tool[EditLedger], frozen=True):
         await write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
         count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
         remarks = "".join(f" Note: {note}." for note in notes)
+        remarks += describe_broken_change(context, self.path, before.text, text)
         return make_result(f"Edited {self.path}: {count} made.{remarks}", make_diff(self.path, before.text, text))
 
     def _read_before(self, context: ToolContext) -> CurrentFile:

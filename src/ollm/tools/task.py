@@ -45,13 +45,20 @@ class Task(Tool[RunTask], frozen=True):
 
     async def run(self, context: ToolContext, needs: RunTask) -> ToolResult:
         request = TaskRequest(prompt=self.prompt, files=self.files, agent=self.agent, call_id=context.call_id or None)
-        report = await needs(request, context.emit)
+        done: list[str] = []
+
+        def emit(line: str) -> None:
+            done.append(line)
+            context.emit(line)
+
+        report = await needs(request, emit)
         if not report.text:
             raise ToolFailure("Interrupted", report.problem or "The task ended without a report.")
         steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
         return ToolResult(
             llm_content=render_report(report),
-            return_display=f"report after {steps}" + (f"; {report.problem}" if report.problem else ""),
+            return_display=f"report after {steps}{f'; {report.problem}' if report.problem else ''}\n"
+            f"{''.join(f'· {line}' for line in done)}{report.text}",
         )
 
 

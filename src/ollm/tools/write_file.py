@@ -14,6 +14,7 @@ from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.encoding import Encoding, detect_newline
 from ollm.tools.files.file_change import (
     CurrentFile,
+    describe_broken_change,
     encode_text,
     make_diff,
     make_result,
@@ -72,6 +73,7 @@ class WriteFile(Tool[EditLedger], frozen=True):
         await write_change(context, needs, self.path, before.content if before else None, after)
         done = "Replaced" if before else "Created"
         summary = f"{done} {self.path}: {self._count_lines()}, {len(after):,} bytes."
+        summary += describe_broken_change(context, self.path, before.text if before else None, self.content)
         return make_result(summary, make_diff(self.path, before.text if before else "", self.content))
 
     def _count_lines(self) -> str:

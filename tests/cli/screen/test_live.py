@@ -6,6 +6,7 @@ from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import (
     PrefillProgress,
+    ToolOutput,
     ToolStarted,
     TurnStarted,
 )
@@ -143,3 +144,18 @@ def test_only_the_end_of_much_output_is_kept() -> None:
 
     assert tool is not None
     assert len(tool.tail) == 4000
+
+
+def test_a_task_is_one_line_until_it_is_opened() -> None:
+    shown = Transcript(PLAIN, lambda _: None, Clock())
+    shown.show(TurnStarted(message_id=1, text="hi"))
+    shown.show(ToolStarted(call_id="c1", name="task", summary="Task: Look"))
+    for number in range(9):
+        shown.show(ToolOutput(call_id="c1", text=f"Read {number}.py\n"))
+
+    assert shown.live.render_lines(80, 10)[1:] == ["  │ Read 8.py · Ctrl-O shows all"]
+    shown.unfold()
+    assert shown.live.render_lines(80, 10)[1:] == [f"  │ Read {number}.py" for number in range(9)]
+    assert len(shown.live.render_lines(80, 4)) == 4
+    shown.unfold()
+    assert len(shown.live.render_lines(80, 10)) == 2

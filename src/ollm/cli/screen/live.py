@@ -13,6 +13,7 @@ from ollm.domain.events import PrefillProgress, ToolStarted
 from ollm.system.terminal_text import clean_lines
 
 TAIL_LINES = 5
+MAX_TAIL_CHARS = 4_000
 OPEN_LINES = 12
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
@@ -22,15 +23,16 @@ class RunningTool:
     """A call under way, with the last lines it printed."""
 
     def __init__(self, started: ToolStarted, now: float) -> None:
+        self.name = started.name
         self.summary = started.summary
         self.began = now
         self.tail = ""
 
     def append_output(self, text: str) -> None:
-        self.tail = (self.tail + text)[-4000:]
+        self.tail = (self.tail + text)[-MAX_TAIL_CHARS:]
 
-    def get_tail_lines(self) -> list[str]:
-        return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-TAIL_LINES:]
+    def get_tail_lines(self, most: int) -> list[str]:
+        return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-most:]
 
 
 class LiveOutput:
@@ -40,6 +42,7 @@ class LiveOutput:
         self.phase: Phase = "idle"
         self.blocks = MarkdownBlocks()
         self.thinking = ""
+        self.unfolded = False  # whether all is shown that there is room for
         self.at_start = True  # whether no block of the model's message was printed yet
         self.progress: PrefillProgress | None = None
         self._heard = now()  # when it came
@@ -97,18 +100,25 @@ class LiveOutput:
         if self.phase == "idle":
             return []
         if self._tools:
-            return [truncate_cells(line, width - 1) for line in self._render_tools()][-height:]
+            return [truncate_cells(line, width - 1) for line in self._render_tools(height)][-height:]
         waiting = truncate_cells(self._render_waiting(), width - 1)
         if self.blocks.open.strip():
             painted = self._painter.paint_answer(self.blocks.tail(OPEN_LINES), first=self.at_start)
             return [*painted.rstrip("\n").split("\n")[-max(1, height - 1) :], waiting]
         return [waiting]
 
-    def _render_tools(self) -> list[str]:
+    def _render_tools(self, height: int) -> list[str]:
+        """Each call with the last lines it printed; a task on one line, with what it does now, until it is opened."""
         lines: list[str] = []
         for tool in self._tools.values():
-            lines.append(f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)")
-            lines += [f"  │ {line}" for line in tool.get_tail_lines()]
+            line = f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)"
+            if tool.name == "task" and not self.unfolded:
+                lines += [line, *(f"  │ {step} · Ctrl-O shows all" for step in tool.get_tail_lines(1))]
+                continue
+            lines.append(line)
+            lines += [
+                f"  │ {step}" for step in tool.get_tail_lines(max(height - 1, 1) if self.unfolded else TAIL_LINES)
+            ]
         return lines
 
     def _render_waiting(self) -> str:

@@ -131,7 +131,7 @@ class Transcript:
 
     def unfold(self) -> None:
         """Show the newest folded thing in full, and everything from now on; again folds."""
-        self.unfolded = not self.unfolded
+        self.unfolded = self.live.unfolded = not self.unfolded
         if not self.unfolded:
             self._print_aside("collapsed again", "dim")
         elif self._outputs or self._last_thought:

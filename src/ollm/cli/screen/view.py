@@ -53,7 +53,8 @@ class ScreenView:
     def _render_live_lines(self) -> StyleAndTextTuples:
         size = get_app().output.get_size()
         waiting = self._questions.current is not None
-        lines = [] if waiting else self._transcript.live.render_lines(size.columns, max(3, size.rows // 3))
+        height = max(3, size.rows // (2 if self._transcript.unfolded else 3))
+        lines = [] if waiting else self._transcript.live.render_lines(size.columns, height)
         lines += [
             truncate_cells(f"  ↳ queued: {make_printable(text)}", size.columns - 1)
             for text in self._queue()[:MAX_QUEUED_SHOWN]

@@ -18,6 +18,7 @@ from ollm.tools.framework.output import show_controls
 
 MAX_SHOWN_CHARS = 4_000
 MAX_DIFF_LINES = 4_000
+MAX_CHECKED_CHARS = 500_000
 
 
 class CurrentFile(Data, frozen=True):
@@ -93,6 +94,16 @@ def encode_text(given: str, text: str, encoding: Encoding) -> bytes:
         raise ToolFailure(
             "EncodingError", f"{given} is in {encoding.name}, which has no {shown!r}; nothing was written."
         ) from error
+
+
+def describe_broken_change(context: ToolContext, given: str, before: str | None, after: str) -> str:
+    """A sentence when a file that parsed, or a new one, does not parse now; with a blank before it."""
+    if len(after) > MAX_CHECKED_CHARS or not context.says_broken():
+        return ""
+    from ollm.services.syntax_check import describe_lost_syntax
+
+    told = describe_lost_syntax(given, before, after)
+    return f" {told}." if told else ""
 
 
 def make_result(summary: str, diff: str) -> ToolResult:

@@ -60,6 +60,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `sees` says whether the model that asks can see pictures; it may have to ask a server. A command runs in a box of
     `sandbox`: the reading one when it runs `unasked` because it only reads, one without `.env` files when nobody was
     asked because it is `boxed`; `approved` paths are open to this call.
+    `says_broken`: whether a change says that the file no longer parses; some models are told so in another way.
     `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None.
     """
 
@@ -68,6 +69,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[str], None] = _discard_output
     settings: ToolSettings = ToolSettings()
     sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
+    says_broken: Callable[[], bool] = lambda: True
     sandbox: Sandbox | None = None
     unasked: bool = False
     boxed: bool = False
