@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+import ollm.daemon
 from tests.daemon.running import Daemon, daemon
 from tests.sizes import size
 
 SLOW = list(HealthCheck)
+PAGES = Path(ollm.daemon.__file__).parent / "web"
 EXAMPLES = size(6, 100)
 ENDLESS = ("/sessions/{session_id}/events", "/events")
 """They stream until their client goes away; what they refuse is tested with the other routes."""
@@ -27,8 +30,20 @@ async def test_no_request_that_the_description_suggests_is_a_server_error(tmp_pa
 
         assert (await found.ask("GET", "/health")).status == 200
     assert len(statuses) >= 19, "every route is asked"
+    described = {re.sub(r"\{.*?\}", "{}", path) for path in description["paths"]}
+    assert find_asked_paths() - described == set(), "the pages ask for nothing that is not described"
     assert not {asked: codes for asked, codes in statuses.items() if any(code >= 500 for code in codes)}
     assert sum(any(code < 300 for code in codes) for codes in statuses.values()) >= 5, statuses
+
+
+def find_asked_paths() -> set[str]:
+    """The routes that the modules of the pages name."""
+    texts = [found.read_text(encoding="utf-8") for found in PAGES.glob("*.js")]
+    named = [path for text in texts for path in re.findall(r"[\"`]((?:/|\$\{this\.place\}/)[a-z][^\"`\s]*)[\"`]", text)]
+    assert len(named) > 25
+    whole = [path.replace("${this.place}", "/sessions/{}").replace("${this.folderQuery}", "") for path in named]
+    plain = {re.sub(r"\$\{.*?\}", "{}", path.partition("?")[0]) for path in whole}
+    return {path for path in plain if not path.startswith("/web/files")}
 
 
 class Address:

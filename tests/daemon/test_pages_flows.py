@@ -1,13 +1,16 @@
 """What a person does in the pages beyond asking: attaching, stopping, archiving, going back, taking over."""
 
 import asyncio
+import json
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.command import ollm
 from tests.cli.forked import ForkedProcess, find_fork_server
 from tests.daemon.browser import Visitor, chromium, visit
 from tests.daemon.long_session import LONG, write_long_session
@@ -20,6 +23,7 @@ PNG = bytes.fromhex(
     "0000000049454e44ae426082"
 )
 LONG_COMMAND = "printf one; " + "echo more; " * 30 + "touch made.txt"
+RAW_SERVER = str(Path(__file__).parents[1] / "servers" / "raw_mcp.py")
 SLOW = Answer(text="slow words " * 60, pace=0.2)
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(not SOAK, reason="takes long: make soak")]
@@ -232,3 +236,26 @@ def start_command(found: Daemon, *line: str) -> ForkedProcess:
 async def is_active(found: Daemon, session: str) -> bool:
     lines = (await found.ask("GET", f"/sessions?q={session}")).json
     return [line["status"] for line in lines] == ["active"]
+
+
+async def test_what_a_server_asks_for_is_answered_in_words(tmp_path: Path) -> None:
+    form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    asked = {"message": "Who <b>are</b> you?", "requestedSchema": form}
+    setup = {"tools": [{"name": "who", "inputSchema": {"type": "object"}}], "asks": {"who": asked}}
+    (tmp_path / "server.json").write_text(json.dumps(setup))
+    servers = {"good": {"command": sys.executable, "args": [RAW_SERVER, str(tmp_path / "server.json")]}}
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text(json.dumps({"mcpServers": servers}))
+    await asyncio.to_thread(ollm, "mcp", "test", home=tmp_path / ".ollm", cwd=tmp_path)
+    script = [Answer(calls=[("good__who", {})]), "Thank you."]
+    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+        page = visitor.page
+        await visitor.open_session(await found.open())
+        await visitor.say("Ask me")
+        await page.click("ollm-confirmation >> text=Yes, once")
+        await page.wait_for_selector("ollm-confirmation >> text=Who <b>are</b> you?")
+        await page.fill("ollm-confirmation input[aria-label='Your answer']", "Ada")
+        await page.press("ollm-confirmation input[aria-label='Your answer']", "Enter")
+        await page.wait_for_selector(".item >> text=Thank you.")
+        assert "Ada" in str(found.server.chats[-1])
+        assert visitor.faults == []

@@ -70,12 +70,6 @@ class OpenReply(Data, frozen=True):
     resumed: bool
 
 
-class PullBody(Data, frozen=True, forbid_unknown_fields=True):
-    """The folder on this machine that a session of the team archive goes on in."""
-
-    workspace_path: Place
-
-
 class ChangeBody(Data, frozen=True, forbid_unknown_fields=True):
     title: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     status: Literal["closed", "archived"] | None = None

@@ -25,7 +25,6 @@ from ollm.daemon.bodies import (
     MessageBody,
     OpenBody,
     OpenReply,
-    PullBody,
     RestoreBody,
     RestoreReply,
     SessionLine,
@@ -125,13 +124,6 @@ async def show_session(service: DaemonService, session_id: str) -> dict[str, Any
 async def session_status(service: DaemonService, session_id: str) -> Status:
     """What a status line shows; for a session that is open here."""
     return await service.get_status(parse_id(session_id))
-
-
-@post("/sessions/{session_id:str}/pull", status_code=200)
-async def pull_session(service: DaemonService, session_id: str, data: PullBody) -> Accepted:
-    """Get a session that is in the team archive only onto this machine."""
-    await service.pull(parse_id(session_id), data.workspace_path)
-    return Accepted(accepted=True)
 
 
 @patch("/sessions/{session_id:str}")
@@ -294,7 +286,6 @@ HANDLERS = [
     open_session,
     show_session,
     session_status,
-    pull_session,
     change_session,
     end_session,
     attach,

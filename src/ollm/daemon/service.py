@@ -20,7 +20,7 @@ from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, Sessi
 from ollm.daemon.hub import Hub
 from ollm.daemon.transcript import TranscriptCache, read_transcript
 from ollm.domain.clock import to_epoch_ms
-from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError, UsageError
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.session import Session, SessionStatus
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
@@ -170,20 +170,6 @@ class DaemonService:
                 known = found.get(path) or WorkspaceLine(workspace_path=path, last_activity=line["lastActivity"])
                 found[path] = msgspec.structs.replace(known, sessions=known.sessions + 1)
         return list(found.values())
-
-    async def pull(self, session_id: str, workspace_path: str) -> None:
-        """Get a session of the team archive here; one that is here stays as it is."""
-        from ollm.app.archived_sessions import pull_when_archived
-
-        workspace = parse_workspace(workspace_path)
-        if self._exists(session_id):
-            return
-        try:
-            found = await self._read_apart(lambda process: pull_when_archived(process, session_id, workspace))
-        except OllmError as error:
-            raise UsageError(error.message, action=error.action) from error
-        if found is None:
-            raise NotFoundError(f"No session {session_id} in the archive.", action="See `ollm archive list`.")
 
     async def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
         """Rename a session, open here or not; a status other than active closes it first."""

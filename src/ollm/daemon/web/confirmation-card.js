@@ -23,7 +23,7 @@ export class ConfirmationCard extends HTMLElement {
       this,
       h("p", { class: "what" }, h("span", { class: `risk ${details.risk}` }, `${details.risk} risk`), h("strong", null, details.description)),
       details.command ? h("pre", { class: "command", tabIndex: 0 }, details.command) : null,
-      details.parts?.length > 1 ? h("ul", { class: "parts" }, ...details.parts.map((/** @type {any} */ part) => h("li", { class: part.decision }, h("span", { class: "verdict", title: part.decision }, VERDICTS[part.decision] ?? ""), h("code", null, part.command), h("span", { class: "why" }, part.reason)))) : null,
+      details.parts?.length > 1 ? h("ul", { class: "parts" }, ...sortParts(details.parts).map((/** @type {any} */ part) => h("li", { class: part.decision }, h("span", { class: "verdict", title: part.decision }, VERDICTS[part.decision] ?? ""), h("code", null, part.command), h("span", { class: "why" }, part.reason)))) : null,
       details.diff ? makeDiff(details.diff) : null,
       details.typed ? h("div", { class: "refuse" }, this.typed) : null,
       h("p", { class: "meta" }, details.reason, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : ""),
@@ -63,6 +63,11 @@ export class ConfirmationCard extends HTMLElement {
   }
 }
 customElements.define("ollm-confirmation", ConfirmationCard);
+
+/** What asks stands last, beside the buttons. @param {any[]} parts */
+function sortParts(parts) {
+  return [...parts.filter((part) => part.decision === "allow"), ...parts.filter((part) => part.decision !== "allow")];
+}
 
 /** @param {string} diff */
 export function makeDiff(diff) {

@@ -1,6 +1,6 @@
 // A session that is in the team archive only: whose it is, and getting it here. Fires `pulled` when it is.
-import { post } from "./api.js";
 import { fill, h } from "./dom.js";
+import { openSession } from "./open-session.js";
 import { attempt } from "./toast.js";
 
 class PullCard extends HTMLElement {
@@ -25,7 +25,7 @@ class PullCard extends HTMLElement {
   async pull() {
     if (!this.button) return;
     this.button.disabled = true;
-    const done = await attempt(() => post(`/sessions/${this.summary.sessionId}/pull`, { workspacePath: this.folder?.value.trim() }));
+    const done = await attempt(() => openSession(this.folder?.value.trim() ?? "", this.summary.sessionId));
     this.button.disabled = false;
     if (!done) return;
     dispatchEvent(new Event("ollm-sessions-changed"));
