@@ -25,6 +25,21 @@ async def test_two_messages_of_a_turn_are_two_paragraphs(tmp_path: Path) -> None
     assert json.loads(document.out)["text"] == "Fixing it now.\n\nAll done."
 
 
+async def test_answers_with_a_question_of_ours_between_them_are_apart_too(tmp_path: Path) -> None:
+    script = ["I will look.\n```bash\nls\n```\n", "Done: it is empty.", "Nothing is there.", "Nothing."]
+    said = []
+    for form in ("text", "json"):
+        (place := tmp_path / form).mkdir()
+        async with running(place, script) as runner:
+            runner.home.mkdir()
+            (runner.home / "config.yaml").write_text("provider: {callForm: blocks}\n")
+            said.append((await runner.run("-p", "List the files", "--yes", "-o", form)).out)
+
+    words = "I will look.\n\nDone: it is empty.\n\nNothing is there."
+    assert said[0].startswith(words)
+    assert json.loads(said[1])["text"].startswith(words)
+
+
 async def test_a_turn_whose_calls_were_all_denied_exits_with_5(tmp_path: Path) -> None:
     write = Answer(calls=[("write_file", {"path": "a.txt", "content": "x"})])
     async with running(tmp_path, [write, "I may not.", READ, write, "Only half."]) as runner:

@@ -18,6 +18,7 @@ from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     AnyEvent,
     ConfirmationRequested,
+    MessageRecorded,
     Notice,
     TextDelta,
     ToolFinished,
@@ -157,6 +158,8 @@ class JsonPrinter(Printer):
         match event:
             case TextDelta(text=text):
                 self._text[-1] += text
+            case MessageRecorded(role="assistant"):
+                self._text.append("")
             case ToolStarted():
                 self._started[event.call_id] = event
                 if self._text[-1]:

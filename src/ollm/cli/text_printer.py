@@ -10,6 +10,7 @@ from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     AnyEvent,
     LoopDetected,
+    MessageRecorded,
     Notice,
     PromptTruncated,
     TextDelta,
@@ -63,6 +64,7 @@ class TextPrinter(Printer):
 
     def __init__(self, *, counts_seconds: bool = False) -> None:
         self._last = "\n"
+        self._spoke = False  # something of the message that is being written was printed
         self._ended = False  # a message of the model is over, and the next one has not begun
         self._wait = WaitLine() if counts_seconds and is_seen() else None
 
@@ -71,6 +73,8 @@ class TextPrinter(Printer):
         match event:
             case TextDelta(text=text):
                 self._print_text(strip_controls(text))
+            case MessageRecorded(role="assistant"):
+                self._end_message()
             case ToolStarted():
                 self._end_message()
                 self._print_aside(f"· {event.summary}")
@@ -101,6 +105,7 @@ class TextPrinter(Printer):
                 return
             self._write("\n")
             self._ended = False
+        self._spoke = self._spoke or bool(text)
         self._write(text)
 
     def _write(self, text: str) -> None:
@@ -111,9 +116,9 @@ class TextPrinter(Printer):
         self._last = text[-1:] or self._last
 
     def _end_message(self) -> None:
-        if self._last != "\n":
-            self._write("\n")
-            self._ended = True
+        if self._spoke:
+            self._write("" if self._last == "\n" else "\n")
+            self._ended, self._spoke = True, False
 
     def _print_outcome(self, result: ToolResult) -> None:
         if result.error:

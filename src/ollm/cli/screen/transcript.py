@@ -18,6 +18,7 @@ from ollm.domain.events import (
     ContextUsage,
     LoopDetected,
     LoopWarning,
+    MessageRecorded,
     ModeChanged,
     Notice,
     PrefillProgress,
@@ -112,10 +113,10 @@ class Transcript:
                 self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
             case ConfirmationRequested(details=details):
                 self._shown_diffs.add(details.call_id)
+            case MessageRecorded(role="assistant"):
+                self._flush()
             case TurnFinished():
                 self._finish_turn(event)
-            case _:
-                pass
 
     def _begin_turn(self) -> None:
         self.live.begin()
