@@ -49,6 +49,7 @@ class Message(SparseData, frozen=True):
     timestamp: str
     id: int = 0
     interrupted: bool = False
+    cut: str = ""  # what a model went on to write behind its call: kept, and shown to nobody
 
     @property
     def text(self) -> str:

@@ -60,11 +60,12 @@ class ProgressPiece(Piece, frozen=True, tag="progress"):
 
 class FinishPiece(Piece, frozen=True, tag="finish"):
     """Always the last one. `usage` holds the server's own counts, 0 where it gave none; `counts_reuse` says whether it
-    tells what it took from its prompt cache."""
+    tells what it took from its prompt cache; `cut` is what was written behind the calls and is not part of it."""
 
     reason: FinishReason = "unknown"
     usage: Usage = Usage()
     counts_reuse: bool = True
+    cut: str = ""
 
 
 AnyPiece = TextPiece | ThinkingPiece | CallPiece | ProgressPiece | FinishPiece

@@ -21,6 +21,7 @@ class StreamedAnswer:
         self.calls: list[CallPiece] = []
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
+        self.cut = ""
         self.started: float | None = None
         self._emit = emit
         self._save = save
@@ -50,7 +51,7 @@ class StreamedAnswer:
                         )
                     )
                 case FinishPiece():
-                    self.finish, self.usage = piece.reason, piece.usage
+                    self.finish, self.usage, self.cut = piece.reason, piece.usage, piece.cut
             if isinstance(piece, TextPiece | ThinkingPiece):
                 await self._save_periodically()
                 check_text(piece.text, isinstance(piece, ThinkingPiece))

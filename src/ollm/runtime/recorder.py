@@ -32,8 +32,8 @@ class Recorder:
         at = format_stamp(self._clock())
         return await self._write_message(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
 
-    async def record_answer(self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall]) -> Message:
-        """The model's answer and, with it, that its calls start."""
+    async def record_answer(self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall], *, cut: str = "") -> Message:
+        """The model's answer and, with it, that its calls start. `cut` is what it wrote behind them."""
         if not calls:
             return await self.record_message("assistant", parts)
         from ollm.runtime.calls.results import sanitize_arguments
@@ -44,7 +44,8 @@ class Recorder:
             ToolCallRecord(id=call.id, name=call.name, args=sanitize_arguments(call.arguments), timestamp=at)
             for call in calls
         ]
-        return await self._write_message(Message(role="assistant", parts=(*parts, *asked), timestamp=at), started)
+        message = Message(role="assistant", parts=(*parts, *asked), timestamp=at, cut=cut)
+        return await self._write_message(message, started)
 
     async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
         message = await self._service.record_message(self.session_id, draft, started)

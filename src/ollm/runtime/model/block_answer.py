@@ -50,7 +50,6 @@ class BlockAnswer:
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts) -> None:
         self.facts = self.counted = facts
-        self.cut = ""
         self._provider = provider
         self._request = request
         self._tools = {tool.name: tool for tool in request.tools}
@@ -85,14 +84,14 @@ class BlockAnswer:
             yield TextPiece(shown)
         if self._wants_words and not self._parser.shown.strip():
             yield TextPiece(find_words_instead(self._request.messages))
-        self.cut = self._parser.cut
         self.facts = self._pace.update_facts(self.facts)
         calls = [self._make_call(step) for step in self._parser.steps]
         for call in calls:
             yield call
         if self._finish.reason == "unknown" and self._prompt_tokens:
             self._finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
-        yield FinishPiece("tool_calls" if calls else self._finish.reason, self._count_usage())
+        reason = "tool_calls" if calls else self._finish.reason
+        yield FinishPiece(reason, self._count_usage(), cut=self._parser.cut)
 
     def _count_usage(self) -> Usage:
         """What the server counted; not of the prompt where steps were left out: it did not grow as what was said did,
