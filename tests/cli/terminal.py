@@ -49,6 +49,12 @@ class Paper(pyte.HistoryScreen):
     def write_process_input(self, data: str) -> None:
         self._answer(data.encode())
 
+    def select_graphic_rendition(self, *attrs: int, **more: Any) -> None:
+        """Faint letters, which the library does not know, are grey ones here."""
+        super().select_graphic_rendition(*attrs, **more)
+        if 2 in attrs and 38 not in attrs and 48 not in attrs and self.cursor.attrs.fg == "default":
+            self.cursor.attrs = self.cursor.attrs._replace(fg="brightblack")
+
     def set_title(self, param: str) -> None:
         self.title_now = param
 

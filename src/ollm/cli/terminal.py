@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
@@ -31,6 +32,14 @@ WELCOME_TEXT = """\
 Ask about the files here. ollm asks before it changes anything.
 Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
 """
+
+
+def print_welcome() -> None:
+    """The first words, broken between words where the terminal is narrow."""
+    import textwrap
+
+    width = max(20, shutil.get_terminal_size().columns - 1)
+    print("\n".join(textwrap.fill(line, width) for line in WELCOME_TEXT.splitlines()), end="\n\n")
 
 
 def run_terminal_chat(start: ChatArguments) -> int:
@@ -88,7 +97,7 @@ class Terminal:
         if self._should_pick() and not await self._pick_session():
             return
         if not self._plain and not self._process.home.input_history.exists():
-            print(WELCOME_TEXT)
+            print_welcome()
         one = self._run_line_chat if self._plain else self._run_screen
         while (after := await one()).follow_up != "exit":
             self._switch_session(after.argument if after.follow_up == "open-session" else None)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.cli.screen.cells import pad_cells, shorten_line, truncate_cells
+from ollm.cli.screen.cells import pad_cells, shorten_line, truncate_cells, wrap_choices
 from ollm.system.terminal_text import clean_lines
 
 
@@ -42,3 +42,17 @@ def test_a_line_that_is_too_long_ends_behind_a_word_with_a_mark() -> None:
     assert shorten_line("short", 10) == "short"
     assert shorten_line("one two three four", 12) == "one two…"
     assert shorten_line("x" * 30, 10) == "x" * 9 + "…"
+
+
+def test_choices_are_broken_between_two_of_them() -> None:
+    choices = "[y] yes · [s] this session · [a] always in this workspace (edit_file:a.py) · [n] no"
+
+    assert wrap_choices(choices, 60).split("\n") == [
+        "[y] yes · [s] this session",
+        "[a] always in this workspace (edit_file:a.py) · [n] no",
+    ]
+    assert wrap_choices(choices, 200) == choices
+    assert wrap_choices("[a] always in this workspace (shell:=exit 1) · [n] no", 30, indent="  ").split("\n") == [
+        "  [a] always in this workspace",
+        "  (shell:=exit 1) · [n] no",
+    ]

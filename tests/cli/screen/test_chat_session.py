@@ -132,7 +132,7 @@ async def test_what_is_typed_meanwhile_waits_its_turn(tmp_path: Path, monkeypatc
 async def test_a_slash_runs_a_command_and_two_are_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with chatting(tmp_path, monkeypatch, "Fine.") as chat:
         await chat.say("/status")
-        assert "session   not started" in chat.display.printed
+        assert "session: not started" in chat.display.printed
         await chat.say("//etc is a path")
         assert chat.server.chats[0]["messages"][-1]["content"] == "/etc is a path"
         await chat.say("/nonsense")

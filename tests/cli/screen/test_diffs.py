@@ -25,8 +25,8 @@ def test_a_diff_stands_side_by_side_with_its_numbers() -> None:
 DIFF = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-the old word\n+the new word\n end\n@@ -9 +9,2 @@\n last\n+added\n\\ No newline\n"
 
 
-def render(diff: str, width: int, *, colour: bool = False) -> str:
-    return Painter(lambda: width, colour=colour).paint(render_diff(diff, width))
+def render(diff: str, width: int, *, colour: bool = False, named: bool = False) -> str:
+    return Painter(lambda: width, colour=colour).paint(render_diff(diff, width, named=named))
 
 
 def test_a_narrow_terminal_gets_one_line_under_the_other() -> None:
@@ -54,7 +54,18 @@ def test_side_by_side_keeps_numbers_and_marks() -> None:
 
     assert any("2 - the old word" in line and "2 + the new word" in line for line in lines)
     assert any("10 + added" in line for line in lines)
-    assert any(line.strip().startswith("@@ -1,3 +1,3 @@") for line in lines)
+    assert not any(line.strip().startswith(("@@", "---", "+++")) for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 130])
+def test_several_files_are_named_and_lines_that_look_like_names_are_lines(width: int) -> None:
+    one = "--- a/one.txt\n+++ b/one.txt\n@@ -0,0 +1 @@\n+first\n"
+    two = "--- a/two.sql\n+++ b/two.sql\n@@ -1,2 +1,2 @@\n same\n--- old note\n+++ new note\n"
+    lines = [" ".join(line.split()) for line in render(one + two, width, named=True).split("\n")]
+
+    assert [line for line in lines if line.endswith((".txt", ".sql"))] == ["one.txt", "two.sql"]
+    assert any("2 - -- old note" in line for line in lines)
+    assert any("2 + ++ new note" in line for line in lines)
 
 
 def marked(before: str, after: str) -> tuple[list[str], list[str]]:

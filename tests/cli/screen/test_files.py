@@ -64,3 +64,15 @@ def test_a_list_made_while_files_change_ends_up_right(tmp_path: Path, discovery:
         (root / f"new{number}.py").write_text("", encoding="utf-8")
 
     wait_until(lambda: files.find("new39") == ["new39.py"])
+
+
+def test_directories_are_offered_before_the_files_in_them(tmp_path: Path, discovery: FileDiscoveryService) -> None:
+    for path in ("src/deep/b.py", "src/a.py", "docs/source/x.md"):
+        (tmp_path / "project" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / path).write_text("x")
+    files = WorkspaceFiles(lambda: discovery, tmp_path / "project")
+
+    assert files.find("sr") == ["src/", "src/deep/", "src/a.py", "src/deep/b.py", "docs/source/x.md"]
+    assert files.find("src/d")[0] == "src/deep/"
+    assert files.find("So")[0] == "docs/source/"
+    assert "src/" not in files.find("src/")

@@ -66,7 +66,7 @@ def test_lines_are_as_wide_as_the_terminal_and_never_under_twenty(width: int, co
 def test_a_line_is_cut_where_it_must_leave_something_free() -> None:
     assert PLAIN.fit_line("x" * 56, 24) == "x" * 56
     assert PLAIN.fit_line("x" * 57, 24) == "x" * 55 + "…"
-    assert Painter(lambda: 10, colour=False).fit_line("x" * 21, 5) == "x" * 19 + "…"
+    assert Painter(lambda: 10, colour=False).fit_line("x" * 21, 5) == "x" * 11 + "…"
 
 
 def test_a_preview_is_quiet_short_and_harmless() -> None:

@@ -39,7 +39,13 @@ def test_what_was_attached_is_named_and_not_said_again() -> None:
     sent = message(1, "user", "look")
     sent["parts"] += [{"type": "text", "text": "\n\n[src/a.py]\nprint(1)\n"}, {"type": "text", "text": " and more"}]
 
-    assert render_message(sent, PLAIN) == "› look and more\n\n  + src/a.py\n\n"
+    assert render_message(sent, PLAIN) == "› look and more\n  + src/a.py\n\n"
+
+
+def test_a_page_begins_with_what_the_person_said() -> None:
+    page = [message(3, "assistant", "Half."), message(4, "user", "hi"), message(5, "assistant", "Hello.")]
+
+    assert render_recap(page, PLAIN) == "  3 earlier messages: /history all\n› hi\n\n● Hello.\n\n"
 
 
 def test_one_earlier_message_is_one() -> None:
@@ -67,6 +73,11 @@ def test_what_was_not_said_by_either_is_left_out(role: str) -> None:
         (call(result={"exitCode": 2}), "  ✗ Run ls -la · exit 2\n"),
         (call(status="running"), "  … Run ls -la · running\n"),
         (call(status="denied"), "  ✗ Run ls -la · denied\n"),
+        (
+            call(status="denied", result={"error": {"message": "Not run: later"}}),
+            "  ✗ Run ls -la · Not run: later\n",
+        ),
+        (call(result={"exitCode": 0, "llmContent": "a\nb\n"}), "  ✓ Run ls -la\n  │ a\n  │ b\n"),
         (call("read_file", args={"path": "a.py"}), "  ✓ Read a.py\n"),
         (call("edit_file", args={"path": "a.py"}), "  ✓ Edit a.py\n"),
         (call("write_file", args={"path": "a.py"}), "  ✓ Write a.py\n"),

@@ -52,7 +52,7 @@ def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
     shown.unfold()
     assert out[-2:] == ["  Run \\x1b[31m\n", "all of it\n"]
     shown.show(TurnFinished(reason="cancelled"))
-    assert out[-1] == "  stopped\n"
+    assert out[-1] == "  stopped\n\n"
     assert shown.live.render_lines(80, 5) == []
 
 
@@ -111,9 +111,9 @@ def test_a_loop_is_said_with_the_way_on_and_not_a_second_time_at_the_end() -> No
     ("finished", "lines"),
     [
         (TurnFinished(reason="answered"), []),
-        (TurnFinished(reason="cancelled"), ["  stopped\n"]),
-        (TurnFinished(reason="cancelled", message="time is up"), ["  time is up\n"]),
-        (TurnFinished(reason="model-error", message="it fell over"), ["  it fell over\n"]),
+        (TurnFinished(reason="cancelled"), ["  stopped\n\n"]),
+        (TurnFinished(reason="cancelled", message="time is up"), ["  time is up\n\n"]),
+        (TurnFinished(reason="model-error", message="it fell over"), ["  it fell over\n\n"]),
     ],
 )
 def test_a_turn_ends_in_silence_or_with_why(finished: TurnFinished, lines: list[str]) -> None:
@@ -135,7 +135,7 @@ def test_a_call_ends_with_its_outcome() -> None:
     failed = ToolResult(llm_content="x", error=ErrorInfo(type="NotFound", message="no such file"))
     assert finish(failed) == ["  ✗ Run it · no such file\n"]
     assert finish(ToolResult(llm_content="x"), "two\n  lines") == ["  ✓ two lines · 0.2 s\n"]
-    assert finish(ToolResult(llm_content="x"), "y" * 200)[0] == f"  ✓ {'y' * 55}… · 0.2 s\n"
+    assert finish(ToolResult(llm_content="x"), "y" * 200)[0] == f"  ✓ {'y' * 54}… · 0.2 s\n"
 
 
 def test_a_call_nobody_saw_begin_goes_by_its_name() -> None:
@@ -177,7 +177,7 @@ def test_tools_that_were_still_running_are_said_to_be_stopped() -> None:
         TurnFinished(reason="cancelled"),
     )
 
-    assert said == ["  ✗ Run slow · stopped\n", "  stopped\n"]
+    assert said == ["  ✗ Run slow · stopped\n", "  stopped\n\n"]
 
 
 def test_todos_are_listed_and_kept() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.screen.view import merge_style_runs, read_git_branch, wrap_choices
+from ollm.cli.screen.transcript import ContextFill
+from ollm.cli.screen.view import merge_style_runs, read_git_branch, style_status_line
 
 
 def test_the_branch_is_read_without_git(tmp_path: Path) -> None:
@@ -50,11 +51,14 @@ def test_a_head_that_cannot_be_read_is_no_branch(tmp_path: Path) -> None:
     assert read_git_branch(tmp_path) == ""
 
 
-def test_choices_are_broken_between_two_of_them() -> None:
-    choices = "[y] yes · [s] this session · [a] always in this workspace (edit_file:a.py) · [n] no"
+def test_the_bar_and_a_level_that_asks_less_stand_out_in_the_status_line() -> None:
+    line = " ██░░┊ 30% · code·yolo · yolo-7b "
+    half = style_status_line(line, ContextFill(used=30, limit=100, mark=80), "yolo")
+    full = style_status_line(line, ContextFill(used=80, limit=100, mark=80), "ask")
 
-    assert wrap_choices(choices, 60).split("\n") == [
-        "[y] yes · [s] this session",
-        "[a] always in this workspace (edit_file:a.py) · [n] no",
+    assert "".join(part[1] for part in half) == "".join(part[1] for part in full) == line
+    assert [part[:2] for part in half if part[0] != "class:status"] == [
+        ("class:bar", "██"),
+        ("class:bold-approval", "yolo"),
     ]
-    assert wrap_choices(choices, 200) == choices
+    assert [part[:2] for part in full if part[0] != "class:status"] == [("class:bar-full", "██")]

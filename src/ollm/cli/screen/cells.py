@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prompt_toolkit.utils import get_cwidth
 
+CHOICE_GAP = " · "
+
 
 def truncate_cells(text: str, cells: int) -> str:
     """As much of a line as fits."""
@@ -33,3 +35,27 @@ def pad_cells(text: str, cells: int) -> str:
     """Exactly so many cells: cut, or filled with blanks."""
     short = truncate_cells(text, cells)
     return short + " " * (cells - get_cwidth(short))
+
+
+def wrap_choices(choices: str, width: int, indent: str = "") -> str:
+    """The choices on as many lines as they need, broken between two of them; one that is longer than a line, between
+    its words."""
+    lines: list[str] = []
+    for choice in choices.split(CHOICE_GAP):
+        if lines and get_cwidth(lines[-1]) + len(CHOICE_GAP) + get_cwidth(choice) <= width:
+            lines[-1] += CHOICE_GAP + choice
+        else:
+            lines += wrap_words(choice, width, indent)
+    return "\n".join(lines)
+
+
+def wrap_words(text: str, width: int, indent: str = "") -> list[str]:
+    """A text as lines that fit, broken between words; a word that is longer than a line is broken where it must."""
+    lines = [indent]
+    for word in text.split(" "):
+        beside = lines[-1] if lines[-1] == indent else f"{lines[-1]} "
+        if get_cwidth(beside) + get_cwidth(word) <= width or lines[-1] == indent:
+            lines[-1] = beside + word
+        else:
+            lines.append(indent + word)
+    return lines

@@ -143,7 +143,7 @@ class ConversationRunner:
         self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
-        self._display.print(self._display.painter.paint_user_message(typed) + "\n")
+        self._display.print(self._display.painter.paint_user_message(typed))
         await self._run_busy(self._dispatch_input(conversation, typed))
         self._display.refresh(await conversation.status())
 
@@ -159,11 +159,14 @@ class ConversationRunner:
     async def _dispatch_input(self, conversation: Conversation, typed: str) -> None:
         text = self._display.pastes.unfold(typed)
         if typed.startswith("!"):
+            self._display.print("\n")
             await self._run_own_command(text[1:].strip())
         elif typed.startswith("/") and not typed.startswith("//"):
+            self._display.print("\n")
             await self._run_slash_command(conversation, text)
         else:
-            await self._run_turn(conversation, text.removeprefix("/") if typed.startswith("//") else text)
+            said = text.removeprefix("/") if typed.startswith("//") else text
+            await self._run_turn(conversation, said, below_message=True)
 
     async def _run_slash_command(self, conversation: Conversation, text: str) -> None:
         name, _, arguments = text[1:].partition(" ")
@@ -177,7 +180,7 @@ class ConversationRunner:
         if name in OPTION_COMMANDS and not arguments.strip() and self._offer_options(name, reply):
             return
         if reply.text:
-            self._display.print(self._display.painter.paint_markdown(reply.text) + "\n")
+            self._display.print(self._display.painter.paint_answer(reply.text, first=False) + "\n")
         if reply.follow_up == "send":
             await self._run_turn(conversation, reply.argument)
         elif reply.follow_up != "none":
@@ -191,7 +194,8 @@ class ConversationRunner:
             self._display.offer_options(name, options, str(data.get(name, "")))
         return len(options) > 1
 
-    async def _run_turn(self, conversation: Conversation, text: str) -> None:
+    async def _run_turn(self, conversation: Conversation, text: str, *, below_message: bool = False) -> None:
+        """Send a message; the names of what goes with it stand directly below it."""
         found, problems = collect_mentions(text, self._display.options.workspace, read_file)
         resources, unread = await collect_resources(text, conversation)
         found, problems = [*found, *resources], [*problems, *unread]
@@ -199,6 +203,8 @@ class ConversationRunner:
             self._print_aside(problem, "yellow")
         for attachment in found:
             self._print_aside(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
+        if below_message or found or problems:
+            self._display.print("\n")
         attachments, self._attached = (*found, *self._attached), []
         try:
             await self._send(conversation, text, attachments)
@@ -236,6 +242,7 @@ class ConversationRunner:
             await work
         except OllmError as error:
             self._print_aside(str(error), "red")
+            self._display.print("\n")
         except Exception as error:
             log.exception("A turn failed.", extra={"operation": "turn"})
             self._print_aside(f"Internal error: {type(error).__name__}: {error}", "red")

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 SIDE_BY_SIDE_MIN_COLUMNS = 120
 MAX_MARKED_WORDS = 200
 MIN_LIKENESS = 0.5  # of two lines whose words are compared
-STYLES = {"gap": "cyan", "head": "bold"}
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class DiffRow(Data, frozen=True):
@@ -31,7 +30,7 @@ class DiffRow(Data, frozen=True):
 
 def parse_diff(diff: str) -> Iterator[DiffRow]:
     """The rows of a unified diff; removed and added lines of one change stand side by side."""
-    old = new = 0
+    old = new = left = 0  # left: lines of this place that are still to come, on either side
     gone: list[str] = []
     come: list[str] = []
 
@@ -46,30 +45,49 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
         come.clear()
 
     for line in diff.splitlines():
-        if line.startswith("-") and not (line.startswith("--- ") and not old):
+        if line.startswith("-") and not (line.startswith("--- ") and left <= 0):
             if come:
                 yield from change()
             gone.append(line[1:])
-        elif line.startswith("+") and not (line.startswith("+++ ") and not old and not new):
+            left -= 1
+        elif line.startswith("+") and not (line.startswith("+++ ") and left <= 0):
             come.append(line[1:])
+            left -= 1
         else:
             yield from change()
             if found := _HUNK.match(line):
-                old, new = int(found[1]), int(found[2])
+                old, new = int(found[1]), int(found[3])
+                left = int(found[2] or 1) + int(found[4] or 1)
                 yield DiffRow(kind="gap", before=line)
             elif line.startswith(" ") and (old or new):
                 yield DiffRow(kind="same", before=line[1:], after=line[1:], old=old, new=new)
-                old, new = old + 1, new + 1
+                old, new, left = old + 1, new + 1, left - 2
             elif not line.startswith("\\"):
                 yield DiffRow(kind="head", before=line)
     yield from change()
 
 
-def render_diff(diff: str, width: int) -> RenderableType:
-    return render_side_by_side(diff) if width >= SIDE_BY_SIDE_MIN_COLUMNS else render_unified(diff)
+def render_diff(diff: str, width: int, *, named: bool = False) -> RenderableType:
+    """A change, side by side where there is room; `named` puts the name of each file above its changes."""
+    wide = width >= SIDE_BY_SIDE_MIN_COLUMNS
+    return render_side_by_side(diff, named=named) if wide else render_unified(diff, named=named)
 
 
-def render_unified(diff: str) -> RenderableType:
+def render_head(row: DiffRow, *, named: bool) -> Text | None:
+    """What a line before the changes says, other than the marks of the format; None for nothing."""
+    from rich.text import Text
+
+    line = row.before or ""
+    name = line[4:].partition("\t")[0]
+    if line.startswith("--- "):
+        return None
+    if line.startswith("+++ "):
+        shown = "deleted" if name == "/dev/null" else name.removeprefix("b/")
+        return Text(shown, style="bold") if named else None
+    return Text(line, style="dim") if line else None
+
+
+def render_unified(diff: str, *, named: bool = False) -> RenderableType:
     """One line under the other, with numbers; the words that changed inside a line stand out."""
     from rich.text import Text
 
@@ -86,10 +104,10 @@ def render_unified(diff: str) -> RenderableType:
         gone, come = [], []
         if row.kind == "same":
             lines.append(Text(f"  {row.new:4}   {row.after}", style="dim"))
-        elif row.kind == "gap" and lines:
+        elif row.kind == "gap" and lines and lines[-1].style != "bold":
             lines.append(Text("       ⋯", style="dim"))
-        elif row.kind == "head" and row.before and not row.before.startswith(("--- ", "+++ ")):
-            lines.append(Text(f"  {row.before}", style="dim"))
+        elif row.kind == "head" and (head := render_head(row, named=named)):
+            lines.append(Text("  ", style=head.style) + head)
     return Text("\n").join([*lines, *gone, *come])
 
 
@@ -114,16 +132,24 @@ def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text
     return old, new
 
 
-def render_side_by_side(diff: str) -> RenderableType:
+def render_side_by_side(diff: str, *, named: bool = False) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 1), expand=True)
     for ratio in (None, 1, None, 1):
         table.add_column(ratio=ratio, overflow="fold", no_wrap=False)
+    places = 0  # of this file
     for pair in parse_diff(diff):
-        if pair.kind in ("gap", "head"):
-            table.add_row("", Text(pair.before or "", style=STYLES[pair.kind]), "", "")
+        if pair.kind == "gap":
+            if places:
+                table.add_row("", Text("⋯", style="dim"), "", Text("⋯", style="dim"))
+            places += 1
+            continue
+        if pair.kind == "head":
+            if head := render_head(pair, named=named):
+                table.add_row("", head, "", "")
+                places = 0
             continue
         table.add_row(*render_side(pair, pair.before, pair.old, "-"), *render_side(pair, pair.after, pair.new, "+"))
     return table

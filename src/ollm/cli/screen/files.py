@@ -1,4 +1,4 @@
-"""The files `@` completes: listed behind the input, kept warm by a watch, asked from the thread that completes."""
+"""The files and directories `@` completes: listed behind the input, kept warm by a watch, asked from a thread."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,30 @@ FRESH_SECONDS = 10.0  # how long a list counts where nothing says that it change
 RELOAD_DELAY_SECONDS = 0.2  # changes within this time are listed together
 RELOAD_LOAD_FACTOR = 10  # a list that takes long to make is made less often
 MAX_RESULTS = 12
+MAX_DIRECTORIES = 4  # of the results
 TYPING_PAUSE_SECONDS = 0.025  # seconds in which the letter itself is drawn, before anything is looked for
 SWITCH_INTERVAL_SECONDS = 0.0005  # seconds a search may hold up the one who types
+
+
+def list_directories(paths: Sequence[str]) -> list[str]:
+    """The directories that hold these files, each with a slash at its end, the shortest first."""
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return sorted((f"{directory}/" for directory in found), key=lambda name: (len(name), name))
+
+
+def find_directories(typed: str, directories: Sequence[str]) -> list[str]:
+    """A few directories whose path or own name begins with what was typed; case makes no difference."""
+    wanted = typed.removeprefix("./").lower()
+    if not wanted:
+        return []
+    inside = f"/{wanted}"
+    fits = (name for name in directories if name.lower().startswith(wanted) or inside in f"/{name.lower()}")
+    return [name for name in islice(fits, MAX_DIRECTORIES + 1) if name.lower() != wanted][:MAX_DIRECTORIES]
 
 
 class WorkspaceFiles:
@@ -32,6 +55,7 @@ class WorkspaceFiles:
         self._root = root
         self._finder: PathFinder | None = None
         self._known: Sequence[str] = ()
+        self._directories: list[str] = []
         self._made_at = 0.0
         self._load_seconds = 0.0
         self._watched: bool | None = None  # None: not tried yet
@@ -50,7 +74,10 @@ class WorkspaceFiles:
             self._load()
         elif not self._watched and time.monotonic() - self._made_at > FRESH_SECONDS:
             threading.Thread(target=self._load, daemon=True).start()
-        return self._finder.find_best(typed, MAX_RESULTS) if self._finder else []
+        if self._finder is None:
+            return []
+        directories = find_directories(typed, self._directories)
+        return [*directories, *self._finder.find_best(typed, MAX_RESULTS - len(directories))]
 
     def _load(self, *, wait: bool = False, anew: bool = False) -> None:
         from ollm.domain.errors import OllmError
@@ -67,6 +94,7 @@ class WorkspaceFiles:
                     finder = PathFinder(found.paths)
                     finder.warm_up()
                     self._finder, self._known = finder, found.paths
+                    self._directories = list_directories(found.paths)
                 self._made_at, self._load_seconds = start, time.monotonic() - start
         except OllmError:
             self._made_at = time.monotonic()

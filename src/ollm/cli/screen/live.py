@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from prompt_toolkit.utils import get_cwidth
+
 from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
@@ -15,6 +17,7 @@ from ollm.system.terminal_text import clean_lines
 TAIL_LINES = 5
 MAX_TAIL_CHARS = 4_000
 OPEN_LINES = 12
+STOP_HINT = " · Esc stops"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
 
@@ -101,7 +104,7 @@ class LiveOutput:
             return []
         if self._tools:
             return [truncate_cells(line, width - 1) for line in self._render_tools(height)][-height:]
-        waiting = truncate_cells(self._render_waiting(), width - 1)
+        waiting = self._render_waiting(width - 1)
         if self.blocks.open.strip():
             painted = self._painter.paint_answer(self.blocks.tail(OPEN_LINES), first=self.at_start)
             return [*painted.rstrip("\n").split("\n")[-max(1, height - 1) :], waiting]
@@ -121,15 +124,19 @@ class LiveOutput:
             ]
         return lines
 
-    def _render_waiting(self) -> str:
-        seconds = self._now() - self._began
+    def _render_waiting(self, cells: int) -> str:
+        """What goes on and for how long; how to stop it and the last thought where there is room."""
+        seconds, frame = self._now() - self._began, self._pick_spinner_frame()
         tokens = f" · ↓ {self.speed.tokens} tokens" if self.speed.tokens else ""
-        if self.phase == "answering":
-            return f"{self._pick_spinner_frame()} writing ({seconds:.0f} s{tokens}) · Esc stops"
-        if self.phase == "thinking":
-            last = next((line for line in reversed(clean_lines(self.thinking[-500:]).split("\n")) if line.strip()), "")
-            return f"{self._pick_spinner_frame()} thinking ({seconds:.0f} s{tokens}) · Esc stops · {last}"
-        return f"{self._pick_spinner_frame()} {self._describe_wait()} ({seconds:.0f} s) · Esc stops"
+        if self.phase in ("answering", "thinking"):
+            line = f"{frame} {'writing' if self.phase == 'answering' else 'thinking'} ({seconds:.0f} s{tokens})"
+        else:
+            line = f"{frame} {self._describe_wait()} ({seconds:.0f} s)"
+        if get_cwidth(line + STOP_HINT) > cells:
+            return truncate_cells(line, cells)
+        thought = clean_lines(self.thinking[-500:]).split("\n") if self.phase == "thinking" else []
+        last = next((f" · {text}" for text in reversed(thought) if text.strip()), "")
+        return truncate_cells(line + STOP_HINT + last, cells)
 
     def _describe_wait(self) -> str:
         progress = self.progress

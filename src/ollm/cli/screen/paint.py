@@ -87,7 +87,7 @@ class Painter:
 
     def fit_line(self, text: str, beside: int) -> str:
         """As much of a line as leaves so many cells free beside it."""
-        most = max(20, self._width() - beside)
+        most = max(12, self._width() - beside)
         return text if len(text) <= most else f"{text[: most - 1]}…"
 
     def paint_preview(self, lines: list[str]) -> str:
@@ -113,6 +113,18 @@ class Painter:
         from rich.text import Text
 
         return self.paint(Padding(Text(clean_lines(text), style=style), (0, 0, 0, 2)))
+
+    def paint_call(self, mark: str, style: str, summary: str, outcome: str) -> str:
+        """A call in one line: its mark in a colour, what it did, and quietly how it ended."""
+        from rich.padding import Padding
+        from rich.text import Text
+
+        parts = (
+            (f"{mark} ", style),
+            clean_lines(summary),
+            (clean_lines(outcome), "dim" if style == "green" else style),
+        )
+        return self.paint(Padding(Text.assemble(*parts), (0, 0, 0, 2)))
 
     def paint_diff(self, text: str) -> str:
         from ollm.cli.screen.diffs import render_diff

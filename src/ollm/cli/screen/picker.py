@@ -16,7 +16,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.screen.cells import pad_cells, shorten_line
+from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices
 from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
@@ -130,7 +130,8 @@ class Picker:
         others = [f"{sum(get_view(line) == view for line in self._lines)} {view}" for view in self._list_views()]
         tab = f"Tab {' / '.join(others)}" if len(others) > 1 else ""
         hints = (ARCHIVE_HINT if self._view == "archived" else HINT, tab, FIRST_HINT if self._first else LATER_HINT)
-        return [("class:hint", " · ".join(filter(None, hints)))]
+        width = self._app.output.get_size().columns - 1
+        return [("class:hint", wrap_choices(" · ".join(filter(None, hints)), width))]
 
     def _get_selected(self) -> SessionListItem | None:
         found = self.find_matches()
@@ -231,7 +232,7 @@ def format_preview(text: str, width: int) -> list[str]:
 
 def format_row(line: SessionListItem, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
-    count = "" if line.messages is None else f"{line.messages} msgs"
+    count = "" if line.messages is None else f"{line.messages} msg{'s' * (line.messages != 1)}"
     last = f"from {line.origin}" if line.origin else line.last
     title_cells = max(16, min(40, width // 3))
     title, model = (

@@ -132,11 +132,12 @@ def describe_grants(details: ConfirmationDetails) -> str:
 def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
     """The question, printed above the input: what it is about first and whole, what asks last, beside the keys."""
     asks = f"{details.risk} risk · {details.reason}{describe_rule(details)}"
+    text = painter.paint_rule("yellow")
     if not details.command:
-        text = painter.paint_rule("yellow") + painter.paint_aside(f"? {details.description}", "bold yellow")
+        text += painter.paint_aside(f"? {details.description}", "bold yellow")
         text += painter.paint_diff(details.diff) if details.diff else ""
         return text + painter.paint_aside(asks, "dim")
-    text = painter.paint_aside(f"$ {details.command}")
+    text += painter.paint_aside(f"$ {details.command}")
     text += painter.paint_aside(asks, "dim")
     allowed, asking = split_parts(details)
     if allowed:

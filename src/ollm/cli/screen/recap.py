@@ -7,16 +7,19 @@ from typing import Any
 
 from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.transcript import OUTCOME_CELLS, pick_preview_lines
 from ollm.domain.call_summary import summarize_call
 
 MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
-OUTCOME_CELLS = 24  # beside a call, for what became of it
 MARKS = {"ok": ("✓", "green"), "running": ("…", "dim")}
+MAX_SAID_CHARACTERS = 300  # of why a call was not made
 
 
 def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
-    """A page of the archive as the screen would have shown it."""
+    """A page of the archive as the screen would have shown it, from the first message of the person on."""
+    begins = next((place for place, message in enumerate(page) if message["role"] == "user"), 0)
+    page = page[begins:]
     earlier = page[0]["id"] - 1
     said = f"{earlier} earlier message{'s' * (earlier > 1)}: /history all"
     text = painter.paint_aside(said, "dim") if earlier else ""
@@ -50,7 +53,7 @@ def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
     attached = "".join(painter.paint_aside(f"+ {name}", "dim") for name in names)
-    return painter.paint_user_message(shorten(typed)) + "\n" + (attached + "\n" if attached else "")
+    return painter.paint_user_message(shorten(typed)) + attached + "\n"
 
 
 def render_answer(said: str, painter: Painter) -> str:
@@ -62,13 +65,20 @@ def render_answer(said: str, painter: Painter) -> str:
 
 
 def render_call(call: dict[str, Any], painter: Painter) -> str:
+    """A call with how it ended, and the first and last lines of what a command printed."""
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
-    code = (call.get("result") or {}).get("exitCode")
+    result = call.get("result") or {}
+    code, error = result.get("exitCode"), (result.get("error") or {}).get("message", "")
     if code:
         mark, style = "✗", "red"
-    outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {call['status']}"
+    said = error[:MAX_SAID_CHARACTERS] or call["status"]
+    outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {said}"
     summary = painter.fit_line(summarize_call(call["name"], call["args"]), OUTCOME_CELLS)
-    return painter.paint_aside(f"{mark} {summary}{outcome}", style)
+    line = painter.paint_call(mark, style, summary, outcome)
+    if code is None or error:
+        return line
+    output = result.get("returnDisplay") or result.get("fullOutput") or result.get("llmContent") or ""
+    return line + (painter.paint_preview(preview) if (preview := pick_preview_lines(output)) else "")
 
 
 def shorten(text: str) -> str:

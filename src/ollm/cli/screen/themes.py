@@ -32,6 +32,11 @@ _DARK = ScreenTheme(
         "question": "bold",
         "chosen": "reverse",
         "hint": "ansibrightblack",
+        "status": "ansibrightblack",
+        "bar": "ansicyan",
+        "bar-full": "ansiyellow",
+        "approval": "ansiyellow",
+        "bold-approval": "ansired bold",
     },
 )
 _LIGHT = ScreenTheme(
@@ -51,13 +56,26 @@ _LIGHT = ScreenTheme(
         "yellow": "magenta",
         "bold yellow": "bold magenta",
     },
-    toolkit={**_DARK.toolkit, "prompt": "ansiblue bold"},
+    toolkit={
+        **_DARK.toolkit,
+        "prompt": "ansiblue bold",
+        "bar": "ansiblue",
+        "bar-full": "ansimagenta",
+        "approval": "ansimagenta",
+    },
 )
 _PLAIN = ScreenTheme(
     name="plain",
     code="ansi_dark",
     styles=_DARK.styles,
-    toolkit={"frame": "", "prompt": "bold", "question": "bold", "chosen": "reverse", "hint": ""},
+    toolkit={
+        "frame": "",
+        "prompt": "bold",
+        "question": "bold",
+        "chosen": "reverse",
+        "hint": "",
+        "bold-approval": "bold",
+    },
     colour=False,
 )
 THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _PLAIN)}

@@ -37,7 +37,7 @@ from ollm.domain.messages import ImagePart
 from ollm.domain.tools import Todo, ToolResult
 from ollm.runtime.base import Status
 
-OUTCOME_CELLS = 24  # kept free beside a call for how it ended
+OUTCOME_CELLS = 25  # kept free beside a call for its mark and how it ended
 PREVIEW_HEAD_LINES, PREVIEW_TAIL_LINES = 1, 3
 EXIT_NOTE = re.compile(r"\[(?:no output; )?exit code -?\d+.*\]|\[no output\]|Exit code: -?\d+")
 STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
@@ -181,11 +181,12 @@ class Transcript:
         self._outputs.append((summary, self._last_output))
         self._after_call = True
         if result.error:
-            self._print_aside(f"✗ {summary} · {result.error.message}", "red")
+            self._out(self._painter.paint_call("✗", "red", summary, f" · {result.error.message}"))
         elif result.exit_code:
-            self._print_aside(f"✗ {summary} · exit {result.exit_code} · {event.seconds:.1f} s", "red")
+            outcome = f" · exit {result.exit_code} · {event.seconds:.1f} s"
+            self._out(self._painter.paint_call("✗", "red", summary, outcome))
         else:
-            self._print_aside(f"✓ {summary} · {event.seconds:.1f} s", "green")
+            self._out(self._painter.paint_call("✓", "green", summary, f" · {event.seconds:.1f} s"))
         for image in result.images:
             self._print_aside(describe_picture(image), "dim")
         if result.diff and event.call_id not in self._shown_diffs:
@@ -208,16 +209,20 @@ class Transcript:
         for tool in self.live.end():
             self._print_aside(f"✗ {tool.summary} · stopped", "red")
         if event.reason == "cancelled" and not event.message:
-            self._print_aside("stopped", "yellow")
+            self._out(self._painter.paint_aside("stopped", "yellow") + "\n")
         elif event.message and event.reason != "loop":
-            self._print_aside(event.message, "red")
+            self._out(self._painter.paint_aside(event.message, "red") + "\n")
 
 
 def choose_preview(result: ToolResult) -> list[str]:
     """The first and last lines a command printed; nothing for calls that only fetch something for the model."""
     if result.exit_code is None or result.error:
         return []
-    text = result.return_display or result.full_output or result.llm_content
+    return pick_preview_lines(result.return_display or result.full_output or result.llm_content)
+
+
+def pick_preview_lines(text: str) -> list[str]:
+    """The first and last lines of an output, with how many there are between them."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     lines = lines[:-1] if lines and EXIT_NOTE.fullmatch(lines[-1]) else lines
     if len(lines) <= PREVIEW_HEAD_LINES + PREVIEW_TAIL_LINES + 1:

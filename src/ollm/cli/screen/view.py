@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
-from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.screen.cells import pad_cells, truncate_cells
+from ollm.cli.screen.cells import pad_cells, truncate_cells, wrap_choices
 from ollm.cli.screen.option_list import OptionList
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.status import format_status_line
-from ollm.cli.screen.transcript import Transcript
+from ollm.cli.screen.transcript import ContextFill, Transcript
 from ollm.runtime.base import Status
 from ollm.system.terminal_text import make_printable
 
 MAX_QUEUED_SHOWN = 3
-CHOICE_GAP = " · "
 
 
 class ScreenView:
@@ -69,26 +68,31 @@ class ScreenView:
         if self.hint:
             return [("class:hint", self.hint)]
         choices = self._questions.format_choices()
-        return [("class:question", wrap_choices(choices, get_width() - 1))] if choices else []
+        return [("class:question", wrap_choices(choices, get_width() - 1, indent="  "))] if choices else []
 
     def render_footer(self) -> StyleAndTextTuples:
         line = format_status_line(self.status, self._transcript, self.branch, len(self._queue()), get_width())
-        return [("class:status", pad_cells(line, get_width() - 1))]
+        shown = pad_cells(line, get_width() - 1)
+        return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
 
     def render_prompt(self) -> StyleAndTextTuples:
         asks = "answer: " if self._questions.writing else "reason: "
         return [("class:prompt", asks if self._questions.typing else "› ")]
 
 
-def wrap_choices(choices: str, width: int) -> str:
-    """The choices on as many lines as they need, broken between two of them."""
-    lines: list[str] = []
-    for choice in choices.split(CHOICE_GAP):
-        if lines and get_cwidth(lines[-1]) + len(CHOICE_GAP) + get_cwidth(choice) <= width:
-            lines[-1] += CHOICE_GAP + choice
-        else:
-            lines.append(choice)
-    return "\n".join(lines)
+def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:
+    """The line in quiet letters; the bar in the colour of how full it is, an approval that asks less stands out."""
+    levels = {"yolo": "class:bold-approval", "accept-edits": "class:approval"}
+    styles = {
+        "bar": "class:bar-full" if fill.limit and fill.used >= fill.mark else "class:bar",
+        "level": levels.get(approval, "class:status"),
+    }
+    parts: StyleAndTextTuples = []
+    place = 0
+    for found in re.finditer(r"(?P<bar>█+)" + (rf"|(?<=·)(?P<level>{re.escape(approval)})" if approval else ""), line):
+        parts += [("class:status", line[place : found.start()]), (styles[found.lastgroup or "bar"], found[0])]
+        place = found.end()
+    return [*parts, ("class:status", line[place:])]
 
 
 def merge_style_runs(text: str) -> StyleAndTextTuples:

@@ -19,7 +19,7 @@ APPROVALS: tuple[Approval, ...] = get_args(Approval)
 KEY_HELP = (
     ("Enter", "send; queued while the model is working"),
     ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
-    ("@", "attach a file or an image"),
+    ("@", "attach a file, a directory or an image"),
     ("//", "a message that starts with a slash"),
     ("!command", "run a shell command; Alt-A attaches its output to the next message"),
     ("Up, Down, Ctrl-R", "input history of all sessions"),
@@ -27,6 +27,8 @@ KEY_HELP = (
     ("Esc", "stop the model; twice on an empty line: rewind"),
     ("Ctrl-C", "stop the model or clear the line; twice: quit"),
     ("Ctrl-O", "expand or collapse tool output and thinking"),
+    ("Shift-Tab", "next approval level: ask, accept-edits, read-only"),
+    ("Ctrl-Z", "suspend to the shell"),
     ("Ctrl-D", "quit; the session is saved"),
 )
 
@@ -105,7 +107,7 @@ async def show_status(conversation: SettingsNeeds, arguments: str) -> CommandRep
         ("approval", conversation.policy.get().approval),
         ("session", conversation.session.id or "not started"),
     ]
-    return CommandReply(text=render_table(("", ""), rows), data=dict(rows))
+    return CommandReply(text="\n".join(f"- {name}: {text}" for name, text in rows), data=dict(rows))
 
 
 async def show_permissions(conversation: SettingsNeeds, arguments: str) -> CommandReply:
