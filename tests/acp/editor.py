@@ -20,6 +20,7 @@ from acp.client.connection import ClientSideConnection
 
 from ollm.acp.server import serve_editor
 from ollm.app import ProcessScope
+from tests.cli.forked_child import ForkedChild, start_command
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -191,7 +192,7 @@ async def connect_inside(stack: AsyncExitStack) -> tuple[asyncio.StreamWriter, a
 class RawAgent:
     """`ollm acp` spoken to byte by byte."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: ForkedChild) -> None:
         self.process = process
 
     def write(self, *messages: Any) -> None:
@@ -217,10 +218,7 @@ class RawAgent:
 
 @asynccontextmanager
 async def raw_agent(environment: dict[str, str]) -> AsyncIterator[RawAgent]:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ollm", "acp"), env=environment, cwd="/", stdin=pipe, stdout=pipe, limit=1 << 27
-    )
+    process = await start_command(["acp"], Path("/"), environment, writes=True)
     try:
         yield RawAgent(process)
     finally:

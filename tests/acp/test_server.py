@@ -156,13 +156,12 @@ async def test_an_input_that_ends_stops_the_turn_though_nobody_reads(tmp_path: P
         agent.write(prompt(session, "hi"))
         while "agent_message_chunk" not in json.dumps(await agent.read()):
             pass
-        pipe = agent.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
+        pipe = agent.process.output
         pipe.pause_reading()
         assert agent.process.stdin is not None
         agent.process.stdin.close()
         async with asyncio.timeout(WAIT_SECONDS):
-            while agent.process.returncode is None:  # `wait` would wait for the pipe too
-                await asyncio.sleep(0.05)
+            await agent.process.wait()
         pipe.resume_reading()
 
     assert "xxxx" in (tmp_path / ".ollm" / "sessions" / f"{session}.json").read_text()
@@ -178,12 +177,13 @@ async def test_an_editor_that_dies_stops_its_turn(tmp_path: Path) -> None:
             pass
         assert agent.process.stdin is not None
         agent.process.stdin.close()
-        agent.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        agent.process.output.close()
         async with asyncio.timeout(WAIT_SECONDS):
             await agent.process.wait()
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_the_embedded_model_answers_in_an_editor(model_home: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path), "OLLM_HOME": str(model_home), "OLLM_PROVIDER": "embedded"}
     async with open_editor(tmp_path, environment, "reject") as editor, asyncio.timeout(240):

@@ -133,10 +133,12 @@ def finish(
     environment: Mapping[str, str],
     stdin: bytes | None,
     seconds: float = 600,
+    **manner: Any,
 ) -> tuple[int, bytes, bytes]:
-    """Exit code, stdout and stderr of `ollm arguments`; without `stdin` it has nothing to read."""
+    """Exit code, stdout and stderr of `ollm arguments`; without `stdin` it has nothing to read. A fork takes a `manner`."""
     server, place = find_fork_server(environment), os.fspath(cwd or Path.cwd())
     if server is None:
+        assert not manner
         return _run_script(arguments, place, environment, stdin, seconds)
     (read_in, write_in), (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe(), os.pipe()
     if stdin is None:
@@ -144,7 +146,7 @@ def finish(
         read_in = os.open(os.devnull, os.O_RDONLY)
     given = [read_in, write_out, write_err]
     try:
-        process = server.fork(arguments, place, environment, given)
+        process = server.fork(arguments, place, environment, given, **manner)
     finally:
         for number in given:
             os.close(number)

@@ -9,6 +9,8 @@ from typing import Any
 from tests.cli.command import SCRIPT
 from tests.cli.forked import ForkedProcess, ForkServer, find_fork_server
 
+MAX_LINE_BYTES = 1 << 27
+
 
 class ForkedChild:
     """Its streams are pipes; `stdin` is there where the test wants to write."""
@@ -17,8 +19,9 @@ class ForkedChild:
         self._process = process
         self.pid = process.pid
         self.stdin: asyncio.StreamWriter | None = None
-        self.stdout = asyncio.StreamReader()
-        self.stderr = asyncio.StreamReader()
+        self.output: Any = None  # the pipe that `stdout` reads, to stop or close it
+        self.stdout = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        self.stderr = asyncio.StreamReader(limit=MAX_LINE_BYTES)
 
     @property
     def returncode(self) -> int | None:
@@ -56,7 +59,7 @@ async def start_command(
     pipe = asyncio.subprocess.PIPE
     stdin = pipe if writes else asyncio.subprocess.DEVNULL
     return await asyncio.create_subprocess_exec(
-        SCRIPT, *arguments, cwd=cwd, env=environment, stdin=stdin, stdout=pipe, stderr=pipe
+        SCRIPT, *arguments, cwd=cwd, env=environment, stdin=stdin, stdout=pipe, stderr=pipe, limit=MAX_LINE_BYTES
     )
 
 
@@ -73,7 +76,8 @@ async def _fork_child(
     loop = asyncio.get_running_loop()
     for reader, number in ((child.stdout, read_out), (child.stderr, read_err)):
         protocol = asyncio.StreamReaderProtocol(reader)
-        await loop.connect_read_pipe(lambda protocol=protocol: protocol, os.fdopen(number, "rb", 0))  # type: ignore[misc]
+        pipe, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, os.fdopen(number, "rb", 0))  # type: ignore[misc]
+        child.output = child.output or pipe
     if writes:
         into = os.fdopen(write_in, "wb", 0)
         transport, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, into)

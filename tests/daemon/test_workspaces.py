@@ -5,14 +5,14 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import SCRIPT
+from tests.cli.forked import finish, run_aside
 from tests.covers import covers
 from tests.daemon.running import Daemon, daemon, listing, texts
-from tests.ordinary_user import bound_by_permissions
 
 
 def truncated(database: Path) -> None:
@@ -30,17 +30,9 @@ def no_database(database: Path) -> None:
 
 async def command(found: Daemon, *arguments: str) -> tuple[int, str, str]:
     """`ollm …` in the daemon's home, bound by permissions too."""
-    process = await asyncio.create_subprocess_exec(
-        *(SCRIPT, *arguments),
-        env=found.environment,
-        cwd=found.workspace,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        preexec_fn=bound_by_permissions,
-    )
-    out, err = await process.communicate()
-    return process.returncode or 0, out.decode(), err.decode()
+    line = partial(finish, arguments, found.workspace, found.environment, None, bounded=True)
+    code, out, err = await run_aside(line)
+    return code, out.decode(), err.decode()
 
 
 @covers("W170")

@@ -15,12 +15,14 @@ from ollm.system.processes import ProcessHost
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.tools.framework.base import ToolContext
 
-SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
+SERVERS = Path(__file__).parents[1] / "servers"
+SCRIPT, HOSTILE_SCRIPT = str(SERVERS / "mcp_server.py"), str(SERVERS / "hostile_mcp.py")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
 
 
 def entry(kind: str, **more: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": [SCRIPT, kind], **more}
+    """A server of the SDK's making when it is good, and one of ours when it is not."""
+    return {"command": sys.executable, "args": [SCRIPT if kind == "good" else HOSTILE_SCRIPT, kind], **more}
 
 
 class Lines:

@@ -12,7 +12,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.extensions.mcp import connection
 from ollm.extensions.mcp.settings import read_servers
 from tests.cli.running import running
-from tests.extensions.mcp_lines import SCRIPT, entry, lines
+from tests.extensions.mcp_lines import HOSTILE_SCRIPT, entry, lines
 from tests.extensions.raw_servers import configure, raw_entry
 
 
@@ -53,7 +53,7 @@ async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_
         began = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         line = found.servers._get_connection("slow")
         line.server = read_servers({"slow": entry("forking", timeout=0.2)})[0][0]
         with pytest.raises(ToolFailure, match=r"did not answer within 0.2 s") as raised:
@@ -63,7 +63,7 @@ async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_
         assert (await found.call("slow__add", a=1, b=1)).llm_content == "the sum is 2"
 
     assert not processes("sleep", "4711")
-    assert not processes(SCRIPT, "forking")
+    assert not processes(HOSTILE_SCRIPT, "forking")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def test_what_a_server_offered_is_known_at_the_next_start_without_starting
         assert again.names == names
         began = time.monotonic()
         assert not await again.servers.before_turn()
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 15
     assert trace.read_text().count("started") == 1
     async with lines(tmp_path, {"good": entry("good", env={"TRACE": str(trace), "OTHER": "1"})}) as other:
         assert other.names == []
