@@ -37,6 +37,9 @@ class RecordingClient:
         self.updates: list[dict[str, Any]] = []
         self.asked: list[tuple[wire.ToolCallUpdate, list[wire.PermissionOption]]] = []
         self.buffers: dict[str, str] = {}
+        self.saves = True  # what is written is saved, as most editors do
+        self.silent = self.refuses = False
+        self.read: list[str] = []
         self.written: dict[str, str] = {}
         self.asking = asyncio.Event()
         self.seen = asyncio.Condition()
@@ -60,13 +63,19 @@ class RecordingClient:
         return wire.RequestPermissionResponse(outcome=wire.AllowedOutcome(outcome="selected", option_id=chosen))
 
     async def read_text_file(self, session_id: str, path: str, **_: Any) -> wire.ReadTextFileResponse:
+        self.read.append(path)
+        if self.silent:
+            await asyncio.Event().wait()
         if path in self.buffers:
             return wire.ReadTextFileResponse(content=self.buffers[path])
         raise RequestError.resource_not_found(path)
 
     async def write_text_file(self, session_id: str, path: str, content: str, **_: Any) -> None:
+        if self.refuses:
+            raise RequestError(-32000, "no")
         self.written[path] = self.buffers[path] = content
-        Path(path).write_text(content, encoding="utf-8")
+        if self.saves:
+            Path(path).write_text(content, encoding="utf-8", newline="")
 
     def kinds(self) -> set[str]:
         return {update["sessionUpdate"] for update in self.updates}

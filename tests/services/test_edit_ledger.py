@@ -64,21 +64,27 @@ def test_a_file_seen_in_part_is_known_by_its_state(ledger: EditLedger, work: Pat
     assert (state.device, state.digest) == (before.st_dev, compute_digest(b"x"))
 
 
+def peek(ledger: EditLedger) -> tuple[Path, bytes | None]:
+    found = ledger.find_last_edit()
+    assert found is not None
+    return found.path, found.before
+
+
 def test_edits_are_taken_back_newest_first_and_a_new_file_is_removed(ledger: EditLedger, work: Path) -> None:
     boundary, file = Boundary.around(work), work / "a"
     edit(ledger, file, b"one")
     edit(ledger, file, b"two\x00\n\n")
     edit(ledger, file, b"")
-    assert ledger.peek_undo() == (file, b"two\x00\n\n")
+    assert peek(ledger) == (file, b"two\x00\n\n")
 
     assert ledger.undo(boundary) == UndoResult(path=file, removed=False)
     assert file.read_bytes() == b"two\x00\n\n"
     assert ledger.undo(boundary) == UndoResult(path=file, removed=False)
-    assert ledger.peek_undo() == (file, None)
+    assert peek(ledger) == (file, None)
     assert ledger.undo(boundary) == UndoResult(path=file, removed=True)
     assert not file.exists()
     assert ledger.undo(boundary) is None
-    assert ledger.peek_undo() is None
+    assert ledger.find_last_edit() is None
 
 
 def test_what_others_changed_since_is_left_alone_and_can_be_tried_again(ledger: EditLedger, work: Path) -> None:
@@ -121,7 +127,7 @@ def test_outside_a_session_nothing_is_kept(work: Path) -> None:
     ledger = EditLedger()
 
     assert ledger.save_undo_copy(work / "a", b"x", b"y") is None
-    assert ledger.peek_undo() is None
+    assert ledger.find_last_edit() is None
     assert ledger.undo(Boundary.around(work)) is None
 
 

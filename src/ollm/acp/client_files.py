@@ -28,7 +28,15 @@ class EditorBuffers:
         self.report: Callable[[str], None] = log.warning
         self._given: set[Path] = set()  # what the editor holds: the disk may have another text
         self._unread: set[Path] = set()  # what it was not asked for, or did not answer about
+        self._plain_ends: set[Path] = set()  # what it gives with plain line ends, whatever they are on disk
         self._quiet_until = 0.0
+
+    @property
+    def writes(self) -> bool:
+        return self._abilities.writes_files
+
+    def withholds(self, path: Path) -> bool:
+        return path in self._given and path in self._unread
 
     async def read(self, path: Path) -> str | None:
         if not self._abilities.reads_files:
@@ -41,6 +49,7 @@ class EditorBuffers:
             async with asyncio.timeout(READ_TIMEOUT_SECONDS):
                 text = await self._editor.read_text_file(self.session_id, str(path))
                 self._given.add(path)
+                self._note_line_ends(path, text)
         except TimeoutError:
             self._quiet_until = time.monotonic() + QUIET_SECONDS
             self.report(
@@ -60,12 +69,27 @@ class EditorBuffers:
             return self._refuse_write(path, "it does not answer")
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_SECONDS):
-                await self._editor.write_text_file(self.session_id, str(path), text)
+                await self._write_with_its_ends(path, text)
         except TimeoutError:
             return self._refuse_write(path, f"no answer within {WRITE_TIMEOUT_SECONDS:g} s")
         except OllmError as error:
             return self._refuse_write(path, str(error))
         return True
+
+    def _note_line_ends(self, path: Path, text: str) -> None:
+        if "\r" in text:
+            self._plain_ends.discard(path)
+        elif "\n" in text:
+            self._plain_ends.add(path)
+
+    async def _write_with_its_ends(self, path: Path, text: str) -> None:
+        """An editor that gives plain line ends is given plain ones, and saves those of the file; one that saves what it
+        is given is given those of the file."""
+        plain = text.replace("\r\n", "\n") if path in self._plain_ends else text
+        ended = plain != text and has_line_ends(path)
+        await self._editor.write_text_file(self.session_id, str(path), plain)
+        if ended and not has_line_ends(path):
+            await self._editor.write_text_file(self.session_id, str(path), text)
 
     def _refuse_write(self, path: Path, why: str) -> bool:
         """Raises ToolFailure for what the editor holds; everything else is to be written on disk."""
@@ -73,4 +97,12 @@ class EditorBuffers:
         if path in self._given:
             raise ToolFailure("PermissionDenied", f"The editor did not write {path.name}: {why}")
         self.report(f"The editor did not write {path.name} ({why}): it is written on disk.")
+        return False
+
+
+def has_line_ends(path: Path) -> bool:
+    """Whether a file on disk has line ends of two characters."""
+    try:
+        return b"\r\n" in path.read_bytes()
+    except OSError:
         return False

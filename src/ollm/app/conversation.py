@@ -237,9 +237,8 @@ class ConversationScope:
         from ollm.services.budget import compute_result_cap
 
         settings, storage, toolbox = self.process.settings, self.storage, self.toolbox
-        switch = settings.modes.auto_switch
-        if switch == "propose" and not self.options.interactive:
-            switch = "off"  # nobody is there to answer
+        nobody_answers = settings.modes.auto_switch == "propose" and not self.options.interactive
+        switch = "off" if nobody_answers else settings.modes.auto_switch
         state = ConversationState(
             model=model, approval=settings.policy.approval, has_rules=bool(settings.policy.rules), auto_switch=switch
         )
@@ -270,6 +269,7 @@ class ConversationScope:
             sandbox=Lazy(lambda: toolbox.sandbox),
             project_files=Lazy(lambda: toolbox.project_files),
             checkpoints=toolbox.checkpoints,
+            files=Lazy(lambda: toolbox.file_context),
             checkpoints_enabled=settings.checkpoints.enabled,
             mcp=toolbox.mcp,
             choose_model=self.process.choose_model,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
-    from ollm.tools.framework.base import EditorFiles
+    from ollm.tools.framework.base import EditorFiles, ToolContext
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
@@ -294,15 +294,9 @@ class Toolbox:
 
         from ollm.extensions.base import NoHooks
         from ollm.runtime.calls.tool_call import CallServices
-        from ollm.tools.framework.base import ToolContext
 
-        settings = self.process.settings
-        context = ToolContext(
-            boundary=self.scope.boundary,
-            environment=self.process.tool_environment,
-            settings=settings.tools,
-            sandbox=self.sandbox,
-            editor=self.editor,
+        context = msgspec.structs.replace(
+            self.file_context, environment=self.process.tool_environment, sandbox=self.sandbox
         )
         if state is not None:
             context = msgspec.structs.replace(context, sees=state.sees, says_broken=state.is_unguided)
@@ -318,6 +312,12 @@ class Toolbox:
             clock=self.process.clock,
             before_change=self.before_change,
         )
+
+    @cached_property
+    def file_context(self) -> ToolContext:
+        from ollm.app.editor_context import create_file_context
+
+        return create_file_context(self)
 
     @property
     def takes_checkpoints(self) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore
     from ollm.system.sandbox.sandbox import Sandbox
+    from ollm.tools.framework.base import ToolContext
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.recall import Archive
 
@@ -66,6 +67,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Lazy[Sandbox]
     project_files: Lazy[ProjectFiles]
     checkpoints: Lazy[FileCheckpoints]
+    files: Lazy[ToolContext]  # as an editor has them, where there is one
     checkpoints_enabled: bool = True
     mcp: McpServers | None = None
     tasks: Lazy[TaskStarter] | None = None

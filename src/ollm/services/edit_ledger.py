@@ -39,6 +39,24 @@ class UndoCopy(Data, frozen=True):
     after: str
 
 
+class LastEdit(Data, frozen=True):
+    """What `/undo` would take back. `before` is None for a file that was not there; `after` is a digest."""
+
+    copy: Path
+    path: Path
+    before: bytes | None
+    after: str
+
+    def changes_file(self, now: bytes | None) -> bool:
+        """False when the file already is as it was: the edit had not happened, or was taken back by hand. Raises
+        OllmError when others changed it since."""
+        if now == self.before:
+            return False
+        if now is not None and compute_digest(now) != self.after:
+            raise OllmError(f"{self.path} has changed since the edit; not undone.", action="Undo it by hand.")
+        return True
+
+
 class UndoResult(Data, frozen=True):
     """What `/undo` did: the file was put back as it was, or removed because it had not been there."""
 
@@ -90,27 +108,25 @@ class EditLedger:
             old.unlink(missing_ok=True)
         return copy
 
-    def peek_undo(self) -> tuple[Path, bytes | None] | None:
-        """The file `undo` would put back, and what it would hold then; None for one that would be removed."""
+    def find_last_edit(self) -> LastEdit | None:
+        """The edit that `undo` would take back."""
         folder = self._folder()
         names = self._list_copies(folder) if folder is not None else []
         if not names:
             return None
         head, before = _read_copy(names[-1])
-        return Path(head.path), before if head.existed else None
+        return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
 
     def undo(self, boundary: Boundary) -> UndoResult | None:
-        """Take the last edit back, byte for byte; None when there is none left.
+        """Take the last edit back on disk, byte for byte; None when there is none left.
 
         Raises OllmError when the file was changed by others since, and leaves it alone.
         """
-        folder = self._folder()
-        while folder is not None and (names := self._list_copies(folder)):
-            head, before = _read_copy(names[-1])
-            done = _restore_file(head, before, boundary.approve_paths([Path(head.path)]))
-            names[-1].unlink()
+        while edit := self.find_last_edit():
+            done = _restore_file(edit, boundary.approve_paths([edit.path]))
+            edit.copy.unlink()
             if done:
-                return UndoResult(path=Path(head.path), removed=not head.existed)
+                return UndoResult(path=edit.path, removed=edit.before is None)
         return None
 
     def _list_copies(self, folder: Path) -> list[Path]:
@@ -132,18 +148,15 @@ def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
         raise StorageError(f"The undo copy {copy} is damaged.", action="Delete it to continue.") from error
 
 
-def _restore_file(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
-    """False when the file already is as it was: the edit had not happened, or was taken back by hand."""
-    path = Path(head.path)
-    now = _read_content(boundary, head.path)
-    if now == (before if head.existed else None):
+def _restore_file(edit: LastEdit, boundary: Boundary) -> bool:
+    """False when the file already is as it was."""
+    given = str(edit.path)
+    if not edit.changes_file(_read_content(boundary, given)):
         return False
-    if now is not None and compute_digest(now) != head.after:
-        raise OllmError(f"{path} has changed since the edit; not undone.", action="Undo it by hand.")
-    if head.existed:
-        boundary.write_file(head.path, before)
+    if edit.before is None:
+        boundary.remove_file(given)
     else:
-        boundary.remove_file(head.path)
+        boundary.write_file(given, edit.before)
     return True
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.store.notes import NoteStore
+    from ollm.tools.framework.base import ToolContext
     from ollm.tools.recall import Archive
 
 
@@ -59,6 +60,9 @@ class RewindNeeds(Changeable, Protocol):
 
     @property
     def checkpoints_enabled(self) -> bool: ...
+
+    @property
+    def files(self) -> Lazy[ToolContext]: ...
 
 
 class SettingsNeeds(Changeable, Protocol):

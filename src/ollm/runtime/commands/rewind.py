@@ -16,7 +16,8 @@ from ollm.runtime.commands.needs import RewindNeeds
 
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
-    from ollm.services.file_checkpoints import RestorePlan
+    from ollm.services.file_checkpoints import CheckpointRecord, RestorePlan, RestoreResult
+    from ollm.services.file_checkpoints.restore import RestoreKind
 
 log = logging.getLogger(__name__)
 RewindScope = Literal["talk", "files", "both"]
@@ -71,10 +72,7 @@ async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
     step: dict[str, Any] = {}
     result = None
     if plan and scope != "talk":
-        newest = find_newest_number(conversation)
-        record, result, restore_id = await asyncio.to_thread(
-            conversation.checkpoints.get().restore, require_session_id(conversation), newest, plan, scope
-        )
+        record, result, restore_id = await restore_files(conversation, plan, scope, "rewind")
         said.append(rewind.describe_result(result))
         data |= rewind.to_plain_data(result)
         step = {"record": record.number, "restoreId": restore_id}
@@ -114,7 +112,34 @@ async def plan_files(conversation: RewindNeeds, request: RewindRequest) -> tuple
                 error.message, action=f"Only the talk goes back with /rewind {request.number} talk yes."
             ) from error
         return None, f"Files stay as they are: {error.message}"
-    return plan, ""
+    return await include_editor(conversation, plan, request.number, force=request.force), ""
+
+
+async def include_editor(
+    conversation: RewindNeeds, plan: RestorePlan | None, number: int, since: int | None = None, *, force: bool
+) -> RestorePlan | None:
+    """A plan with what an editor shows, where there is one. `since` is a record's number."""
+    files = conversation.files.get()
+    if files.editor is None:
+        return plan
+    from ollm.runtime.editor_rewind import EditorRewind
+    from ollm.services.file_checkpoints.editor_changes import find_changes
+
+    checkpoints = conversation.checkpoints.get()
+    changes = find_changes(checkpoints.list_records(require_session_id(conversation)), number, since)
+    return await EditorRewind(files, checkpoints).revise_plan(plan, changes, number, force=force)
+
+
+async def restore_files(
+    conversation: RewindNeeds, plan: RestorePlan, scope: RewindScope, kind: RestoreKind
+) -> tuple[CheckpointRecord, RestoreResult, str]:
+    """Do a plan, on disk and in the editor."""
+    from ollm.runtime.editor_rewind import EditorRewind
+
+    checkpoints = conversation.checkpoints.get()
+    write = EditorRewind(conversation.files.get(), checkpoints).write if plan.in_editor else None
+    session_id, newest = require_session_id(conversation), find_newest_number(conversation)
+    return await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, scope, kind, write)
 
 
 async def preview_rewind(
@@ -157,9 +182,8 @@ async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
     if (number := step.get("record")) is not None:
         checkpoints, session_id = conversation.checkpoints.get(), require_session_id(conversation)
         plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, number, force=bool(words))
-        newest = find_newest_number(conversation)
-        scope: RewindScope = "both" if talk else "files"
-        _, result, restore_id = await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, scope, "redo")
+        plan = await include_editor(conversation, plan, plan.message_id, number, force=bool(words)) or plan
+        _, result, restore_id = await restore_files(conversation, plan, "both" if talk else "files", "redo")
         said.append(rewind.describe_result(result))
         data, done = rewind.to_plain_data(result), {"restoreId": restore_id, "left": len(result.skipped)}
         said += ["`/redo force` puts back what was left alone too."] if result.skipped and not words else []

@@ -12,6 +12,7 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
 from ollm.runtime.commands.needs import WorkNeeds
+from ollm.runtime.undo import open_context, read_shown, take_back_edit
 from ollm.services.goals import describe_goals
 
 GOAL_USAGE = "[set|subtask|decision|lock|artifact|blocker TEXT | complete]"
@@ -109,9 +110,9 @@ async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
     if word not in ("", "yes"):
         raise make_usage_error("undo", "[yes]")
     if word == "":
-        return CommandReply(text=describe_undo(conversation))
+        return CommandReply(text=await describe_undo(conversation))
     async with recording_undo(conversation):
-        done = conversation.edits.get().undo(conversation.policy.get().boundary)
+        done = await take_back_edit(conversation.edits.get(), conversation.files.get())
     if done is None:
         raise UsageError("Nothing to undo.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
@@ -134,23 +135,18 @@ async def recording_undo(conversation: WorkNeeds) -> AsyncIterator[None]:
                 await asyncio.to_thread(checkpoints.end)
 
 
-def describe_undo(conversation: WorkNeeds) -> str:
+async def describe_undo(conversation: WorkNeeds) -> str:
     """What taking the last edit back would change."""
     from ollm.tools.files.file_change import make_diff
 
-    found = conversation.edits.get().peek_undo()
-    if found is None:
+    edit = conversation.edits.get().find_last_edit()
+    if edit is None:
         raise UsageError("Nothing to undo.")
-    path, before = found
-    if before is None:
-        return f"`/undo yes` deletes {path}, which the last edit created."
-    boundary = conversation.policy.get().boundary.approve_paths([path])
-    now = b""
-    if path.exists():
-        with boundary.open_file(str(path)) as file:
-            now = file.read()
-    change = make_diff(path.name, now.decode("utf-8", "replace"), before.decode("utf-8", "replace"))
-    return f"`/undo yes` reverts the last edit of {path}:\n\n{fence_text(change.rstrip(), 'diff')}"
+    if edit.before is None:
+        return f"`/undo yes` deletes {edit.path}, which the last edit created."
+    now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
+    change = make_diff(edit.path.name, now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace"))
+    return f"`/undo yes` reverts the last edit of {edit.path}:\n\n{fence_text(change.rstrip(), 'diff')}"
 
 
 def split_subcommand(arguments: str) -> tuple[str, str]:

@@ -8,13 +8,13 @@ from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints.cleanup import CheckpointEraser as CheckpointEraser
+    from ollm.services.file_checkpoints.place import CheckpointPlace as CheckpointPlace
     from ollm.services.file_checkpoints.plan import RestorePlan as RestorePlan
     from ollm.services.file_checkpoints.plan import SkippedPath as SkippedPath
     from ollm.services.file_checkpoints.records import CheckpointRecord as CheckpointRecord
     from ollm.services.file_checkpoints.restore import InterruptedRestore as InterruptedRestore
     from ollm.services.file_checkpoints.restore import RestoreResult as RestoreResult
     from ollm.services.file_checkpoints.restore import RestoreScope as RestoreScope
-    from ollm.services.file_checkpoints.service import CheckpointPlace as CheckpointPlace
     from ollm.services.file_checkpoints.service import CheckpointsOffError as CheckpointsOffError
     from ollm.services.file_checkpoints.service import FileCheckpoints as FileCheckpoints
     from ollm.services.file_checkpoints.tree import PathChange as PathChange
@@ -27,7 +27,8 @@ __getattr__, __dir__ = lazy_exports(
         "plan": ("RestorePlan", "SkippedPath"),
         "records": ("CheckpointRecord",),
         "restore": ("InterruptedRestore", "RestoreResult", "RestoreScope"),
-        "service": ("CheckpointPlace", "CheckpointsOffError", "FileCheckpoints"),
+        "place": ("CheckpointPlace",),
+        "service": ("CheckpointsOffError", "FileCheckpoints"),
         "tree": ("PathChange",),
         "view": ("CheckpointView",),
     },

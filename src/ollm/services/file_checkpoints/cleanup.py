@@ -19,11 +19,12 @@ SHARE_DROPPED = 4  # one of so many records goes at a time when there is too muc
 
 def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> ObjectsState:
     """Throw away what no checkpoint of any session needs, nor the trees `used`. The caller holds the lock."""
-    trees = set(used)
+    trees, contents = set(used), set[bytes]()
     for session_id in objects.list_sessions():
         for record in CheckpointRecords(objects, session_id).load():
             trees.update(bytes.fromhex(tree) for tree in (record.begin, record.end) if tree)
-    return objects.remove_others(collect_digests(objects, trees))
+            contents.update(bytes.fromhex(one) for change in record.in_editor for one in (change.before, change.after))
+    return objects.remove_others(collect_digests(objects, trees) | contents)
 
 
 def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> None:

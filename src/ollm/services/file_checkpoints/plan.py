@@ -22,7 +22,7 @@ class SkippedPath(Data, frozen=True):
 
 class RestorePlan(Data, frozen=True):
     """`steps` go from what is there now to what was there then, in the order in which they are done. `ignored` and
-    `uncovered` count the names of the workspace that are not looked at."""
+    `uncovered` count the names of the workspace that are not looked at; `in_editor` are steps that an editor does."""
 
     message_id: int
     current: bytes
@@ -31,6 +31,15 @@ class RestorePlan(Data, frozen=True):
     skipped: tuple[SkippedPath, ...]
     ignored: int = 0
     uncovered: int = 0
+    in_editor: tuple[str, ...] = ()
+
+    @property
+    def disk_steps(self) -> tuple[PathChange, ...]:
+        return tuple(step for step in self.steps if step.path not in self.in_editor)
+
+    @property
+    def editor_steps(self) -> tuple[PathChange, ...]:
+        return tuple(step for step in self.steps if step.path in self.in_editor)
 
     @property
     def files(self) -> list[PathChange]:

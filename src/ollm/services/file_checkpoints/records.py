@@ -12,6 +12,15 @@ from ollm.store.file_objects import FileObjects
 RecordKind = Literal["turn", "undo", "rewind", "redo", "pruned", "missed"]
 
 
+class EditorChange(Data, frozen=True):
+    """A file that was changed in an editor: its contents before and after, by their digests in hexadecimal. It is on
+    disk when the editor saves it."""
+
+    path: str
+    before: str
+    after: str
+
+
 class CheckpointRecord(Data, frozen=True):
     """One stretch in which this session changed files. `message_id` is the newest message of the session when it
     began, `begin` and `end` are trees, in hexadecimal; `end` is missing while it goes on, or where it was cut off.
@@ -29,6 +38,7 @@ class CheckpointRecord(Data, frozen=True):
     files: int = 0
     ignored: int = 0
     uncovered: int = 0
+    in_editor: tuple[EditorChange, ...] = ()
     cut_off: bool = False  # the process did not take the end: it is what is known to have been done
 
     @property

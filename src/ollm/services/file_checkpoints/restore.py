@@ -87,7 +87,7 @@ def remove_journal(objects: FileObjects) -> None:
 
 
 def make_journal_steps(plan: RestorePlan) -> list[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
-    return [(os.fsencode(step.path), step.before, step.after) for step in plan.steps]
+    return [(os.fsencode(step.path), step.before, step.after) for step in plan.disk_steps]
 
 
 def list_changes(journal: RestoreJournal) -> list[PathChange]:

@@ -17,15 +17,16 @@ from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.files import DirectoryContent, TreeTooLarge
-from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.apply import read_below
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
 from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_places, drop_old_records, drop_to_size
+from ollm.services.file_checkpoints.editor_changes import WriteInEditor, join_results, list_unsaved, make_editor_change
 from ollm.services.file_checkpoints.endings import EndFinder
 from ollm.services.file_checkpoints.hard_links import find_joined_names
 from ollm.services.file_checkpoints.heartbeat import Heartbeat
+from ollm.services.file_checkpoints.place import CheckpointPlace, find_reason_off
 from ollm.services.file_checkpoints.plan import RestorePlan
-from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind
+from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, EditorChange, RecordKind
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
     RestoreJournal,
@@ -55,15 +56,6 @@ ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 
 class CheckpointsOffError(UsageError):
     """No checkpoints are taken here; the message says why."""
-
-
-class CheckpointPlace(Data, frozen=True):
-    """Which files, and where they are saved. `excluded` are paths of ours below the root."""
-
-    root: Path
-    folder: Path
-    user_home: Path
-    excluded: frozenset[str] = frozenset()
 
 
 class FileCheckpoints:
@@ -134,11 +126,25 @@ class FileCheckpoints:
         """As they are written down: one that was cut off has no end."""
         return CheckpointRecords(self.objects, session_id).load()
 
+    def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
+        """Remember what an editor made of a file; nothing where no stretch is open, or it is not below the root."""
+        root, put = self.root.resolve(), self.objects.put
+        if self._open is None or not place.is_relative_to(root):
+            return
+        path = str(place.relative_to(root))
+        with self.objects.hold_lock():
+            change = EditorChange(path=path, before=put(before).hex(), after=put(after).hex())
+            session_id, record = self._open
+            self._open = session_id, replace(record, in_editor=(*record.in_editor, change))
+            CheckpointRecords(self.objects, session_id).add(self._open[1])
+
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
-        """What happened between the beginning and the end of a record that has ended."""
+        """What happened between the beginning and the end of a record that has ended; what an editor has not saved is
+        among it."""
         if not record.has_trees or not record.end:
             return []
-        return list(compare_trees(self.objects, bytes.fromhex(record.begin), bytes.fromhex(record.end)))
+        found = list(compare_trees(self.objects, bytes.fromhex(record.begin), bytes.fromhex(record.end)))
+        return [*found, *list_unsaved(record, self.root, {change.path for change in found})]
 
     def look(self) -> CheckpointView:
         """The files as they are now, beside what is saved. Nothing is written."""
@@ -180,7 +186,13 @@ class FileCheckpoints:
         return self.look().plan(session_id, start, start.message_id, force=force)
 
     def restore(
-        self, session_id: str, message_id: int, plan: RestorePlan, scope: RestoreScope, kind: RestoreKind = "rewind"
+        self,
+        session_id: str,
+        message_id: int,
+        plan: RestorePlan,
+        scope: RestoreScope,
+        kind: RestoreKind = "rewind",
+        write_in_editor: WriteInEditor | None = None,
     ) -> tuple[CheckpointRecord, RestoreResult, str]:
         """Do a plan: the record that can take it back, what was done, and its id. Where the talk goes back too, the
         restore counts as under way until `finish_restore`."""
@@ -194,15 +206,16 @@ class FileCheckpoints:
                 message_id=plan.message_id,
                 scope=scope,
                 kind=kind,
-                joined=find_joined_names(self.root, plan.steps),
+                joined=find_joined_names(self.root, plan.disk_steps),
                 steps=make_journal_steps(plan),
             )
             write_journal(self.objects, journal)
             result = run_journal(self.objects, journal, self.root)
-            ended = self._end_restore(session_id, record, result)
+            shown = write_in_editor(plan.editor_steps) if write_in_editor else RestoreResult()
+            ended = self._end_restore(session_id, record, result, shown)
             if scope != "both":
                 remove_journal(self.objects)
-        result = replace(result, skipped=(*plan.skipped, *result.skipped))
+        result = join_results(RestoreResult(skipped=plan.skipped), result, shown)
         return ended, result, journal.id
 
     def finish_restore(self) -> None:
@@ -265,11 +278,17 @@ class FileCheckpoints:
             if before is not after:
                 records.add(after)
 
-    def _end_restore(self, session_id: str, record: CheckpointRecord, result: RestoreResult) -> CheckpointRecord:
-        """What a restore has done is its own; what came meanwhile from somebody else is not."""
-        tree = apply_changes(self.objects, bytes.fromhex(record.begin), result.restored)
+    def _end_restore(
+        self, session_id: str, record: CheckpointRecord, result: RestoreResult, shown: RestoreResult | None = None
+    ) -> CheckpointRecord:
+        """What a restore has done is its own; what came meanwhile from somebody else is not. `shown` is what an editor
+        did: on disk it is done when it was saved."""
+        in_editor = shown.restored if shown else ()
+        saved = [step for step in in_editor if is_done(self.root, step)]
+        tree = apply_changes(self.objects, bytes.fromhex(record.begin), (*result.restored, *saved))
         self.objects.save_growth()
-        ended = replace(record, end=tree.hex(), ended=format_stamp(self._clock()))
+        noted = (*record.in_editor, *map(make_editor_change, in_editor))
+        ended = replace(record, end=tree.hex(), ended=format_stamp(self._clock()), in_editor=noted)
         CheckpointRecords(self.objects, session_id).add(ended)
         return ended
 
@@ -328,13 +347,3 @@ class FileCheckpoints:
             self._cleaned = True
             drop_old_records(self.objects, self._clock(), self._settings.keep_days)
             drop_old_places(self.objects.folder, self._clock(), self._settings.keep_days)
-
-
-def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str:
-    """Why no checkpoints are taken here; nothing where they are."""
-    if not settings.enabled:
-        return "Checkpoints are off (checkpoints.enabled)."
-    real = os.path.realpath(place.root)
-    if real in (os.path.realpath(place.user_home), os.path.sep):
-        return "Checkpoints are off in the home directory: open a project's folder to have them."
-    return ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from ollm.domain.errors import StorageError
 from ollm.services.file_checkpoints.apply import observe_path
 from ollm.services.file_checkpoints.capture import CapturedTree
+from ollm.services.file_checkpoints.editor_changes import list_unsaved
 from ollm.services.file_checkpoints.endings import EndFinder
 from ollm.services.file_checkpoints.plan import (
     CHANGED_BY_OTHERS,
@@ -37,8 +38,12 @@ class CheckpointView:
         return self._ends.complete(session_id, CheckpointRecords(self._objects, session_id).load())
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
-        """What happened between the beginning and the end of a record; up to now while it is open."""
-        return list(self._compare(record.begin, record.end)) if record.has_trees else []
+        """What happened between the beginning and the end of a record, up to now while it is open; what an editor
+        has not saved is among it."""
+        if not record.has_trees:
+            return []
+        found = list(self._compare(record.begin, record.end))
+        return [*found, *list_unsaved(record, self._root, {change.path for change in found})]
 
     def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
         """What going back to the beginning of a record would do."""

@@ -39,7 +39,7 @@ async def _load_buffer(context: ToolContext, path: Path, saved: bytes) -> dict[P
     if encoding is None or not encoding.exact:
         return {}
     text = await context.editor.read(path)
-    if text is None or len(text) > context.settings.read_file.max_bytes:
+    if text is None:
         return {}
     before = encoding.decode(saved)
     if normalize_text(before) == normalize_text(text):
@@ -54,11 +54,34 @@ async def _load_buffer(context: ToolContext, path: Path, saved: bytes) -> dict[P
 
 
 async def write_buffer(context: ToolContext, path: Path, after: bytes) -> bool:
-    """Change a file in the editor that has it open; False when it is to be written to disk."""
-    encoding = detect_encoding(after)
-    if context.editor is None or path not in context.buffers or encoding is None or not encoding.exact:
+    """Change a file in the editor that has it open; False when it is to be written to disk. Raises ToolFailure where
+    that would leave the editor with another text."""
+    if context.editor is None:
         return False
-    return await context.editor.write(path, encoding.decode(after))
+    if context.editor.withholds(path):
+        raise ToolFailure("PermissionDenied", f"{path.name} is open in the editor, which does not answer; not written.")
+    encoding = detect_encoding(after)
+    if path not in context.buffers or encoding is None or not encoding.exact:
+        return False
+    with context.open_file(str(path)) as file:
+        before = file.read()
+    if not await context.editor.write(path, encoding.decode(after)):
+        return False
+    await context.changed_in_editor(path, before, after)
+    return True
+
+
+def refuse_unsaved(context: ToolContext, given: str) -> None:
+    """An editor that only reads cannot be given a change, and on disk its unsaved text would stand in for the file's.
+    Raises ToolFailure."""
+    if context.editor is None or context.editor.writes:
+        return
+    if context.buffers.get(context.boundary.check(given)) is not None:
+        raise ToolFailure(
+            "FileChanged",
+            f"{given} has unsaved changes in the editor, which lets files only be read; nothing was written. Ask the"
+            " user to save it there, then try again.",
+        )
 
 
 def normalize_text(text: str) -> str:

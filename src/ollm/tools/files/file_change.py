@@ -35,6 +35,10 @@ class CurrentFile(Data, frozen=True):
 
 def read_current(context: ToolContext, given: str) -> CurrentFile | None:
     """What is at a path, or None when nothing is."""
+    if context.buffers:
+        from ollm.tools.files.buffers import refuse_unsaved
+
+        refuse_unsaved(context, given)
     try:
         file = context.open_file(given)
     except ToolFailure as failure:
@@ -70,7 +74,7 @@ async def write_change(
     path = context.boundary.check(given, "write")
     copy = ledger.save_undo_copy(path, before, after)
     try:
-        if not (context.buffers and await write_in_editor(context, path, after)):
+        if context.editor is None or not await write_in_editor(context, path, after):
             context.boundary.write_file(given, after, overwrite=before is not None)
     except BaseException:
         if copy is not None:

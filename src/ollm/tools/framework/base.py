@@ -33,6 +33,10 @@ Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
 
 
+async def _discard_change(_path: Path, _before: bytes, _after: bytes) -> None:
+    """Nobody wants to know."""
+
+
 def _discard_output(_text: str) -> None:
     """Output that nobody listens to."""
 
@@ -44,6 +48,15 @@ async def _cannot_see_pictures() -> bool:
 
 class EditorFiles(Protocol):
     """The buffers of an editor. Paths are resolved ones that the boundary let through."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it lets files be changed; else they can only be read there."""
+        ...
+
+    def withholds(self, path: Path) -> bool:
+        """Whether it gave this file before and does not answer now: what it has is not known."""
+        ...
 
     async def read(self, path: Path) -> str | None:
         """The text an editor has for a file; None when it has none to give."""
@@ -61,7 +74,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `sandbox`: the reading one when it runs `unasked` because it only reads, one without `.env` files when nobody was
     asked because it is `boxed`; `approved` paths are open to this call.
     `says_broken`: whether a change says that the file no longer parses; some models are told so in another way.
-    `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None.
+    `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None;
+    `changed_in_editor` hears what became of one.
     """
 
     boundary: Boundary
@@ -77,6 +91,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str = ""
     editor: EditorFiles | None = None
     buffers: Mapping[Path, bytes | None] = {}
+    changed_in_editor: Callable[[Path, bytes, bytes], Awaitable[None]] = _discard_change
 
     def open_file(self, given: str) -> BinaryIO:
         """A file as an editor shows it, else as it is on disk, open for reading. Close it."""

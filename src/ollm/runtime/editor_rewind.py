@@ -1,0 +1,141 @@
+"""Going back in an editor: what was changed there is put back there, and what is not saved there stays as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ollm.domain.errors import OllmError
+from ollm.domain.tools import Location
+from ollm.services.file_checkpoints.editor_changes import (
+    CHANGED_IN_EDITOR,
+    NOT_SHOWN,
+    NOT_WRITABLE,
+    UNSAVED,
+    drop_paths,
+    make_step,
+)
+from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
+from ollm.services.file_checkpoints.restore import RestoreResult
+from ollm.tools.files.buffers import load_buffers, write_buffer
+from ollm.tools.framework.base import ToolContext
+
+if TYPE_CHECKING:
+    from ollm.services.file_checkpoints import FileCheckpoints, PathChange
+    from ollm.services.file_checkpoints.records import EditorChange
+
+
+class EditorRewind:
+    """Reads and writes files as the editor of `context` has them."""
+
+    def __init__(self, context: ToolContext, checkpoints: FileCheckpoints) -> None:
+        self._context = replace(context, changed_in_editor=leave_to_restore)
+        self._checkpoints = checkpoints
+        self._loop = asyncio.get_running_loop()
+
+    async def revise_plan(
+        self, plan: RestorePlan | None, changes: Mapping[str, EditorChange], number: int, *, force: bool
+    ) -> RestorePlan | None:
+        """A plan for the disk, with what the editor shows; None when there is nothing to do."""
+        found = plan or RestorePlan(message_id=number, current=b"", target=b"", steps=(), skipped=())
+        others = {step.path: step for step in found.files if step.path not in changes}
+        context = await self._load([*changes, *others])
+        unsaved = [path for path, step in others.items() if self._is_unsaved(step, context)]
+        found = drop_paths(found, unsaved)
+        found = replace(found, skipped=(*found.skipped, *(SkippedPath(path=path, why=UNSAVED) for path in unsaved)))
+        for change in changes.values():
+            found = self._revise_path(found, change, context, force=force)
+        return found if plan or found.steps or found.skipped else None
+
+    def write(self, steps: Sequence[PathChange]) -> RestoreResult:
+        """Put contents back in the editor. Called in a thread."""
+        return asyncio.run_coroutine_threadsafe(self._write_all(steps), self._loop).result()
+
+    async def _write_all(self, steps: Sequence[PathChange]) -> RestoreResult:
+        done: list[PathChange] = []
+        skipped: list[SkippedPath] = []
+        for step in steps:
+            if why := await self._write_step(step):
+                skipped.append(SkippedPath(path=step.path, why=why))
+            else:
+                done.append(step)
+        return RestoreResult(restored=tuple(done), skipped=tuple(skipped))
+
+    async def _write_step(self, step: PathChange) -> str:
+        """Why a file was not put back; nothing when it was."""
+        assert step.before is not None
+        assert step.after is not None
+        context, place = await self._load([step.path]), self._find_place(step.path)
+        if place not in context.buffers:
+            return NOT_SHOWN
+        if hash_content(read_shown(context, place)) != step.before.value.hex():
+            return CHANGED_IN_EDITOR
+        try:
+            written = await write_buffer(context, place, self._checkpoints.objects.read(step.after.value))
+        except OllmError as error:
+            return error.message
+        return "" if written else NOT_WRITABLE
+
+    def _revise_path(
+        self, plan: RestorePlan, change: EditorChange, context: ToolContext, *, force: bool
+    ) -> RestorePlan:
+        place = self._find_place(change.path)
+        if place not in context.buffers:
+            return self._revise_hidden(plan, change, place)
+        plan = drop_paths(plan, [change.path])
+        content = read_shown(context, place)
+        now = hash_content(content)
+        if now == change.before:
+            return plan
+        if now != change.after and not force:
+            return skip_path(plan, change.path, CHANGED_IN_EDITOR)
+        if context.editor is None or not context.editor.writes:
+            return skip_path(plan, change.path, NOT_WRITABLE)
+        self._checkpoints.objects.put(content)
+        step = make_step(change.path, place, now, change.before)
+        return replace(plan, steps=(*plan.steps, step), in_editor=(*plan.in_editor, change.path))
+
+    def _is_unsaved(self, step: PathChange, context: ToolContext) -> bool:
+        """Whether the editor shows something that is neither on disk nor what the disk is to hold."""
+        shown = context.buffers.get(self._find_place(step.path))
+        return shown is not None and (step.after is None or hash_content(shown) != step.after.value.hex())
+
+    def _revise_hidden(self, plan: RestorePlan, change: EditorChange, place: Path) -> RestorePlan:
+        """A file that the editor does not give: what is on disk counts, unless the change is not there."""
+        planned = {step.path for step in plan.steps} | {one.path for one in plan.skipped}
+        saved = place.read_bytes() if place.is_file() else b""
+        if change.path in planned or hash_content(saved) == change.before:
+            return plan
+        return skip_path(plan, change.path, NOT_SHOWN)
+
+    def _find_place(self, path: str) -> Path:
+        return (self._checkpoints.root / path).resolve()
+
+    async def _load(self, paths: Iterable[str]) -> ToolContext:
+        places = [self._find_place(path) for path in paths]
+        boundary = self._context.boundary.approve_paths(places)
+        return await load_buffers(
+            replace(self._context, boundary=boundary), [Location(target=str(place), access="write") for place in places]
+        )
+
+
+async def leave_to_restore(_path: Path, _before: bytes, _after: bytes) -> None:
+    """The restore itself notes what was changed: it holds the lock."""
+
+
+def skip_path(plan: RestorePlan, path: str, why: str) -> RestorePlan:
+    return replace(plan, skipped=(*plan.skipped, SkippedPath(path=path, why=why)))
+
+
+def hash_content(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_shown(context: ToolContext, place: Path) -> bytes:
+    with context.open_file(str(place)) as file:
+        return file.read()

@@ -1,0 +1,47 @@
+"""Changes made in an editor: joined over records, kept in the store, named where no tree has them."""
+
+from pathlib import Path
+
+from ollm.services.file_checkpoints.cleanup import collect_garbage
+from ollm.services.file_checkpoints.editor_changes import find_changes
+from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
+from tests.services.file_checkpoints.trees import SESSION, make_checkpoints
+
+
+def make_record(number: int, message: int, *changes: tuple[str, str, str]) -> CheckpointRecord:
+    found = tuple(EditorChange(path=path, before=before, after=after) for path, before, after in changes)
+    return CheckpointRecord(number=number, kind="turn", message_id=message, started="", in_editor=found)
+
+
+def test_the_first_state_and_the_last_count_from_a_message_or_a_record_on() -> None:
+    records = [
+        make_record(1, 1, ("a", "0", "1")),
+        make_record(2, 3, ("a", "1", "2"), ("b", "x", "y"), ("a", "2", "3")),
+        make_record(3, 5, ("a", "3", "1")),
+    ]
+
+    assert find_changes(records, 1, None)["a"] == EditorChange(path="a", before="0", after="1")
+    assert find_changes(records, 2, None)["a"] == EditorChange(path="a", before="1", after="1")
+    assert set(find_changes(records, 5, None)) == {"a"}
+    assert find_changes(records, 1, 3) == {"a": EditorChange(path="a", before="3", after="1")}
+
+
+def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    checkpoints = make_checkpoints(tmp_path)
+    place = checkpoints.root.resolve() / "a"
+    place.write_bytes(b"disk")
+    checkpoints.note_editor_change(place, b"no", b"stretch is open")
+    checkpoints.begin(SESSION, 1)
+    checkpoints.note_editor_change(place, b"before", b"after")
+    checkpoints.note_editor_change(tmp_path / "elsewhere", b"x", b"y")
+    record = checkpoints.end()
+
+    assert record is not None
+    with checkpoints.objects.hold_lock():
+        collect_garbage(checkpoints.objects)
+    (change,) = checkpoints.look().list_changes(checkpoints.list_records(SESSION)[0])
+    assert change.before is not None
+    assert change.after is not None
+    assert checkpoints.read_entry(change.path, change.before) == b"before"
+    assert checkpoints.read_entry(change.path, change.after) == b"after"
