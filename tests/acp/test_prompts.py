@@ -98,3 +98,14 @@ async def test_a_picture_and_a_file_reach_the_model(tmp_path: Path) -> None:
     sent = str(server.chats[0])
     assert PICTURE in sent
     assert "the notes" in sent
+
+
+def test_files_named_with_an_at_sign_in_the_text_are_attached_like_those_the_editor_names(boundary: Boundary) -> None:
+    (boundary.workspace / "p.png").write_bytes(base64.b64decode(PICTURE))
+    (boundary.workspace / "ü.txt").write_text("umlaut\n")
+    text = f'see @"a b.txt", @ü.txt. @p.png @{boundary.workspace.parent}/secret.txt @no/such.py @alice @{"n" * 5000}'
+    found = read_prompt([{"type": "text", "text": text}, link(boundary.workspace / "ü.txt")], boundary)
+
+    assert sorted(one.name for one in found.attachments) == ["a b.txt", "p.png", "ü.txt"]
+    assert [one.image.data for one in found.attachments if one.image] == [PICTURE]
+    assert found.problems == ("@no/such.py was not attached: no such file",)

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from ollm.acp.client import ClientAbilities, ClientGoneError, ClientRefusedError
 from ollm.acp.introduction import build_introduction, read_abilities
+from ollm.acp.tolerance import TolerantTransport
 from ollm.acp.transport import StdioTransport
 from ollm.app import redact_error
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
@@ -167,7 +168,8 @@ class EditorClient:
     def connect(self, requests: EditorRequests) -> AgentSideConnection:
         """Begin to speak; `listen` on the result serves until the editor goes away."""
         agent: Any = AgentAdapter(requests)
-        self._connection = AgentSideConnection(agent, self._transport, listening=False, use_unstable_protocol=True)
+        tolerant: Any = TolerantTransport(self._transport)
+        self._connection = AgentSideConnection(agent, tolerant, listening=False, use_unstable_protocol=True)
         return self._connection
 
     @property
@@ -208,8 +210,10 @@ class EditorClient:
             if not answer.done():
                 raise ClientGoneError("The editor has gone away.")
             return answer.result()
-        except (RequestError, ValidationError) as error:
+        except RequestError as error:
             raise ClientRefusedError(f"The editor answered with an error: {error}") from error
+        except ValidationError as error:
+            raise ClientRefusedError("The editor's answer cannot be read.") from error
         except ConnectionError as error:
             raise ClientGoneError("The editor has gone away.") from error
         finally:

@@ -11,6 +11,7 @@ from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
 from ollm.runtime.base import Attachment
+from ollm.runtime.mentions import find_mentions, is_there, looks_like_path
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
 from ollm.tools.files.pictures import describe_kind, find_media_type
@@ -21,20 +22,24 @@ PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class PromptContent(Data, frozen=True):
-    """`text` is what the person wrote, with the names of files where they put them."""
+    """`text` is what the person wrote, with the names of files where they put them; `problems` are what they named and
+    could not be attached."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     """A prompt's blocks in their order. Raises UsageError for what cannot be sent to a model."""
     words: list[str] = []
+    typed: list[str] = []
     attachments: list[Attachment] = []
     for block in blocks:
         kind = block.get("type")
         if kind == "text":
             words.append(str(block["text"]))
+            typed.append(words[-1])
         elif kind == "image":
             attachments.append(read_image(block.get("uri") or "image", block["mimeType"], block["data"]))
         elif kind == "resource":
@@ -50,7 +55,12 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     text = join_words(words)
     if not text.strip() and not attachments:
         raise UsageError("The prompt is empty.")
-    return PromptContent(text=text, attachments=tuple(attachments))
+    known = {word.removeprefix("@") for word in words}
+    named = [name for name in find_mentions("\n".join(typed), boundary.workspace) if name not in known]
+    attachments += [attachment for name in named for attachment in attach_file(name, boundary)]
+    missing = [name for name in named if looks_like_path(name) and not is_there(boundary.workspace / name)]
+    problems = tuple(f"@{make_printable(name[:200])} was not attached: no such file" for name in missing)
+    return PromptContent(text=text, attachments=tuple(attachments), problems=problems)
 
 
 def join_words(words: list[str]) -> str:
@@ -91,14 +101,22 @@ def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attach
 def read_link(block: JsonObject, boundary: Boundary) -> tuple[str, list[Attachment]]:
     """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
     name = name_resource(block["uri"], boundary)
-    if "://" in name:
-        return name, []
+    return name, [] if "://" in name else attach_file(name, boundary)
+
+
+def attach_file(name: str, boundary: Boundary) -> list[Attachment]:
+    """A text or a picture of the workspace; nothing for what is neither, or may not be read unasked."""
     try:
         with boundary.open_file(name) as file:
             content = file.read(MAX_TEXT_BYTES + 1)
-    except ToolFailure:
-        return name, []
-    return name, [] if b"\0" in content[:8192] else [make_text_attachment(name, content)]
+            kind = find_media_type(content)
+            content += file.read(MAX_PICTURE_BYTES + 1 - len(content)) if kind else b""
+    except (ToolFailure, OSError, ValueError):
+        return []
+    if kind in PICTURE_TYPES and len(content) <= MAX_PICTURE_BYTES:
+        image = ImagePart(media_type=kind, data=base64.b64encode(content).decode())
+        return [Attachment(name=name, image=image)]
+    return [] if b"\0" in content[:8192] else [make_text_attachment(name, content)]
 
 
 def make_text_attachment(name: str, content: bytes) -> Attachment:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ollm.acp.client import ClientAbilities, Editor
+from ollm.acp.commands import describe_reply
 from ollm.acp.options import build_commands, build_config_options, build_modes
 from ollm.acp.permissions import build_options, build_question, read_answer
 from ollm.acp.prompts import PromptContent, read_prompt
@@ -19,11 +20,12 @@ from ollm.acp.tool_calls import ToolCallViews
 from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.acp.workspace_trust import OPTIONS as TRUST_OPTIONS
 from ollm.acp.workspace_trust import WorkspaceTrust
-from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
+from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedError, UsageError
+from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, ToolStarted, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Status
+from ollm.runtime.calls.permission import build_policy_request
 from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
@@ -52,7 +54,7 @@ class EditorSession:
         self._boundary = boundary
         self._stack = stack
         self._views = ToolCallViews(conversation.parts.registry.get(), boundary.workspace)
-        self._renderer = UpdateRenderer(self._views, terminals=abilities.shows_terminals)
+        self._renderer = UpdateRenderer(self._views, self._may_run, terminals=abilities.shows_terminals)
         self._models: tuple[str, ...] = ()
         self._shown: Status | None = None
         self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
@@ -166,6 +168,7 @@ class EditorSession:
     async def _run_command(self, line: str) -> str | None:
         """Run `/name arguments`; the text to send as a message, where it comes to one."""
         name, _, arguments = line[1:].partition(" ")
+        directories = self.conversation.parts.command_directories
         try:
             reply = await self.conversation.command(name, arguments.strip())
         except OllmError as error:
@@ -173,7 +176,7 @@ class EditorSession:
             return None
         if reply.follow_up == "send":
             return reply.argument
-        text = "Start or open a session in your editor." if reply.follow_up != "none" else reply.text
+        text = describe_reply(name, arguments, reply, directories)
         await self._send(render_chunk("agent_message_chunk", text))
         return None
 
@@ -198,6 +201,8 @@ class EditorSession:
     async def _run_turn(self, content: PromptContent) -> JsonObject:
         if not await self._ask_trust():
             return {"stopReason": "cancelled"}
+        for problem in content.problems:
+            await self._send(render_chunk("agent_thought_chunk", f"{problem}\n"))
         ended = TurnFinished(reason="model-error")
         try:
             async with self.conversation.turn(content.text, content.attachments) as events:
@@ -227,6 +232,18 @@ class EditorSession:
                 "totalTokens": used.prompt_tokens + used.completion_tokens,
             },
         }
+
+    def _may_run(self, event: ToolStarted) -> bool:
+        """Whether a call runs without a question, as policy sees it."""
+        parts = self.conversation.parts
+        spec = parts.registry.get().get(event.name)
+        if spec is None:
+            return False
+        try:
+            request = build_policy_request(spec, spec.parse(event.args), self._boundary)
+            return parts.policy.get().evaluate(request).decision == "allow"
+        except ToolFailure:
+            return False
 
     async def _show(self, event: AnyEvent) -> None:
         for update in self._renderer.render(event):

@@ -72,7 +72,7 @@ class ToolCallViews:
     def render_result(self, result: ToolResult, changes: tuple[FileChange, ...] = ()) -> list[JsonObject]:
         """What a call came to: its changes where there are some, else its text, and its pictures."""
         shown = [self.render_change(change) for change in changes or split_diff(result.diff)] if result.ok else []
-        text = result.error.message if result.error else result.llm_content
+        text = (result.return_display or result.error.message) if result.error else result.llm_content
         if text and not shown:
             shown.append(render_text(text))
         return [*shown, *(render_image(image) for image in result.images)]
@@ -108,13 +108,14 @@ def is_path(target: str) -> bool:
     return "://" not in target and "\0" not in target
 
 
-def render_start(event: ToolStarted, view: CallView) -> JsonObject:
+def render_start(event: ToolStarted, view: CallView, *, running: bool = True) -> JsonObject:
+    """A call that begins; one that a person is asked about first is not `running`."""
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": event.call_id,
         "title": shorten_title(event.summary or event.name),
         "kind": view.kind,
-        "status": "in_progress",
+        "status": "in_progress" if running else "pending",
         "locations": list(view.locations),
         "rawInput": event.args,
     }

@@ -51,6 +51,7 @@ class StdioTransport:
         self._drained = asyncio.Event()
         self._broken = False
         self._unanswered: set[Any] = set()
+        self._asked: set[Any] = set()  # what the editor has not answered
         self._idle = asyncio.Event()
         self._idle.set()
         self._writer = threading.Thread(target=self._write_all, name="acp writer", daemon=True)
@@ -63,6 +64,8 @@ class StdioTransport:
             raise ConnectionError("The editor does not read any more.")
         if "method" not in message:
             self._unanswered.discard(message.get("id"))
+        elif "id" in message:
+            self._asked.add(message["id"])
         line = encode_message(message)
         self._waiting_bytes += len(line)
         self._outgoing.put(line)
@@ -83,6 +86,8 @@ class StdioTransport:
         while not self.ended.is_set() and (line := await self._incoming.get()) is not None:
             try:
                 message = parse_message(line)
+                if "method" not in message:
+                    self._complete_answer(message)
             except BadMessage as error:
                 await self._refuse(error)
                 continue
@@ -94,6 +99,16 @@ class StdioTransport:
         self._drained.set()  # whoever waits for room goes on: nobody may be left to make it
         await self._wait_for_answers()
         return None
+
+    def _complete_answer(self, message: dict[str, Any]) -> None:
+        """An answer of nothing may come without a result, as programs in JavaScript send it. Raises BadMessage for one
+        to nothing that was asked."""
+        asked = message["id"] in self._asked
+        self._asked.discard(message["id"])
+        if "result" not in message and "error" not in message:
+            if not asked:
+                raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", message["id"])
+            message["result"] = None
 
     async def close(self) -> None:
         """Write what waits, then end."""
@@ -188,8 +203,9 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
     if "method" in message:
         if not isinstance(message["method"], str):
             raise BadMessage(INVALID_REQUEST, "method must be a string.", request_id)
-    elif request_id is None or not ("result" in message or isinstance(message.get("error"), dict)):
-        raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.")
+        message["params"] = {} if message.get("params") is None else message["params"]
+    elif request_id is None or not isinstance(message.get("error", {}), dict):
+        raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", request_id)
     if isinstance(params := message.get("params"), dict):
         params.pop("_meta", None)  # the library would put its entries in place of the parameters
     return message

@@ -37,9 +37,15 @@ class UpdateRenderer:
     """Turns events into updates. It remembers what a running call has printed, and what was asked about it."""
 
     def __init__(
-        self, views: ToolCallViews, *, terminals: bool = False, now: Callable[[], float] = time.monotonic
+        self,
+        views: ToolCallViews,
+        may_run: Callable[[ToolStarted], bool] = lambda _: True,
+        *,
+        terminals: bool = False,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._views = views
+        self._may_run = may_run
         self._terminals = terminals
         self._now = now
         self._kinds: dict[str, str] = {}
@@ -81,7 +87,7 @@ class UpdateRenderer:
     def _render_start(self, event: ToolStarted) -> list[JsonObject]:
         view = self._views.read_call(event.name, event.args)
         self._kinds[event.call_id] = view.kind
-        started = render_start(event, view)
+        started = render_start(event, view, running=self._may_run(event))
         if self._terminals and view.kind == "execute":
             started["content"] = [{"type": "terminal", "terminalId": event.call_id}]
             started["_meta"] = {"terminal_info": {"terminal_id": event.call_id, "cwd": self._views.workspace}}
@@ -100,9 +106,10 @@ class UpdateRenderer:
 
     def _render_finish(self, event: ToolFinished) -> list[JsonObject]:
         finished = self._views.render_finish(event, self._changes.pop(event.call_id, ()))
-        if self._shows_terminal(event.call_id) and event.result.ok:
-            finished["content"] = [{"type": "terminal", "terminalId": event.call_id}]
         if self._shows_terminal(event.call_id):
+            error = event.result.error
+            shown = {"type": "terminal", "terminalId": event.call_id}
+            finished["content"] = [shown, *([render_text(error.message)] if error else [])]
             ending = {"terminal_id": event.call_id, "exit_code": event.result.exit_code, "signal": None}
             finished["_meta"] = {"terminal_exit": ending}
         for kept in (self._kinds, self._output, self._shown_at):

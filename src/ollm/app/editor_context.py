@@ -11,18 +11,21 @@ import msgspec
 from ollm.domain.errors import OllmError
 
 if TYPE_CHECKING:
-    from ollm.app.toolbox import Toolbox
+    from ollm.config.settings import ToolSettings
     from ollm.domain.lazy import Lazy
     from ollm.services.file_checkpoints import FileCheckpoints
+    from ollm.system.paths import Boundary
     from ollm.tools.framework.base import EditorFiles, ToolContext
 
 
-def create_file_context(toolbox: Toolbox) -> ToolContext:
+def create_file_context(
+    boundary: Boundary, settings: ToolSettings, editor: EditorFiles | None, checkpoints: Lazy[FileCheckpoints]
+) -> ToolContext:
     """How files are reached: as an editor has them, where there is one."""
     from ollm.tools.framework.base import ToolContext
 
-    context = ToolContext(boundary=toolbox.scope.boundary, settings=toolbox.process.settings.tools)
-    return add_editor(context, toolbox.editor, toolbox.checkpoints) if toolbox.editor else context
+    context = ToolContext(boundary=boundary, settings=settings)
+    return add_editor(context, editor, checkpoints) if editor else context
 
 
 def add_editor(context: ToolContext, editor: EditorFiles, checkpoints: Lazy[FileCheckpoints]) -> ToolContext:

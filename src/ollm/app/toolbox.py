@@ -317,7 +317,8 @@ class Toolbox:
     def file_context(self) -> ToolContext:
         from ollm.app.editor_context import create_file_context
 
-        return create_file_context(self)
+        settings = self.process.settings.tools
+        return create_file_context(self.scope.boundary, settings, self.editor, self.checkpoints)
 
     @property
     def takes_checkpoints(self) -> bool:

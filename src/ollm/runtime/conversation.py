@@ -58,7 +58,7 @@ class LocalConversation:
         """Events of one turn, up to and with `TurnFinished`. Leaving the block early cancels the turn. The text is what
         the model is told, whatever it begins with: commands are run by `command`."""
         if self._turn and not self._turn.done():
-            raise BusyError("A turn is running in this session.", action="Wait for it, or stop it with Esc.")
+            raise BusyError("A turn is running in this session.", action="Wait for it, or stop it.")
         await self.idle.stop()
         subscription = self.parts.stream.subscribe()
         self._turn = asyncio.create_task(self._run_turn_task(text, attachments), name="turn")

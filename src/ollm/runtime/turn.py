@@ -196,8 +196,15 @@ class Turn:
             whole = True
         finally:
             if not whole and answer.parts:
-                await self._record_message("assistant", answer.parts, interrupted=True)
+                await self._record_interrupted(answer)
         return answer
+
+    async def _record_interrupted(self, answer: StreamedAnswer) -> None:
+        """What was said so far. No server counts an answer that was cut off, so what it took is our own estimate."""
+        sent = self._parts.prompt.used_tokens
+        await self._record_message("assistant", answer.parts, interrupted=True)
+        said = max(self._parts.prompt.used_tokens - sent, 0)
+        self._usage = self._usage + Usage(prompt_tokens=sent, completion_tokens=said)
 
     def _check_text_for_loop(self, text: str, thinking: bool) -> None:
         if found := self._parts.loops.record_text(text, "thinking" if thinking else "text"):

@@ -4,15 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.screen.composing import (
-    MAX_TEXT_BYTES,
-    Pastes,
-    collect_mentions,
-    looks_like_path,
-    make_attachment,
-    read_file,
-    strip_punctuation,
-)
+from ollm.cli.screen.composing import MAX_TEXT_BYTES, Pastes, collect_mentions, make_attachment, read_file
+from ollm.runtime.mentions import looks_like_path, strip_punctuation
 
 
 def test_a_paste_is_folded_and_sent_whole_even_when_it_holds_a_chip() -> None:

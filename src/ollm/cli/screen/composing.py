@@ -10,6 +10,7 @@ from pathlib import Path
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
 from ollm.runtime.base import Attachment, Conversation
+from ollm.runtime.mentions import find_mentions, is_there, looks_like_path
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
@@ -18,7 +19,6 @@ MAX_PICTURE_BYTES = 10_000_000
 MAX_LISTED_FILES = 200
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)")
-_MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
 
 
 class Pastes:
@@ -53,10 +53,9 @@ def collect_mentions(
     """The files named with `@`, and what could not be attached."""
     attachments: list[Attachment] = []
     problems: list[str] = []
-    for quoted, bare in dict.fromkeys(_MENTION.findall(text)):
-        name = quoted or strip_punctuation(bare, workspace)
+    for name in find_mentions(text, workspace):
         path = workspace / Path(name).expanduser()
-        if not path.exists():
+        if not is_there(path):
             if looks_like_path(name) and not _RESOURCE.fullmatch(f"@{name}"):
                 problems.append(f"@{name} was not attached: no such file")
             continue
@@ -86,16 +85,6 @@ async def collect_resources(text: str, conversation: Conversation) -> tuple[list
         if isinstance(found.data, str):
             attachments.append(Attachment(name=f"{server}:{uri}", text=found.data[:MAX_TEXT_BYTES]))
     return attachments, problems
-
-
-def looks_like_path(name: str) -> bool:
-    """Whether a name that is no file was meant as one: `@src/a.py` was, `@alice` was not."""
-    return "/" in name or "." in name.strip(".")
-
-
-def strip_punctuation(bare: str, workspace: Path) -> str:
-    """A name at the end of a sentence goes without its full stop, unless there is such a file."""
-    return bare if (workspace / bare).exists() else bare.rstrip(".,;:)!?")
 
 
 def make_attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -> Attachment:

@@ -25,6 +25,14 @@ def build_failure(kind: str, message: str) -> ToolResult:
     )
 
 
+def keep_output(result: ToolResult, printed: str) -> ToolResult:
+    """A cancelled call with what it had printed by then."""
+    if result.error is None or result.error.type != "Cancelled" or not printed:
+        return result
+    text = f"{printed.rstrip()}\n[{result.error.message}]"
+    return msgspec.structs.replace(result, llm_content=text, return_display=text)
+
+
 def to_tool_failure(error: Exception) -> ToolFailure:
     """Any exception as the model reads it; what is not foreseen is a bug, and said to be one."""
     match error:

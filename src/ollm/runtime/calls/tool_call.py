@@ -20,6 +20,7 @@ from ollm.runtime.calls.permission import Permission, Permit, Policy
 from ollm.runtime.calls.results import (
     build_failure,
     get_call_status,
+    keep_output,
     sanitize_arguments,
     to_recorded_result,
     to_tool_failure,
@@ -86,6 +87,7 @@ class ToolCallRun:
         self._started = False
         self._finished = False
         self._must_ask = ""  # why a hook wants a person to be asked
+        self._printed: list[str] = []
 
     @property
     def reads_only(self) -> bool:
@@ -116,7 +118,7 @@ class ToolCallRun:
     async def run(self) -> ToolResult:
         """The tool's own work. Never raises, except for cancellation."""
         assert self._invocation is not None
-        stream = StreamCleaner(lambda text: self._services.emit(ToolOutput(call_id=self.record.id, text=text)))
+        stream = StreamCleaner(self._emit_output)
         context = msgspec.structs.replace(
             self._services.context,
             emit=stream.feed,
@@ -137,11 +139,16 @@ class ToolCallRun:
         finally:
             stream.close()
 
+    def _emit_output(self, text: str) -> None:
+        self._printed.append(text)
+        self._services.emit(ToolOutput(call_id=self.record.id, text=text))
+
     async def finish(self, result: ToolResult) -> None:
         """Shape the result, record it, tell it."""
         if self._finished:
             return
         self._finished = True
+        result = keep_output(result, "".join(self._printed))
         self._announce(self.record.name)
         keep = self._spec.keep if self._spec else "head"
         result = trim_result(result, self._limits, keep, self._build_recall_hint())

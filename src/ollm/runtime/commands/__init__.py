@@ -29,7 +29,7 @@ async def run_command(conversation: CommandNeeds, name: str, arguments: str, *, 
     table = build_command_table()
     if found := table.get(name):
         if busy and not found.during_turn:
-            raise BusyError(f"/{name} waits until the model is done.", action="Press Esc to stop it.")
+            raise BusyError(f"/{name} waits until the model is done.", action="Wait for it, or stop it.")
         return await found.run(conversation, arguments)
     if ":" in name and conversation.mcp is not None:
         from ollm.runtime.commands.mcp import send_prompt
