@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_D, Terminal, at_terminal
 from tests.servers.answers import Answer
@@ -49,6 +51,23 @@ async def test_what_asks_stands_beside_the_keys_and_the_whole_command_above(tmp_
     assert shown.index("harmless line number 59") < shown.rindex("rm -rf ~/important") < shown.index("[y] yes")
     assert all(echo in whole for echo in echoes)
     assert (home / "important").exists()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+async def test_long_words_push_neither_what_asks_nor_the_keys_out_of_sight(tmp_path: Path, columns: int) -> None:
+    line = f"echo {'a' * 3000}; rm -rf build-{'b' * 900}-end && make {'c' * 2000}"
+    async with running(tmp_path, [Answer(calls=[("shell", {"command": line})]), "As you wish."]) as runner:
+        async with at_terminal(runner, "chat", size=(columns, 40)) as terminal:
+            shown = await ask(runner, terminal)
+            await terminal.wait_for("[n] no")
+            whole, shown = terminal.text(), terminal.screen()
+            await refuse(terminal)
+
+    assert squeeze(line) in squeeze(whole), "all of it can be seen"
+    seen = squeeze(shown)
+    assert seen.index("rm-rfbuild-bbb") < seen.index("bbb-end") < seen.index("makeccc") < seen.index("[y]yes"), shown
+    assert "characters,seeabove" in seen
+    assert seen.index("[y]yes") < seen.index("[n]no")
 
 
 async def test_arguments_of_a_server_are_shown_to_their_end(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ async def test_a_session_of_a_million_messages_is_listed_read_and_gone_on_with(t
     assert home.index().list_sessions()[0]["messageCount"] == count
     service = home.service()
     loaded = await service.open_session(session_id)
-    assert len(loaded.session.messages) == count
+    assert len(loaded.session.messages) + loaded.skipped == count, "of a large one the end alone is held"
     sent = await service.record_message(session_id, Message(role="user", parts=(TextPart(text="last"),), timestamp=AT))
     assert sent.id == count + 1
     await service.close_session(session_id)

@@ -19,6 +19,9 @@ QUIET_SECONDS = 0.4
 HOLD_SECONDS = 0.25  # seconds in which no other key may follow an answer: then it was the first letter of a word
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
 MAX_PART_LINES = 12  # lines of a part that asks; the whole command stands above it
+MAX_PART_CHARS = 400
+MAX_REASON_CHARS = 240
+MAX_GRANT_CHARS = 80
 
 
 class ConfirmationQueue:
@@ -124,8 +127,9 @@ class ConfirmationQueue:
 
 def describe_grants(details: ConfirmationDetails) -> str:
     """The ways to be asked less, and where each of them counts."""
-    wider = f" · [p] always here, all that begins with {clean_lines(details.prefix[6:])}" if details.prefix else ""
-    grant = clean_lines(details.grant or "")
+    prefix = shorten_text(clean_lines((details.prefix or "")[6:]), MAX_GRANT_CHARS)
+    wider = f" · [p] always here, all that begins with {prefix}" if prefix else ""
+    grant = shorten_text(clean_lines(details.grant or ""), MAX_GRANT_CHARS)
     return f"[s] this session · [a] always in this workspace ({grant}){wider} · [e] everywhere"
 
 
@@ -150,19 +154,27 @@ def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
     asking = [part for part in details.parts if part.decision != "allow"]
     if not asking:
         return 0, [details.description]
-    lines = [f"{shorten_part(part.command)} ({part.reason})" for part in asking]
+    lines = [f"{shorten_part(part.command)} ({shorten_text(part.reason, MAX_REASON_CHARS)})" for part in asking]
     return len(details.parts) - len(asking), lines
 
 
 def shorten_part(text: str) -> str:
     """A part that is too long to stand beside the keys, with how much of it stands above alone."""
-    lines = text.split("\n")
+    lines = [shorten_text(line, MAX_PART_CHARS) for line in text.split("\n")]
     if len(lines) <= MAX_PART_LINES:
-        return text
+        return "\n".join(lines)
     hidden = len(lines) - MAX_PART_LINES
     return "\n".join(
         [*lines[: MAX_PART_LINES - 1], f"… {hidden} more lines of it stand in the command above …", lines[-1]]
     )
+
+
+def shorten_text(text: str, most: int) -> str:
+    """The beginning and the end of a text that stands above as a whole, with how much of it is left out here."""
+    if len(text) <= most:
+        return text
+    begin, end = most * 2 // 3, most // 3
+    return f"{text[:begin]} … {len(text) - begin - end:,} characters, see above … {text[-end:]}"
 
 
 def describe_rule(details: ConfirmationDetails) -> str:
