@@ -25,11 +25,20 @@ def test_a_2000_token_checkpoint_moves_the_next_trigger_to_3570() -> None:
     assert (state.available, state.trigger) == (4463, 3570)
 
 
-def test_the_recent_window_is_at_most_a_sixth_of_what_is_available() -> None:
+def test_the_recent_window_is_at_most_a_tenth_of_what_is_available() -> None:
     state = rules.compute_budget(8192, 500)
 
-    assert rules.compute_recent_tokens(state, 4096) == 6463 // 6
+    assert rules.compute_recent_tokens(state, 4096) == 6463 // 10
     assert rules.compute_recent_tokens(state, 300) == 300
+
+
+def test_the_nearer_a_compression_is_the_less_a_result_takes_down_to_a_part_of_the_window() -> None:
+    for window, least in ((2048, 128), (4096, 256), (8192, 341), (32768, 1365)):
+        state = rules.compute_budget(window, window // 8)
+        assert rules.compute_result_cap(state, 0) == state.trigger // 4
+        assert rules.compute_result_cap(state, state.trigger) == least
+        assert rules.compute_step_cap(state, 0) == min(state.available // 2, state.trigger * 2 // 3)
+        assert rules.compute_step_cap(state, state.trigger) == 2 * least
 
 
 @given(st.integers(512, 300_000), st.integers(0, 20_000), st.integers(0, 20_000), st.floats(0.01, 1))

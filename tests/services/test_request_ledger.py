@@ -39,6 +39,17 @@ def test_all_requests_stand_word_for_word_while_they_fit() -> None:
     assert all(line.whole for line in make_lines((), asked, 500, cost))
 
 
+def test_once_old_requests_stand_shortened_a_long_new_one_does_not_fill_the_ledger() -> None:
+    known = [RequestLine(number=1, text="Build part_1…", whole=False)]
+    lines = make_lines(known, [(2, f"Look at part_2. {FILLER}"), (3, "And now?")], 1000, cost)
+
+    assert cost(lines[0].text) <= 66
+    assert "part_2" in lines[0].text
+    assert (lines[1].text, lines[1].whole) == ("And now?", True)
+    full = [RequestLine(number=n, text=FILLER, whole=False) for n in range(9)]
+    assert cost(make_lines(full, [(10, f"Look at part_10. {FILLER}")], 600, cost)[0].text) <= 42
+
+
 def test_a_ledger_written_anew_keeps_the_newest_longest_and_leaves_room() -> None:
     lines = [RequestLine(number=n, text=f"Request {n} is about part_{n}. {FILLER}") for n in range(60)]
 

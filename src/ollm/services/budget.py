@@ -8,6 +8,7 @@ from ollm.domain.context import Budget
 
 DEFAULT_THRESHOLD_SHARE = 0.80
 MIN_ANSWER_TOKENS = 64
+SMALL_RESULT_TOKENS = 256  # that a result may take in a small window, however near a compression is
 MIN_SUMMARY_SECONDS = 8.0
 SUMMARY_SECONDS_RATIO = 4.0  # of what a summary should take, before it is given up
 
@@ -41,28 +42,33 @@ def needs_compression(state: Budget, messages: int) -> bool:
 
 
 def compute_recent_tokens(state: Budget, wanted: int) -> int:
-    """The newest tokens no compression touches: what the settings say, at most a sixth of what is available. The fewer
+    """The newest tokens no compression touches: what the settings say, at most a tenth of what is available. The fewer
     stay, the rarer a compression breaks what the server has read."""
-    return min(wanted, state.available // 6)
+    return min(wanted, state.available // 10)
 
 
 def compute_target_tokens(state: Budget) -> int:
     """What messages are compressed down to: the newest, so that there is room for as many turns as can be."""
-    return state.available // 6
+    return state.available // 10
 
 
 def compute_result_cap(state: Budget, messages: int = 0) -> int:
-    """One tool result: a quarter of *available*, or as much of what is left before a compression, down to a sixteenth
-    of the window. So a file is read whole where there is room, and one read does not cost the server its cache."""
+    """One tool result: a quarter of *available*, or as much of what is left before a compression, down to a 24th of the
+    window. So a file is read whole where there is room, and one read does not cost the server its cache."""
     left = (state.trigger - messages) // 4
-    return min(state.available // 4, max(left, state.window // 16))
+    return min(state.available // 4, max(left, _compute_least_result(state.window)))
 
 
 def compute_step_cap(state: Budget, messages: int = 0) -> int:
-    """All results of one step: half of *available*, or two thirds of what is left before a compression, down to an
-    eighth of the window."""
+    """All results of one step: half of *available*, or two thirds of what is left before a compression, down to twice
+    what one result always gets."""
     left = (state.trigger - messages) * 2 // 3
-    return min(state.available // 2, max(left, state.window // 8))
+    return min(state.available // 2, max(left, 2 * _compute_least_result(state.window)))
+
+
+def _compute_least_result(window: int) -> int:
+    """A 24th of the window; a 16th of a small one, where that would be too little to work with."""
+    return max(window // 24, min(window // 16, SMALL_RESULT_TOKENS))
 
 
 def compute_user_cap(state: Budget) -> int:

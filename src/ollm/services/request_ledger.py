@@ -16,6 +16,7 @@ from ollm.services.protected_facts import find_facts, without_markers
 TextCost = Callable[[str], int]
 
 LINE_TOKENS = (40, 34, 28)  # a line of the newest third of the ledger, and of each older one
+NEW_LINE_TOKENS = 64  # a line that is added while there is room, once the oldest stand shortened
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 KEPT_SHARE = 0.55  # of the cap, when the ledger is written anew
@@ -102,10 +103,14 @@ def _clip(sentence: str, tokens: int, cost: TextCost) -> str:
 def make_lines(
     ledger: Sequence[RequestLine], new: Iterable[tuple[int, str]], cap: int, cost: TextCost
 ) -> tuple[RequestLine, ...]:
-    """The lines of what was asked since: verbatim while all requests fit into the cap, else as long as new ones are."""
+    """The lines of what was asked since: verbatim while all requests fit into the cap, else as long as new ones are: one
+    long text would take the place of many others."""
     added = [RequestLine(number=number, text=text.strip()) for number, text in new]
-    if count_lines((*ledger, *added), cost) <= cap:
+    if all(line.whole for line in ledger) and count_lines((*ledger, *added), cost) <= cap:
         return tuple(added)
+    longer = _shorten_lines(added, (NEW_LINE_TOKENS,), cost)
+    if count_lines((*ledger, *longer), cost) <= cap:
+        return tuple(longer)
     return tuple(_shorten_lines(added, LINE_TOKENS[:1], cost))
 
 
