@@ -103,8 +103,8 @@ def _clip(sentence: str, tokens: int, cost: TextCost) -> str:
 def make_lines(
     ledger: Sequence[RequestLine], new: Iterable[tuple[int, str]], cap: int, cost: TextCost
 ) -> tuple[RequestLine, ...]:
-    """The lines of what was asked since: verbatim while all requests fit into the cap, else as long as new ones are: one
-    long text would take the place of many others."""
+    """The lines of what was asked since: verbatim while all requests fit into the cap, else as long as new ones are,
+    so that one long text does not take the place of many others."""
     added = [RequestLine(number=number, text=text.strip()) for number, text in new]
     if all(line.whole for line in ledger) and count_lines((*ledger, *added), cost) <= cap:
         return tuple(added)
