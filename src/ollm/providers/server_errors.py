@@ -16,7 +16,6 @@ from ollm.domain.errors import (
     UnknownModelError,
 )
 from ollm.domain.patterns import compile_late
-from ollm.domain.suggest import suggest_names
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
@@ -173,6 +172,8 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
         return UnknownModelError(
             f"{url} has no model {model!r}, nor any other.", action="Pull one on that server first."
         )
+    from ollm.domain.suggest import suggest_names
+
     near = suggest_names(model, names)
     hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names[:5])}."
     return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} List all with `ollm models list`.")

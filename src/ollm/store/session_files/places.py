@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
-from ollm.domain.short_ids import shorten_ids
 from ollm.domain.struct import Data
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -56,6 +55,8 @@ class SessionPlaces(Data, frozen=True):
 
     def shorten_id(self, session_id: str) -> str:
         """As much of an id as tells it from every other session's."""
+        from ollm.domain.short_ids import shorten_ids
+
         return shorten_ids([*self.list_ids(), session_id])[session_id]
 
     def iter_files(self, session_id: str) -> Iterator[Path]:
