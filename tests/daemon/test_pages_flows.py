@@ -16,6 +16,7 @@ from tests.daemon.browser import Visitor, chromium, visit
 from tests.daemon.long_session import LONG, write_long_session
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
+from tests.servers.archive_machine import ArchiveMachine
 from tests.sizes import SOAK
 
 PNG = bytes.fromhex(
@@ -258,4 +259,23 @@ async def test_what_a_server_asks_for_is_answered_in_words(tmp_path: Path) -> No
         await page.press("ollm-confirmation input[aria-label='Your answer']", "Enter")
         await page.wait_for_selector(".item >> text=Thank you.")
         assert "Ada" in str(found.server.chats[-1])
+        assert visitor.faults == []
+
+
+async def test_a_session_that_is_in_the_archive_only_is_got_and_read(tmp_path: Path, archive_url: str) -> None:
+    desktop, laptop = ArchiveMachine(tmp_path / "desktop", archive_url), ArchiveMachine(tmp_path / ".ollm", archive_url)
+    theirs = desktop.record("What is **theirs**?", "A plan.", workspace="/somewhere/project")
+    desktop.run("push")
+    laptop.record("Ours", workspace="/elsewhere/project")
+    laptop.run("push")
+    laptop.ollm("sessions", "list")
+    async with daemon(tmp_path) as found, chromium() as browser, visit(browser, found) as visitor:
+        page = visitor.page
+        await page.click(f".sessions li[data-id='{theirs}'] a")
+        await page.wait_for_selector("ollm-pull-card >> text=in the team archive: postgres on")
+        assert not await page.locator("ollm-composer").is_visible()
+        await page.fill("ollm-pull-card input", str(found.workspace))
+        await page.click("ollm-pull-card >> text=Get it")
+        await page.wait_for_selector(".item >> text=A plan.")
+        assert await page.locator("ollm-composer").is_visible()
         assert visitor.faults == []
