@@ -83,6 +83,7 @@ async def test_a_task_is_not_listed_counts_for_no_limit_and_goes_with_its_parent
 
         assert len(runner.sessions()) == 3, "two, and the task"
         assert sorted(line["title"] for line in listed) == ["first", "second"]
+        assert "↳ Where is pay?" in (await runner.run("sessions", "list", "--all")).out
         assert sorted(line["origin"] for line in everything) == ["one-shot", "one-shot", "task"]
         parent = next(line["sessionId"] for line in listed if line["title"] == "first")
         assert (await runner.run("sessions", "delete", parent, "--yes")).code == 0

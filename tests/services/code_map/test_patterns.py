@@ -88,3 +88,21 @@ def test_no_line_takes_long(line: str) -> None:
     begin = time.process_time()
     find_definitions("a.java", f"class A {{\n{line}\n}}\n" * 50)
     assert time.process_time() - begin < 5
+
+
+def test_many_definitions_take_no_more_than_their_share() -> None:
+    text = "".join(f"def function_{number}(): pass\n" for number in range(60_000))
+    begin = time.process_time()
+    assert len(find_definitions("a.py", text)) == 60_000
+    assert time.process_time() - begin < 20, "minutes, when each is compared with all others"
+
+
+def test_a_definition_ends_where_the_next_beside_it_begins() -> None:
+    found = find_definitions("a.md", "# One\n## Two\ntext\n### Three\n## Four\n# Five\n")
+    assert [(one.name, one.line, one.last) for one in found] == [
+        ("One", 1, 5),
+        ("Two", 2, 4),
+        ("Three", 4, 4),
+        ("Four", 5, 5),
+        ("Five", 6, 7),
+    ]

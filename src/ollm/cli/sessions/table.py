@@ -98,6 +98,8 @@ def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, .
 
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
     title = "! " + row["damaged"] if row["damaged"] else row["title"]
+    if row.get("origin") == "task":
+        mark = "↳ "
     if place := row.get("archive"):
         mark, title = "☁ ", f"{title or '(no title)'} ({place['owner']} on {place['host']})"
     return (

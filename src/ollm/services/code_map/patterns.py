@@ -152,11 +152,10 @@ def _add_scopes(headers: list[_Header], lines: list[str], *, flat: bool) -> list
     """Give each what it stands in and where it ends."""
     found = list[CodeDefinition]()
     outer: list[tuple[_Header, int]] = []  # with the last line of each
-    for number, header in enumerate(headers):
+    for header, following in zip(headers, _find_following_rows(headers, len(lines)), strict=True):
         while outer and (outer[-1][0].indent >= header.indent or outer[-1][1] <= header.row):
             outer.pop()
         scope = ".".join(open_header.name for open_header, _ in outer) if not flat else ""
-        following = next((later.row for later in headers[number + 1 :] if later.indent <= header.indent), len(lines))
         last = following if flat else _find_block_end(lines, header, following)
         signature = shorten_signature(lines[header.row], header.kind)
         if header.kind == "heading":
@@ -166,6 +165,18 @@ def _add_scopes(headers: list[_Header], lines: list[str], *, flat: bool) -> list
         )
         outer.append((header, last))
     return found
+
+
+def _find_following_rows(headers: list[_Header], end: int) -> list[int]:
+    """For each header the row of the next one that does not stand inside it."""
+    rows = [end] * len(headers)
+    later: list[_Header] = []  # those that nothing nearer hides
+    for number in range(len(headers) - 1, -1, -1):
+        while later and later[-1].indent > headers[number].indent:
+            later.pop()
+        rows[number] = later[-1].row if later else end
+        later.append(headers[number])
+    return rows
 
 
 def _find_block_end(lines: list[str], header: _Header, following: int) -> int:
