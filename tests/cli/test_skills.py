@@ -111,3 +111,18 @@ async def test_skills_are_listed_by_the_command_and_in_the_chat(tmp_path: Path) 
     assert "not trusted" in ignored.err
     assert "release" in ignored.out
     assert [found["name"] for found in json.loads(listed.out)] == ["deploy", "release"]
+
+
+async def test_a_model_that_writes_blocks_reads_a_skill_of_the_home_unasked_and_nothing_else_there(
+    tmp_path: Path,
+) -> None:
+    file = plant(tmp_path / "home" / "skills", "review", "# How to review\n\nBe kind.\n")
+    config = tmp_path / "home" / "config.yaml"
+    config.write_text("provider: {callForm: blocks}\n")
+    script = [f"```bash\ncat {file}\n```\n", f"```bash\ncat {file.parent}/../../config.yaml\n```\n", "I know how now."]
+    async with running(tmp_path, script, kind="llama.cpp") as runner:
+        await runner.run("-p", "what do I do in a review?", "--yes")
+
+        assert f"- review: How to review ({file})" in prompt_of(runner, 0)
+        assert "Be kind." in prompt_of(runner, 1)
+        assert [call["status"] for call in runner.sessions()[0]["toolCalls"]] == ["ok", "denied"]

@@ -16,6 +16,7 @@ from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, P
 from ollm.providers.text_calls.block_rendering import can_change, drop_idle_steps, parse_parameters
 from ollm.providers.text_calls.block_stream import BlockStreamParser
 from ollm.providers.text_calls.blocks import Block
+from ollm.providers.text_calls.reading_commands import SKILLS_FOLDER, find_skill_reading, translate_command
 from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_CALL_REPEATS
 from ollm.runtime.model.block_steering import (
     asks_for_words,
@@ -157,7 +158,7 @@ class BlockAnswer:
 
     def _make_command(self, command: str, *, whole: bool) -> CallPiece:
         if not can_change(self._request.tools):
-            from ollm.providers.text_calls.reading_commands import translate_command
-
             return translate_command(command)
+        if SKILLS_FOLDER in command and whole and (reading := find_skill_reading(command)):
+            return reading
         return CallPiece("shell", {"command": command} if whole else {"command": command, "brokenOff": True})
