@@ -118,6 +118,7 @@ async def test_what_was_changed_by_hand_meanwhile_is_not_lost_to_the_next_step(t
             await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
             (talk.workspace / "a.txt").write_text("old\n")
             forget_end(talk)
+            assert plan.skipped == ()
     (talk.workspace / "mine.txt").write_text("by hand\n")
     async with talking(["Again."], yes=True, session=known) as talk:
         status = await talk.conversation.status()
@@ -145,4 +146,21 @@ async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -
     assert "A /redo was interrupted and is completed first: 1 file to go." in shown.text
     assert "A /redo was interrupted; it is complete now. 1 file put back." in done.text
     assert [one["path"] for one in done.files] == ["a.txt"]
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+
+
+async def test_what_a_killed_redo_was_to_leave_alone_can_be_forced_later(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change it")
+        await talk.run("/rewind 1 yes")
+        (talk.workspace / "a.txt").write_text("by hand\n")
+        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id or ""
+        plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+        await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+        forget_end(talk)
+    async with talking([], yes=True, session=known) as talk:
+        assert (talk.workspace / "a.txt").read_text() == "by hand\n"
+        await talk.run("/redo force")
+
     assert (talk.workspace / "a.txt").read_text() == "new\n"

@@ -143,5 +143,5 @@ def make_step(history: list[dict[str, Any]], found: InterruptedRestore) -> dict[
         name = "rewind" if found.scope == "both" else "rewind-files"
         return {"step": name, "before": found.message_id, "record": found.number}
     taken_back = find_open_rewinds(history)
-    left = {"left": len(found.result.skipped)}
+    left = {"left": found.left}
     return make_redo_step(taken_back[-1], left) if taken_back else {"step": "redo-files", **left}

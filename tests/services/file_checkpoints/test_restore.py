@@ -11,6 +11,7 @@ import pytest
 
 from ollm.services.file_checkpoints.restore import read_journal
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, read_state, take_turn
+from tests.sizes import size
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 STEPS = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.symlink", "os.chmod", "os.truncate")
@@ -139,3 +140,30 @@ def test_a_restore_of_talk_too_waits_for_the_talk(tmp_path: Path, scope: str) ->
     assert (found is not None) == (scope == "both")
     checkpoints.finish_restore()
     assert make_checkpoints(tmp_path).recover() is None
+
+
+@pytest.mark.parametrize("step", range(size(2, 0), 90, size(11, 1)))
+def test_what_is_done_by_hand_between_the_kill_and_the_next_start_outlives_all_that_follows(
+    tmp_path: Path, step: int
+) -> None:
+    make_changes(tmp_path)
+    tree = tmp_path / "tree"
+    restore_until_killed(tmp_path, step)
+    begun = bool(read_journal(make_checkpoints(tmp_path).objects))
+    for name in ("content", "mine", "d"):  # restored or not yet, new, and a file that is to become a directory
+        if not (tree / name).is_dir():
+            (tree / name).write_text("by hand")
+    by_hand = {name for name in ("content", "mine", "d") if (tree / name).is_file()}
+    (tree / "new").unlink(missing_ok=True)
+
+    checkpoints = make_checkpoints(tmp_path)
+    checkpoints.recover()
+    rewinds = [record for record in checkpoints.list_records(SESSION) if record.kind == "rewind"]
+    for record in rewinds if begun else ():
+        checkpoints.restore(SESSION, 3, checkpoints.plan_redo(SESSION, record.number), "files", "redo")
+    plan = checkpoints.plan_rewind(SESSION, 1)
+    assert plan is not None
+    checkpoints.restore(SESSION, 3, plan, "files")
+
+    assert {name for name in by_hand if (tree / name).read_text() == "by hand"} == by_hand
+    assert not (tree / "new").exists()

@@ -32,6 +32,7 @@ class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
     scope: RestoreScope
     kind: RestoreKind = "rewind"
     joined: list[list[bytes]] = []
+    left: int = 0  # paths that it leaves alone
     steps: list[tuple[bytes, TreeEntry | None, TreeEntry | None]]
 
 
@@ -52,6 +53,7 @@ class InterruptedRestore(Data, frozen=True):
     scope: RestoreScope
     kind: RestoreKind
     result: RestoreResult
+    left: int = 0
 
 
 def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
@@ -119,4 +121,5 @@ def make_interrupted(journal: RestoreJournal, result: RestoreResult) -> Interrup
         scope=journal.scope,
         kind=journal.kind,
         result=result,
+        left=journal.left + len(result.skipped),
     )

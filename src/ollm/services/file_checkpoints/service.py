@@ -207,6 +207,7 @@ class FileCheckpoints:
                 scope=scope,
                 kind=kind,
                 joined=find_joined_names(self.root, plan.disk_steps),
+                left=len(plan.skipped),
                 steps=make_journal_steps(plan),
             )
             write_journal(self.objects, journal)
