@@ -125,7 +125,7 @@ async def require_exact_types(request: Request[Any, Any, Any]) -> None:
     try:
         value = await request.json()
         msgspec.convert(value, kind, strict=False)
-    except (HTTPException, msgspec.ValidationError, ValueError, RecursionError):
+    except (HTTPException, SerializationException, msgspec.ValidationError, ValueError, RecursionError):
         return
     try:
         msgspec.convert(value, kind)
