@@ -18,7 +18,7 @@ export class ConfirmationCard extends HTMLElement {
     this.setAttribute("role", "group");
     this.setAttribute("aria-label", `Question: ${details.description}`);
     this.typed = h("input", { type: "text", "aria-label": "Your answer", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.isComposing && this.answerTyped() });
-    this.reason = h("input", { type: "text", placeholder: "Reason (optional, the model reads it)", "aria-label": "Reason for no" });
+    this.reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for no" });
     fill(
       this,
       h("p", { class: "what" }, h("span", { class: `risk ${details.risk}` }, `${details.risk} risk`), h("strong", null, details.description)),
