@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.requirements import OPEN, OPEN_FILE, REQUIREMENTS, SAME, STRICT
-from tests.sizes import size
+from tests.sizes import SOAK, size
 from tests.traced import Coverage, is_whole_suite, ordered
 from tests.unsynced import leave_writes_in_memory
 
@@ -28,7 +28,12 @@ sys.dont_write_bytecode = (
 )
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ollm",
+    deadline=None,
+    derandomize=not SOAK,  # the usual run tries the same examples every time; `make soak` looks for new ones
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("ollm")
 
 

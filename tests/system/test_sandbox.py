@@ -10,7 +10,7 @@ import pytest
 from ollm.system.sandbox import names
 from ollm.system.sandbox.box import Kind, Level, Network
 from tests.ordinary_user import as_ordinary_user
-from tests.sizes import SOAK
+from tests.sizes import SOAK, size
 from tests.system.box_escapes import NETWORKED, READING, WORKING
 from tests.system.box_world import SECRET, World
 
@@ -24,12 +24,13 @@ ATTEMPTS: list[tuple[Kind, Network, dict[str, str]]] = [
 ]
 
 
-def attempt_all(root: Path, level: Level) -> None:
+def attempt_all(root: Path, level: Level, every: int = 1) -> None:
+    """With `every`, one line in so many."""
     world = World(root, level)
     broken = []
     try:
         for kind, network, lines in ATTEMPTS:
-            for name, line in lines.items():
+            for name, line in list(lines.items())[::every]:
                 output = world.run(line, kind, network)
                 broken += [f"{kind}, network {network}: {name}: {fault}" for fault in world.judge(output, kind)]
                 world.restore_workspace()
@@ -40,7 +41,10 @@ def attempt_all(root: Path, level: Level) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_way_out_as_an_ordinary_user(level: Level) -> None:
-    as_ordinary_user(lambda root: attempt_all(root, level), seconds=PATIENCE_SECONDS)
+    every = (
+        size(3, 1) if level == "landlock" else 1
+    )  # the box of machines without namespaces is weaker, and holds the same
+    as_ordinary_user(lambda root: attempt_all(root, level, every), seconds=PATIENCE_SECONDS)
 
 
 @pytest.mark.soak
