@@ -72,7 +72,7 @@ class Talk:
 @pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_it_says_what_the_next_turn_sends(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    talk = Talk(tmp_path, tokenizer, 7)
+    talk = Talk(tmp_path, tokenizer, 11)
     errors: dict[int, float] = {}
     with talk.server:
         for turn in talk.turns:
