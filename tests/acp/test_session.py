@@ -113,7 +113,9 @@ async def test_a_stopped_command_keeps_what_it_printed_in_the_editor_the_record_
         with pytest.raises(RequestError, match="Wait for it, or stop it"):
             await editor.agent.set_config_option(session_id=session, config_id="model", value="scripted")
         await editor.agent.cancel(session_id=session)
-        assert (await saying).stop_reason == "cancelled"
+        await editor.agent.cancel(session_id=session)
+        ended = await saying
+        assert (ended.stop_reason, ended.usage.input_tokens) == ("cancelled", 20)  # of the request before the command
         shown = [str(call["content"]) for call in editor.client.calls().values()]
         editor.client.updates.clear()
         await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])

@@ -59,7 +59,7 @@ class EditorSession:
         self._shown: Status | None = None
         self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
         self._turn_runs = False
-        self._cancelled = False
+        self._cancelled = self._stopping = False
         self._asking: asyncio.Task[str | None] | None = None  # the question that comes before a turn
         self._questions: dict[str, asyncio.Task[None]] = {}
 
@@ -106,7 +106,7 @@ class EditorSession:
         """One prompt to its end: `{stopReason, usage}`."""
         if self._work is not None:
             raise BusyError("A prompt is being answered in this session.", action="Wait for it, or cancel it.")
-        self._cancelled = False
+        self._cancelled = self._stopping = False
         self._work = asyncio.current_task()
         try:
             return await self._answer(read_prompt(blocks, self._boundary))
@@ -123,6 +123,12 @@ class EditorSession:
         if self._asking:
             self._asking.cancel()
         if self._turn_runs:
+            await self._stop_turn()
+
+    async def _stop_turn(self) -> None:
+        """Once: a second cancellation would interrupt the saving of what was done."""
+        if not self._stopping:
+            self._stopping = True
             await self.conversation.cancel()
 
     async def set_mode(self, level: str) -> None:
@@ -209,7 +215,7 @@ class EditorSession:
                 async for event in events:
                     self._turn_runs = True  # a turn that has not begun yet cannot be cancelled
                     if self._cancelled:
-                        await self.conversation.cancel()
+                        await self._stop_turn()
                     await self._show(event)
                     ended = event if isinstance(event, TurnFinished) else ended
         finally:
