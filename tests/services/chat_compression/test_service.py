@@ -82,6 +82,24 @@ def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
         assert counter.count_messages(result.compressed_messages) == result.compressed_token_count
 
 
+@covers("P12", "S3.4")
+@many
+@given(make.contexts(), strategies, st.integers(0, 200), st.integers(600, 3000))
+def test_a_long_old_answer_is_always_made_smaller(
+    messages: list[PromptMessage], strategy: Strategy, recent: int, words: int
+) -> None:
+    """Feature: services-sessions, Property 12: Compression reduces token count."""
+    story = " ".join(f"word{number}" for number in range(words))
+    told = [PromptMessage(role="user", content="Tell me."), PromptMessage(role="assistant", content=story)]
+    newest = [PromptMessage(role="user", content="And now?"), PromptMessage(role="assistant", content="now " * recent)]
+
+    result = squeezed([*messages, *told, *newest], options(strategy, recent))
+
+    assert not result.skipped
+    assert result.compressed_token_count < result.original_token_count
+    assert story not in "".join(message.content for message in result.compressed_messages)
+
+
 @covers("H37")
 @many
 @given(make.contexts(), strategies, st.integers(0, 300), models)
