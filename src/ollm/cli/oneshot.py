@@ -31,15 +31,17 @@ from ollm.system.terminal_text import strip_controls
 
 
 def ask_once(start: ChatArguments, question: Question, output: str) -> int:
-    return asyncio.run(run_once(start, question, output))
+    received: list[signal.Signals] = []
+    code = asyncio.run(run_once(start, question, output, received))
+    return 128 + received[0] if received else code  # one that came while the session was closed counts too
 
 
-async def run_once(start: ChatArguments, question: Question, output: str) -> int:
+async def run_once(start: ChatArguments, question: Question, output: str, received: list[signal.Signals]) -> int:
+    """The exit code, but for the signals that were `received`."""
     from ollm.app import open_conversation
 
     text, piped = question.text, question.piped
     warn_if_untrusted(start)
-    received: list[signal.Signals] = []
     async with AsyncExitStack() as stack:
         with show_waiting(output):
             conversation = await stack.enter_async_context(open_conversation(start.build_options(one_shot=True)))
@@ -62,7 +64,7 @@ async def run_once(start: ChatArguments, question: Question, output: str) -> int
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
         printer.close(conversation.session_id or "")
-    return 128 + received[0] if received else int(printer.exit_code)  # one during the close counts too
+    return int(printer.exit_code)
 
 
 @contextmanager
