@@ -112,7 +112,7 @@ class ClosedSession:
         )
         kept = read_saved_context(self._read_saved_context(session.session_id) if session else None)
         facts = chosen.facts if chosen else None
-        counter = TokenCounter(kept.token_factor if kept else facts.token_factor if facts else 1.0)
+        counter = TokenCounter(kept.counted_factor if kept else facts.token_factor if facts else 1.0)
         scope = self._create_scope()
         scope.prompts.add_project_instructions()
         await scope.prompts.add_project_map(model.window)

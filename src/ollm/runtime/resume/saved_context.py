@@ -34,6 +34,12 @@ class SavedContext(Data, frozen=True):
     armed: bool = True  # no snapshot was taken yet for how full it is
     counted: CountedPrompt | None = None  # what the server counted of the last request
 
+    @property
+    def counted_factor(self) -> float:
+        """Tokens a unit in this very context, where the server counted it; else what was learnt of the model."""
+        known = self.counted
+        return known.tokens / (known.prefix_units + known.message_units) if known else self.token_factor
+
     @staticmethod
     def from_prompt(prompt: Prompt, last_number: int) -> SavedContext:
         whom, context = prompt.model, prompt.get_active_context()
