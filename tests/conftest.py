@@ -77,8 +77,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Whatever takes its counts from `tests/sizes.py` is worth running with the large ones."""
-    if getattr(getattr(item, "module", None), "size", None) is size:
+    """Whatever takes its counts from `tests/sizes.py`, or is left out of the usual run, belongs to the long one."""
+    left_out = any("make soak" in marker.kwargs.get("reason", "") for marker in item.iter_markers("skipif"))
+    if left_out or getattr(getattr(item, "module", None), "size", None) is size:
         item.add_marker("soak")
 
 
