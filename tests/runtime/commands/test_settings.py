@@ -102,12 +102,20 @@ async def test_tools_permissions_and_models_are_listed(talking: Talking) -> None
         assert models.data["options"] == ["scripted", "other"]
 
 
+HELP_LINES = {command.name: command.help for command in build_command_table().list_all()}
+
+
 async def test_help_about_one_command_and_about_none(talking: Talking) -> None:
     async with talking() as talk:
         told = (await talk.run("/help /context")).text
         assert told.startswith("`/context [show | snapshot")
         assert "- `clear`: remove every entry you added" in told
-        assert (await talk.run("/help new")).text == "`/new`\n\nStart a new session."
+        assert (await talk.run("/help new")).text.startswith(
+            "`/new`\n\nStart a new session.\n\nThe session so far is saved"
+        )
+        assert "- `accept-edits`: edits inside the workspace run" in (await talk.run("/help approval")).text
+        plain = {name for name, said in HELP_LINES.items() if (await talk.run(f"/help {name}")).text.endswith(said)}
+        assert plain == {"exit", "help", "quit", "status"}, "every other command says more than its line in the list"
         with pytest.raises(UsageError, match="Unknown command /modell") as error:
             await talk.run("/help modell")
         assert error.value.action == "Did you mean /model?"

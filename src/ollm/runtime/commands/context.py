@@ -35,13 +35,17 @@ MAX_SHOWN_CHARS = 20_000
 MAX_FOUND_MESSAGES = 10
 
 
+COMPACT_HELP = "Done by itself when the window fills; this frees room now. /history and /expand still have every word."
+EXPAND_HELP = "`12`: message 12; `c3`: what the call c3 brought; words: the newest messages that have all of them."
+
+
 def register_commands(commands: CommandTable) -> None:
     commands.register("context", "Show the context; manage snapshots and entries.", usage=USAGE, more=CONTEXT_HELP)(
         context
     )
-    commands.register("compact", "Compact old messages into a summary.")(compact)
+    commands.register("compact", "Compact old messages into a summary.", more=COMPACT_HELP)(compact)
     help_text = "Show a message or call in full, or search."
-    commands.register("expand", help_text, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
+    commands.register("expand", help_text, usage="NUMBER|CALL|WORDS", more=EXPAND_HELP, during_turn=True)(expand)
 
 
 async def context(conversation: ContextNeeds, arguments: str) -> CommandReply:

@@ -30,10 +30,14 @@ class DiffSection(Data, frozen=True):
     note: str = ""
 
 
+DIFF_HELP = (
+    "Turn by turn since the session began; with a number only the turn of that message. It says what it cannot know."
+)
+
+
 def register_commands(commands: CommandTable) -> None:
-    commands.register("diff", "Show what this session changed, commands included.", usage=DIFF_USAGE, during_turn=True)(
-        show_changes
-    )
+    text = "Show what this session changed, commands included."
+    commands.register("diff", text, usage=DIFF_USAGE, more=DIFF_HELP, during_turn=True)(show_changes)
 
 
 async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:

@@ -18,9 +18,15 @@ RESOURCE_USAGE = "[SERVER URI]"
 USAGE = "[SERVER PROMPT [NAME=VALUE...]]"
 
 
+MCP_HELP = "A prompt becomes your next message; `/SERVER:PROMPT` is the same. Add servers with `ollm mcp add`."
+RESOURCE_HELP = "`@SERVER:URI` in a message attaches a resource to it."
+
+
 def register_commands(commands: CommandTable) -> None:
-    commands.register("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE)(mcp)
-    commands.register("resource", "List resources of MCP servers, or show one.", usage=RESOURCE_USAGE)(resource)
+    commands.register("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE, more=MCP_HELP)(mcp)
+    commands.register(
+        "resource", "List resources of MCP servers, or show one.", usage=RESOURCE_USAGE, more=RESOURCE_HELP
+    )(resource)
 
 
 async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:

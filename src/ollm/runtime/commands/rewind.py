@@ -31,11 +31,14 @@ REDO_USAGE = "[force]"
 MAX_NAMED_PATHS = 20
 
 
+REDO_HELP = "Files that were changed since are left alone and named; `force` takes them too."
+
+
 def register_commands(commands: CommandTable) -> None:
     commands.register(
         "rewind", "Go back to before a message: talk, files or both.", usage=REWIND_USAGE, more=REWIND_HELP
     )(run_rewind)
-    commands.register("redo", "Take back the last /rewind.", usage=REDO_USAGE)(run_redo)
+    commands.register("redo", "Take back the last /rewind.", usage=REDO_USAGE, more=REDO_HELP)(run_redo)
 
 
 class RewindRequest(Data, frozen=True):

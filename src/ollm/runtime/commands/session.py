@@ -24,18 +24,28 @@ INIT_PROMPT = (
 HISTORY_USAGE = "[N | all | export FILE]"
 
 
+HISTORY_HELP = "Every word, also what the model no longer sees. `N`: the last N messages; `all`: as many as there are."
+EXPORT_HELP = "The ending decides the form. A file that exists is not replaced; paths start in the workspace."
+SESSIONS_HELP = "Those of this workspace. As many characters of an id as tell it from the others are enough."
+NEW_HELP = "The session so far is saved; `/resume` opens it again. Files stay as they are."
+COPY_HELP = "The text of the last answer, through the terminal, also over SSH where it allows that."
+INIT_HELP = "The model looks at the project and writes the file, asked about like any edit. Words behind it go along."
+CONTINUE_HELP = "After a loop the model is told what it repeated. Words behind it are sent along."
+
+
 def register_commands(commands: CommandTable) -> None:
-    commands.register("history", "Show or export the conversation.", usage=HISTORY_USAGE, during_turn=True)(history)
-    commands.register("export", "Export the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
-        export
-    )
-    commands.register("sessions", "List sessions, or open one.", usage="[ID]")(sessions)
-    commands.register("resume", "Resume another session.", usage="[ID]")(sessions)
-    commands.register("new", "Start a new session.")(new)
-    commands.register("clear", "Start a new session with an empty context.")(new)
-    commands.register("copy", "Copy the last answer to the clipboard.", during_turn=True)(copy)
-    commands.register("init", "Write AGENTS.md: what an agent must know about this project.")(init)
-    commands.register("continue", "Continue after a stopped loop or a cut answer.")(continue_session)
+    shown = "Show or export the conversation."
+    commands.register("history", shown, usage=HISTORY_USAGE, more=HISTORY_HELP, during_turn=True)(history)
+    exported = "Export the session to a file (.json, .md or .html)."
+    commands.register("export", exported, usage="FILE", more=EXPORT_HELP, during_turn=True)(export)
+    commands.register("sessions", "List sessions, or open one.", usage="[ID]", more=SESSIONS_HELP)(sessions)
+    commands.register("resume", "Resume another session.", usage="[ID]", more=SESSIONS_HELP)(sessions)
+    commands.register("new", "Start a new session.", more=NEW_HELP)(new)
+    commands.register("clear", "Start a new session with an empty context.", more=NEW_HELP)(new)
+    commands.register("copy", "Copy the last answer to the clipboard.", more=COPY_HELP, during_turn=True)(copy)
+    commands.register("init", "Write AGENTS.md: what an agent must know about this project.", more=INIT_HELP)(init)
+    carried_on = "Continue after a stopped loop or a cut answer."
+    commands.register("continue", carried_on, usage="[TEXT]", more=CONTINUE_HELP)(continue_session)
     commands.register("exit", "Quit; the session is saved.", during_turn=True)(exit_chat)
     commands.register("quit", "Quit; the session is saved.", during_turn=True)(exit_chat)
 

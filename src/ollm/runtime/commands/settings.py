@@ -15,6 +15,26 @@ from ollm.runtime.commands.needs import SettingsNeeds
 from ollm.services.modes import MODES
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
+MODEL_HELP = """Without a name: the models the server lists, and how this one was chosen. A switch keeps the
+conversation; what does not fit into the new window is folded."""
+MODE_HELP = """- `assistant`: answers and explains; reads only
+- `plan`: plans and changes nothing
+- `code`: writes and changes code
+- `debug`: finds causes, then changes
+- `auto`: the mode follows each request"""
+APPROVAL_HELP = """- `read-only`: refuses everything that may change files
+- `ask`: asks before anything that changes files or runs more than reading commands
+- `accept-edits`: edits inside the workspace run; the rest asks
+- `yolo`: nothing asks except protected files
+
+Shift-Tab goes from one to the next. Rules that deny hold at every level."""
+PERMISSIONS_HELP = "What was allowed with *always* or for this session. `ollm policy check` tells what a call meets."
+SKILLS_HELP = (
+    "Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."
+)
+TOOLS_HELP = "*shown* are those in the next request: the mode, the window and the model decide. The others still exist."
+TRUST_HELP = """Without `yes`: what this folder would bring (settings, hooks, instructions, agents). They count once it
+is trusted, and are asked about again when they change."""
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
 KEY_HELP = (
     ("Enter", "send; queued while the model is working"),
@@ -34,16 +54,19 @@ KEY_HELP = (
 
 
 def register_commands(commands: CommandTable) -> None:
-    commands.register("model", "Show or switch the model.", usage="[NAME]")(model)
-    commands.register("mode", "Show or change the mode.", usage="[NAME|auto]")(mode)
-    commands.register("approval", "Show or change what runs without asking.", usage="[LEVEL]", during_turn=True)(
-        approval
-    )
+    commands.register("model", "Show or switch the model.", usage="[NAME]", more=MODEL_HELP)(model)
+    commands.register("mode", "Show or change the mode.", usage="[NAME|auto]", more=MODE_HELP)(mode)
+    levels = "Show or change what runs without asking."
+    commands.register("approval", levels, usage="[LEVEL]", more=APPROVAL_HELP, during_turn=True)(approval)
     commands.register("status", "Show model, context, mode and session.", during_turn=True)(show_status)
-    commands.register("permissions", "Show what runs without asking.", during_turn=True)(show_permissions)
-    commands.register("skills", "List the skills the model can read.", during_turn=True)(show_skills)
-    commands.register("tools", "List the tools the model can use.", during_turn=True)(tools)
-    commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
+    commands.register("permissions", "Show what runs without asking.", more=PERMISSIONS_HELP, during_turn=True)(
+        show_permissions
+    )
+    commands.register("skills", "List the skills the model can read.", more=SKILLS_HELP, during_turn=True)(show_skills)
+    commands.register("tools", "List the tools the model can use.", more=TOOLS_HELP, during_turn=True)(tools)
+    commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]", more=TRUST_HELP)(
+        trust
+    )
     commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
 
 

@@ -19,14 +19,27 @@ GOAL_USAGE = "[set|subtask|decision|lock|artifact|blocker TEXT | complete]"
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"
 MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
 PLAN_USAGE = "[pause | resume]"
+GOAL_HELP = """The goal stands in every request, whatever is folded away.
+
+- `set TEXT`: what is wanted; `subtask TEXT`: a part of it
+- `decision TEXT`, `lock TEXT`: what was decided; one that is locked is never folded away
+- `artifact TEXT`, `blocker TEXT`: what was made, what stands in the way
+- `complete`: the goal is reached"""
+PLAN_HELP = "The plan is the todo list. Paused, the model is not told to go on with it, also after a resume."
+TODOS_HELP = "Without words: the list with its ids. The model keeps the same list."
+MEMORY_HELP = "Notes of this workspace that outlive sessions; the model can read and write them too."
+UNDO_HELP = """Without `yes`: what would change. It takes back edits by the tools, one at a time, newest first. What a
+command changed goes back with `/rewind`."""
 
 
 def register_commands(commands: CommandTable) -> None:
-    commands.register("goal", "Show or set the session goal and decisions.", usage=GOAL_USAGE)(goal)
-    commands.register("plan", "Show, pause or resume the plan.", usage=PLAN_USAGE, during_turn=True)(plan)
-    commands.register("todos", "Show or change the todo list.", usage=TODOS_USAGE)(todos)
-    commands.register("memory", "Show or change this workspace's memory.", usage=MEMORY_USAGE)(memory)
-    commands.register("undo", "Undo the last file edit.", usage="[yes]")(undo)
+    commands.register("goal", "Show or set the session goal and decisions.", usage=GOAL_USAGE, more=GOAL_HELP)(goal)
+    commands.register("plan", "Show, pause or resume the plan.", usage=PLAN_USAGE, more=PLAN_HELP, during_turn=True)(
+        plan
+    )
+    commands.register("todos", "Show or change the todo list.", usage=TODOS_USAGE, more=TODOS_HELP)(todos)
+    commands.register("memory", "Show or change this workspace's memory.", usage=MEMORY_USAGE, more=MEMORY_HELP)(memory)
+    commands.register("undo", "Undo the last file edit.", usage="[yes]", more=UNDO_HELP)(undo)
 
 
 async def goal(conversation: WorkNeeds, arguments: str) -> CommandReply:
