@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location
 from ollm.system.paths import Boundary
 from ollm.tools.files.buffers import load_buffers, write_buffer
@@ -14,9 +15,15 @@ from ollm.tools.framework.base import ToolContext
 class Buffers:
     """An editor with these texts, by the name of the file."""
 
+    writes = True
+
     def __init__(self, **texts: str) -> None:
         self.texts = texts
         self.written: dict[str, str] = {}
+        self.silent_about: set[str] = set()
+
+    def withholds(self, path: Path) -> bool:
+        return path.name in self.silent_about
 
     async def read(self, path: Path) -> str | None:
         return self.texts.get(path.name)
@@ -71,4 +78,8 @@ async def test_only_a_file_the_editor_has_is_changed_there(tmp_path: Path) -> No
     assert await write_buffer(found, tmp_path / "f", "ä\n".encode())
     assert not await write_buffer(found, tmp_path / "g", b"x")
     assert not await write_buffer(msgspec.structs.replace(found, editor=None), tmp_path / "f", b"x")
+    assert editor.written == {"f": "ä\n"}
+    editor.silent_about.add("f")
+    with pytest.raises(ToolFailure, match="does not answer"):
+        await write_buffer(found, tmp_path / "f", b"y")
     assert editor.written == {"f": "ä\n"}
