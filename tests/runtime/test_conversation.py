@@ -1,5 +1,7 @@
 """A conversation on this machine."""
 
+import asyncio
+
 import pytest
 
 from ollm.domain.errors import BusyError, DeniedError, StorageError, TurnFailedError
@@ -102,6 +104,34 @@ async def test_cancelling_ends_the_turn_with_its_end(talking: Talking) -> None:
 
     assert isinstance(seen[-1], TurnFinished)
     assert seen[-1].reason == "cancelled"
+
+
+async def test_being_stopped_again_and_again_does_not_interrupt_the_saving(talking: Talking) -> None:
+    class Slow(TurnObserver):
+        saved = 0
+
+        async def after_turn(self, report: TurnReport) -> None:
+            for _ in range(20):
+                await asyncio.sleep(0.005)
+            self.saved = len(report.messages)
+
+    async with talking([Answer(text="one two three", pace=5.0)]) as talk:
+        slow = Slow()
+        talk.conversation._observers = [*talk.conversation._observers, slow]
+
+        async def stop_often() -> None:
+            for _ in range(20):
+                await talk.conversation.cancel()
+                await asyncio.sleep(0.005)
+
+        async with talk.conversation.turn("slow") as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    stopping = asyncio.create_task(stop_often())
+        await stopping
+
+        assert slow.saved == 2
+        assert (await talk.conversation.history())[1]["interrupted"]
 
 
 async def test_an_observer_that_fails_is_told_and_stops_nothing(talking: Talking) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.turn_guide import TurnGuide
 
 log = logging.getLogger("ollm.conversation")
+STOP_AGAIN_SECONDS = 2.0  # seconds in which being stopped a second time does not interrupt what the first one saves
 
 
 class LocalConversation:
@@ -42,6 +43,7 @@ class LocalConversation:
         self._closed = False
         self._used = Usage()
         self._in_turn = False
+        self._stopped_at = 0.0
         self.idle = IdleSummary(parts)
 
     @property
@@ -121,9 +123,17 @@ class LocalConversation:
         self.idle.cancel()
 
     async def cancel(self) -> None:
+        """Stop the turn. What was done is saved then, and a second word at once does not interrupt that."""
         self.idle.cancel()
         if self._turn and not self._turn.done():
-            self._turn.cancel()
+            self._stop(self._turn)
+
+    def _stop(self, turn: asyncio.Task[None]) -> None:
+        now = self.parts.monotonic()
+        if turn.cancelling() and now - self._stopped_at < STOP_AGAIN_SECONDS:
+            return
+        self._stopped_at = now
+        turn.cancel()
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
         from ollm.runtime.commands import run_command
@@ -299,7 +309,7 @@ class LocalConversation:
             return
         turn, self._turn = self._turn, None
         if not turn.done():
-            turn.cancel()
+            self._stop(turn)
         await asyncio.wait([turn])
         if not turn.cancelled():
             turn.result()
