@@ -28,6 +28,8 @@ class People:
         self.alice, self.bob, self.eve, self.mallory = (
             ArchiveMachine(root / name, self.url_of(name)) for name in self.names
         )
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA own AUTHORIZATION {self.names['eve']}")
         self.session = self.alice.record(SECRET)
         self.alice.run("push")
 
@@ -95,6 +97,15 @@ HOSTILE = {
     "a view of its own": "CREATE TEMP VIEW v AS SELECT * FROM ollm.messages; SELECT * FROM v",
     "copies it": "CREATE TEMP TABLE t AS SELECT * FROM ollm.records; SELECT * FROM t",
     "replaces the search": "CREATE OR REPLACE FUNCTION ollm.viewer() RETURNS name LANGUAGE sql AS $$ SELECT '{alice}' $$",
+    "a function that says who it is": (
+        "CREATE FUNCTION own.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT '{alice}'::text $$;"
+        " SET search_path = own, pg_catalog; DELETE FROM ollm.sessions"
+    ),
+    "an operator that says who it is": (
+        "CREATE FUNCTION own.say(text, text) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$;"
+        " CREATE OPERATOR own.= (LEFTARG = text, RIGHTARG = text, FUNCTION = own.say);"
+        " SET search_path = own, pg_catalog; UPDATE ollm.sessions SET title = 'mine'"
+    ),
     "a table in the schema": "CREATE TABLE ollm.trap (a int)",
 }
 
@@ -141,6 +152,20 @@ def test_one_of_the_team_reads_and_takes_a_copy_but_does_not_write(people: Peopl
     people.bob.run("forget", fork, "--yes")
 
 
+def test_nobody_stands_in_the_way_of_anothers_deletion(people: People) -> None:
+    session = people.alice.record("To be deleted")
+    people.alice.run("push")
+    for name in ("bob", "eve"):
+        with people.connect(name) as connection:
+            connection.execute("INSERT INTO ollm.deletions VALUES (%s, ollm.viewer())", (session,))
+    people.alice.ollm("sessions", "delete", session, "--yes")
+
+    people.alice.run("push")
+
+    assert session not in {row["sessionId"] for row in people.alice.json("list")}
+    assert people.alice.json("status")["deletionsWaiting"] == 0
+
+
 def test_a_login_may_act_as_the_person_it_belongs_to_and_as_no_other(
     people: People, postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -160,5 +185,5 @@ def test_a_login_may_act_as_the_person_it_belongs_to_and_as_no_other(
 
 def test_a_released_step_is_never_changed() -> None:
     """Archives out there have run them. Add a step instead."""
-    assert len(STEPS) == 4
+    assert len(STEPS) == 5
     assert all("ollm." in step for step in STEPS)

@@ -97,7 +97,7 @@ def forget_session(connection: Connection, session_id: str) -> bool:
     """Delete a session of one's own with all it holds; False when the archive has none. It is not taken back later."""
     remember = (
         "INSERT INTO ollm.deletions (session_id, owner) VALUES (%s, ollm.viewer())"
-        " ON CONFLICT (session_id) DO UPDATE SET deleted_at = now()"
+        " ON CONFLICT (session_id, owner) DO UPDATE SET deleted_at = now()"
     )
     with translate_faults(), connection.transaction():
         connection.execute(remember, (session_id,))

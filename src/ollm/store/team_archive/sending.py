@@ -116,7 +116,8 @@ class SessionSender:
         query = (
             "INSERT INTO ollm.sessions (session_id, owner, writer, host)"
             " SELECT %s, ollm.viewer(), %s, %s"
-            " WHERE NOT EXISTS (SELECT FROM ollm.deletions WHERE session_id = %s) ON CONFLICT DO NOTHING"
+            " WHERE NOT EXISTS (SELECT FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer())"
+            " ON CONFLICT DO NOTHING"
         )
         if not self._stored:
             self._connection.execute(query, (self._id, self._machine.id, self._machine.host, self._id))

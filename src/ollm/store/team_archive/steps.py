@@ -190,4 +190,14 @@ BEGIN
 END $$;
 """
 
-STEPS = (TABLES, ROW_SECURITY, SEARCH, LEASES)
+# Every name is qualified: a function of the same name in the caller's search path must not say who the caller is. And a
+# deletion is each person's own: nobody else's row may stand in its way.
+OWN_NAMES = """
+CREATE OR REPLACE FUNCTION ollm.viewer() RETURNS name LANGUAGE sql STABLE PARALLEL RESTRICTED AS $$
+    SELECT CASE WHEN pg_catalog.current_setting('role') OPERATOR(pg_catalog.=) 'none' THEN session_user
+        ELSE pg_catalog.current_setting('role')::pg_catalog.name END
+$$;
+ALTER TABLE ollm.deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (session_id, owner);
+"""
+
+STEPS = (TABLES, ROW_SECURITY, SEARCH, LEASES, OWN_NAMES)
