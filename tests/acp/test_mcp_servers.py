@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.mcp_servers import make_name, read_servers
+from ollm.acp.mcp_servers import complete_servers, make_name, read_servers
 from tests.acp.editor import RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -116,3 +116,34 @@ async def test_a_question_for_a_typed_text_is_declined_and_said(tmp_path: Path) 
         await editor.say(session, "greet me")
 
     assert "typed answer" in editor.client.said("agent_thought_chunk")
+
+
+async def test_a_server_that_cannot_be_used_is_said_with_the_reason(tmp_path: Path) -> None:
+    sent: list[Any] = [{"name": "only"}, {"name": "w", "type": "ws", "url": "ws://h"}, {"name": "c", "type": "acp"}, 3]
+    async with editing(tmp_path, []) as (editor, _):
+        given = {"cwd": str(editor.workspace), "mcpServers": sent}
+        await editor.agent._conn.send_request("session/new", given)
+        await editor.client.wait_for("agent_thought_chunk")
+        await editor.agent.list_sessions()
+
+    said = editor.client.said("agent_thought_chunk")
+    assert "MCP server only cannot be used: it has no command." in said
+    assert "MCP server server cannot be used: it has no command." in said
+    assert "MCP server w cannot be used: servers of type ws are not supported" in said
+    assert "MCP server c cannot be used: servers of type acp are not supported" in said
+
+
+@pytest.mark.parametrize(
+    ("sent", "missing"),
+    [
+        ({"name": "a", "command": "run"}, {"args": [], "env": []}),
+        ({"name": "a", "url": "http://h"}, {"type": "http", "headers": []}),
+    ],
+)
+def test_what_an_entry_does_not_say_is_filled_in(sent: dict[str, Any], missing: dict[str, Any]) -> None:
+    assert complete_servers([sent]) == [{**sent, **missing, "_meta": None}]
+
+
+@pytest.mark.parametrize("wrong", [{"args": 3}, {"args": [3]}, {"env": {"A": "b"}}, {"env": [{"name": "A"}]}])
+def test_an_entry_with_parts_that_cannot_be_read_is_not_started(wrong: dict[str, Any]) -> None:
+    assert read_servers(complete_servers([{"name": "a", "command": "run", **wrong}])) == {}

@@ -11,6 +11,7 @@ from ollm.acp.prompts import MAX_TEXT_BYTES, read_prompt
 from ollm.domain.errors import UsageError
 from ollm.system.paths import Boundary
 from tests.acp.editor import editing
+from tests.acp.test_client_files import FILES, prepare_file
 
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
 
@@ -109,3 +110,16 @@ def test_files_named_with_an_at_sign_in_the_text_are_attached_like_those_the_edi
     assert sorted(one.name for one in found.attachments) == ["a b.txt", "p.png", "ü.txt"]
     assert [one.image.data for one in found.attachments if one.image] == [PICTURE]
     assert found.problems == ("@no/such.py was not attached: no such file",)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+async def test_a_file_with_unsaved_text_is_attached_as_the_editor_shows_it(tmp_path: Path, linked: bool) -> None:
+    file = prepare_file(tmp_path)
+    link = wire.ResourceContentBlock(type="resource_link", name="a.txt", uri=file.as_uri())
+    async with editing(tmp_path, ["I see."], None, FILES) as (editor, server):
+        editor.client.buffers[str(file)] = "not saved\n"
+        await editor.say(await editor.open(), link if linked else "look at @a.txt")
+
+    sent = str(server.chats[0]["messages"][-1])
+    assert "not saved" in sent
+    assert "two" not in sent

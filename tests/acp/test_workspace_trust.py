@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.acp.workspace_trust import MAX_SHOWN_FILES, build_trust_question
+from ollm.acp.workspace_trust import MAX_SHOWN_FILES, build_trust_question, describe_trust
 from ollm.policy.trust import TrustState
 from tests.acp.editor import RunningEditor, editing
 
@@ -72,3 +72,12 @@ def test_a_change_is_named_and_many_files_are_counted() -> None:
     assert "AGENTS.md (changed)" in str(build_trust_question(changed))
     assert "\x1b" not in build_trust_question(changed)["content"][0]["content"]["text"]
     assert "and 3 more" in str(build_trust_question(many))
+
+
+def test_what_does_not_count_is_said_alike_for_one_file_and_for_many() -> None:
+    def describe(*files: str) -> str:
+        return describe_trust(TrustState(workspace="/w", trusted=False, known=True, files=files))[0]
+
+    assert "works without AGENTS.md. Your" in describe("AGENTS.md")
+    assert "works without a, b, c, …. Your" in describe("a", "b", "c", "d")
+    assert "works without what it had" in describe()

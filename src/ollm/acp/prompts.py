@@ -7,6 +7,9 @@ import binascii
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from msgspec import field
+from msgspec.structs import replace
+
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
@@ -14,7 +17,9 @@ from ollm.runtime.base import Attachment
 from ollm.runtime.mentions import find_mentions, is_there, looks_like_path
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
+from ollm.tools.files.buffers import MAX_ASKED_FILES
 from ollm.tools.files.pictures import describe_kind, find_media_type
+from ollm.tools.framework.base import EditorFiles
 
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
@@ -23,11 +28,12 @@ PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 class PromptContent(Data, frozen=True):
     """`text` is what the person wrote, with the names of files where they put them; `problems` are what they named and
-    could not be attached."""
+    could not be attached; `saved` are the files, by place in `attachments`, whose text was read on disk."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
     problems: tuple[str, ...] = ()
+    saved: dict[int, str] = field(default_factory=dict)
 
 
 def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
@@ -35,6 +41,15 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     words: list[str] = []
     typed: list[str] = []
     attachments: list[Attachment] = []
+    saved: dict[int, str] = {}
+
+    def attach(name: str) -> None:
+        """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
+        for found in attach_file(name, boundary):
+            if found.image is None:
+                saved[len(attachments)] = name
+            attachments.append(found)
+
     for block in blocks:
         kind = block.get("type")
         if kind == "text":
@@ -47,9 +62,10 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
             words.append(f"@{name}")
             attachments.append(attachment)
         elif kind == "resource_link":
-            name, linked = read_link(block, boundary)
+            name = name_resource(block["uri"], boundary)
             words.append(f"@{name}")
-            attachments += linked
+            if "://" not in name:
+                attach(name)
         else:
             raise UsageError(f"A prompt cannot hold {kind}.", action="Send text, files or images.")
     text = join_words(words)
@@ -57,10 +73,21 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
         raise UsageError("The prompt is empty.")
     known = {word.removeprefix("@") for word in words}
     named = [name for name in find_mentions("\n".join(typed), boundary.workspace) if name not in known]
-    attachments += [attachment for name in named for attachment in attach_file(name, boundary)]
+    for name in named:
+        attach(name)
     missing = [name for name in named if looks_like_path(name) and not is_there(boundary.workspace / name)]
     problems = tuple(f"@{make_printable(name[:200])} was not attached: no such file" for name in missing)
-    return PromptContent(text=text, attachments=tuple(attachments), problems=problems)
+    return PromptContent(text=text, attachments=tuple(attachments), problems=problems, saved=saved)
+
+
+async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorFiles) -> PromptContent:
+    """The prompt with files as the editor shows them, where it has another text than the disk."""
+    attachments = list(content.attachments)
+    for place, name in list(content.saved.items())[:MAX_ASKED_FILES]:
+        text = await editor.read(boundary.check(name))
+        if text is not None:
+            attachments[place] = make_text_attachment(name, text.encode("utf-8", "replace"))
+    return replace(content, attachments=tuple(attachments))
 
 
 def join_words(words: list[str]) -> str:
@@ -96,12 +123,6 @@ def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attach
     if media_type in PICTURE_TYPES:
         return name, read_image(name, media_type, resource["blob"])
     raise UsageError(f"{name} is neither text nor an image.")
-
-
-def read_link(block: JsonObject, boundary: Boundary) -> tuple[str, list[Attachment]]:
-    """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
-    name = name_resource(block["uri"], boundary)
-    return name, [] if "://" in name else attach_file(name, boundary)
 
 
 def attach_file(name: str, boundary: Boundary) -> list[Attachment]:

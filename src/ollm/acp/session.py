@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,7 +16,7 @@ from ollm.acp.client import ClientAbilities, Editor
 from ollm.acp.commands import describe_reply
 from ollm.acp.options import build_commands, build_config_options, build_modes
 from ollm.acp.permissions import build_options, build_question, read_answer
-from ollm.acp.prompts import PromptContent, read_prompt
+from ollm.acp.prompts import PromptContent, read_prompt, use_buffers
 from ollm.acp.replay import load_messages, replay_message
 from ollm.acp.tool_calls import ToolCallViews
 from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_title, render_usage
@@ -30,8 +32,10 @@ from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
+from ollm.tools.framework.base import EditorFiles
 
 log = logging.getLogger("ollm.acp")
+T = TypeVar("T")
 MODEL_LIST_SECONDS = 5.0
 FAILED_REASONS = ("no-server", "model-error", "timeout")
 
@@ -49,6 +53,7 @@ class EditorSession:
     ) -> None:
         self.conversation = conversation
         self.trust: WorkspaceTrust | None = None
+        self.buffers: EditorFiles | None = None  # of an editor that offers its file system
         self.remarks: tuple[str, ...] = ()  # what is said once, when the editor knows the session
         self._editor = editor
         self._boundary = boundary
@@ -60,7 +65,7 @@ class EditorSession:
         self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
         self._turn_runs = False
         self._cancelled = self._stopping = False
-        self._asking: asyncio.Task[str | None] | None = None  # the question that comes before a turn
+        self._asking: asyncio.Future[Any] | None = None  # what the editor is asked before a turn
         self._questions: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -192,21 +197,26 @@ class EditorSession:
         question = self.trust.take_question() if self.trust else None
         if self.trust is None or question is None:
             return True
-        asked = self._editor.ask_permission(self.session_id, question, TRUST_OPTIONS)
-        self._asking = asyncio.ensure_future(asked)
-        try:
-            await asyncio.wait([self._asking])
-            failed = self._asking.cancelled() or self._asking.exception() is not None
-            chosen = None if failed else self._asking.result()
-        finally:
-            self._asking = None
+        chosen = await self._wait_for(self._editor.ask_permission(self.session_id, question, TRUST_OPTIONS))
         if chosen is not None:
             await self._send(render_chunk("agent_thought_chunk", f"{self.trust.keep_answer(chosen)}\n"))
         return not self._cancelled
 
+    async def _wait_for(self, asked: Coroutine[Any, Any, T]) -> T | None:
+        """What the editor answers before a turn; None when it does not, or the prompt is cancelled meanwhile."""
+        self._asking = asking = asyncio.ensure_future(asked)
+        try:
+            await asyncio.wait([asking])
+            failed = asking.cancelled() or asking.exception() is not None
+            return None if failed else asking.result()
+        finally:
+            self._asking = None
+
     async def _run_turn(self, content: PromptContent) -> JsonObject:
         if not await self._ask_trust():
             return {"stopReason": "cancelled"}
+        if self.buffers and content.saved:
+            content = await self._wait_for(use_buffers(content, self._boundary, self.buffers)) or content
         for problem in content.problems:
             await self._send(render_chunk("agent_thought_chunk", f"{problem}\n"))
         ended = TurnFinished(reason="model-error")

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from ollm.acp.client import ClientAbilities, Editor
 from ollm.acp.client_files import EditorBuffers
-from ollm.acp.mcp_servers import read_servers
+from ollm.acp.mcp_servers import describe_unusable, read_servers
 from ollm.acp.session import EditorSession
 from ollm.acp.updates import render_title
 from ollm.acp.workspace_trust import WorkspaceTrust, describe_trust
@@ -42,6 +42,7 @@ class EditorSessions:
 
     async def create(self, cwd: str, servers: list[JsonObject]) -> JsonObject:
         session = await self._open_session(self._build_options(parse_directory(cwd), servers))
+        session.remarks += describe_unusable(servers)
         described = await session.describe()
         self._announce_later(session)
         return {"sessionId": session.session_id, **described}
@@ -54,6 +55,7 @@ class EditorSessions:
         else:
             options = self._build_options(workspace, servers, parse_session_id(session_id))
             session = await self._open_session(options)
+            session.remarks += describe_unusable(servers)
         if replay:
             await session.replay()
         described = await session.describe()
@@ -136,6 +138,7 @@ class EditorSessions:
             buffers.session_id = conversation.session_id or ""
             boundary = WorkspaceScope(self._process, options.workspace).boundary
             session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
+            session.buffers = editor
             session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
             session.remarks = describe_trust(self._process.trust_book.get_state(options.workspace))
             stream = conversation.parts.stream

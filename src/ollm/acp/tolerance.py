@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ollm.acp.mcp_servers import complete_servers
 from ollm.acp.transport import StdioTransport
 
 NOTIFICATIONS = ("session/cancel",)
@@ -24,6 +25,9 @@ class TolerantTransport:
         message = await self._transport.receive()
         if message and message.get("method") in NOTIFICATIONS and "id" in message:
             await self._transport.send({"jsonrpc": "2.0", "id": message.pop("id"), "result": None})
+        params = message.get("params") if message else None
+        if isinstance(params, dict) and isinstance(params.get("mcpServers"), list):
+            params["mcpServers"] = complete_servers(params["mcpServers"])
         return message
 
     async def send(self, message: dict[str, Any]) -> None:

@@ -54,7 +54,8 @@ def describe_trust(state: TrustState) -> tuple[str, ...]:
     if not is_open(state):
         return ()
     names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
-    return (f"This workspace is not trusted, so {names} do not count. Send /trust yes, then start a new thread.",)
+    without = f"works without {names}" if names else "works without what it had"
+    return (f"This workspace is not trusted: this thread {without}. Your first message asks whether to trust it.",)
 
 
 def build_trust_question(state: TrustState) -> JsonObject:
