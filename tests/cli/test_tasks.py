@@ -85,6 +85,8 @@ async def test_a_task_is_not_listed_counts_for_no_limit_and_goes_with_its_parent
         assert sorted(line["title"] for line in listed) == ["first", "second"]
         assert "↳ Where is pay?" in (await runner.run("sessions", "list", "--all")).out
         assert sorted(line["origin"] for line in everything) == ["one-shot", "one-shot", "task"]
+        assert (await runner.run("sessions", "search", "larger job", "--json")).out.strip() == "[]"
+        assert len(json.loads((await runner.run("sessions", "search", "larger job", "--all", "--json")).out)) == 1
         parent = next(line["sessionId"] for line in listed if line["title"] == "first")
         assert (await runner.run("sessions", "delete", parent, "--yes")).code == 0
         assert [session["metadata"]["title"] for session in runner.sessions()] == ["second"]

@@ -38,6 +38,7 @@ def resolve_place(workspace: str | None) -> str | None:
 @click.option(
     "--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum number to show."
 )
+@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
 @workspace_option
 @json_option
 def search(
@@ -46,6 +47,7 @@ def search(
     model: str | None,
     role: str | None,
     limit: int,
+    tasks: bool,
     workspace: str | None,
     as_json: bool,
 ) -> None:
@@ -54,7 +56,7 @@ def search(
     from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters
     from ollm.store.session_index.search import search_sessions as find
 
-    filters = SearchFilters(resolve_place(workspace), parse_since(since) if since else None, model, role)
+    filters = SearchFilters(resolve_place(workspace), parse_since(since) if since else None, model, role, tasks)
     process = ProcessScope()
     index = process.session_index
     found = find(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))

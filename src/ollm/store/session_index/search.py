@@ -36,6 +36,7 @@ class SearchFilters(NamedTuple):
     since: str | None = None
     model: str | None = None
     role: str | None = None
+    tasks: bool = False  # with the sessions of tasks, which no list shows either
 
 
 NO_FILTERS = SearchFilters()
@@ -112,6 +113,7 @@ class _Search:
         self._since = filters.since or ""
         self._marks = [quote_phrase(make_role_mark(filters.role))] if filters.role else []
         self._only: frozenset[int] | None = self._find_sessions(filters)
+        self._hidden = frozenset[int]() if filters.tasks else self._find_tasks()
         if self._only is not None and len(self._only) <= MAX_SESSIONS:
             named = " OR ".join(quote_phrase(make_session_mark(session)) for session in sorted(self._only))
             self._marks += [f"({named})"] if named else []
@@ -203,8 +205,13 @@ class _Search:
         return taken, True
 
     def _passes(self, row: EntryRow) -> bool:
-        return (self._only is None or row.session in self._only) and (
-            not self._since or format_time(row.at) >= self._since
+        if row.session in self._hidden or (self._only is not None and row.session not in self._only):
+            return False
+        return not self._since or format_time(row.at) >= self._since
+
+    def _find_tasks(self) -> frozenset[int]:
+        return frozenset(
+            found for (found,) in self._connection.execute("SELECT id FROM sessions WHERE origin = 'task'")
         )
 
     def _find_sessions(self, filters: SearchFilters) -> frozenset[int] | None:
