@@ -17,7 +17,7 @@ UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition s
 TEST_SHARE = 0.3  # of a use in a test
 PRIVATE_SHARE = 0.2
 TESTED_SHARE = 0.1  # of what tests define
-LISTED_KINDS = frozenset({"heading", "section", "block", "package"})
+LISTED_KINDS = frozenset({"heading", "section", "block", "package", "impl"})
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _STOP_WORDS = frozenset(
     "the and for with that this from into not are was its has have can all any one two when where what which how does "
