@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app.agents import MAX_AGENT_BYTES, MAX_LISTED_CHARS, describe_agents, list_agent_names, load_agent, read_agent
+from ollm.app.agents import (
+    MAX_AGENT_BYTES,
+    MAX_LISTED_CHARS,
+    complete_agent,
+    describe_agents,
+    list_agent_names,
+    load_agent,
+    read_agent,
+)
 from ollm.domain.errors import ToolFailure
 
 
@@ -26,8 +34,15 @@ def test_without_front_matter_it_plans_with_all_tools() -> None:
     assert (read_agent("a", "Just do.").mode, read_agent("a", "Just do.").tools) == ("plan", ())
 
 
-def test_a_list_below_its_key_is_a_list() -> None:
-    assert read_agent("a", "---\ntools:\n  - read_file\n  - ls\n---\nx").tools == ("read_file", "ls")
+@pytest.mark.parametrize("blanks", ["  ", ""])
+def test_a_list_below_its_key_is_a_list(blanks: str) -> None:
+    assert read_agent("a", f"---\ntools:\n{blanks}- read_file\n{blanks}- ls\n---\nx").tools == ("read_file", "ls")
+
+
+@pytest.mark.parametrize("tools", ["tools: []", "tools:"])
+def test_an_agent_with_a_list_of_no_tools_does_not_get_all_of_them(tools: str) -> None:
+    with pytest.raises(ToolFailure, match="tools names none"):
+        read_agent("a", f"---\n{tools}\n---\nx")
 
 
 def test_a_mode_of_nobody_is_refused() -> None:
@@ -51,6 +66,15 @@ def test_the_first_directory_counts_and_links_and_odd_names_do_not(tmp_path: Pat
         load_agent(directories, "othr")
     with pytest.raises(ToolFailure, match="available: other, same"):
         load_agent(directories, "../secret")
+
+
+def test_a_mention_is_completed_once_something_is_typed(tmp_path: Path) -> None:
+    for name in ("review", "release"):
+        (tmp_path / f"{name}.md").write_text("x")
+
+    assert complete_agent((tmp_path,), "Agent-rev") == ["agent-review"]
+    assert complete_agent((tmp_path,), "ag") == ["agent-release", "agent-review"]
+    assert complete_agent((tmp_path,), "") == []
 
 
 def test_a_huge_file_is_refused(tmp_path: Path) -> None:

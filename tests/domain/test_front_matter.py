@@ -13,6 +13,7 @@ from ollm.domain.front_matter import split_front_matter
         ("---\nname: 'a'\ndescription: \"b: c\"\n---\n\nbody", {"name": "a", "description": "b: c"}, "body"),
         ("---\ndescription: >\n  two\n  lines\nother: x\n---\n", {"description": "two lines", "other": "x"}, ""),
         ("---\nmetadata:\n  version: 1\n# note\n---\nb", {"metadata": "version: 1"}, "b"),
+        ("---\ntools:\n- ls\n- grep\nmode: code\n---\nb", {"tools": "- ls - grep", "mode": "code"}, "b"),
         ("---\nnever closed\n", {}, "---\nnever closed\n"),
         ("\ufeff---\nname: a\n---\nbody", {"name": "a"}, "body"),
     ],

@@ -24,6 +24,7 @@ MAX_DESCRIPTION_CHARS = 200
 MAX_LISTED_CHARS = 800  # of all agents in the words of the tool
 OFFERED_WINDOW_TOKENS = 8_000
 OFFERED_PRIORITY = 6
+MENTION = "agent-"
 AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -37,6 +38,12 @@ def list_agent_names(directories: Sequence[Path]) -> list[str]:
         if AGENT_NAME.fullmatch(file.stem) and file.is_file() and not file.is_symlink()
     }
     return sorted(found)
+
+
+def complete_agent(directories: Sequence[Path], typed: str) -> list[str]:
+    """The mentions that begin with what was typed behind `@`, as `agent-NAME`."""
+    mentions = (f"{MENTION}{name}" for name in list_agent_names(directories)) if typed else ()
+    return [mention for mention in mentions if mention.startswith(typed.lower())]
 
 
 def describe_agents(directories: Sequence[Path]) -> str:
@@ -111,6 +118,10 @@ def read_agent(name: str, text: str) -> Agent:
     if mode not in get_args(ModeName):
         raise ToolFailure("ValidationError", f"Agent {name}: mode is {', '.join(get_args(ModeName))}, not {mode}.")
     tools = fields.get("tools", "").strip("[]").replace(",", " ").split()
+    if "tools" in fields and not tools:
+        raise ToolFailure(
+            "ValidationError", f"Agent {name}: tools names none; name some, or leave the line out for all."
+        )
     about = " ".join(strip_controls(fields.get("description", "")).split())
     return Agent(
         name=name,

@@ -143,9 +143,7 @@ class Storage:
 
     @property
     def agent_directories(self) -> tuple[Path, ...]:
-        """Where agents are defined; those of the workspace come first, if it is trusted."""
-        theirs = (self.options.workspace / ".ollm" / "agents",) if self.process.trusted else ()
-        return (*theirs, self.process.home.root / "agents")
+        return self.scope.agent_directories
 
     @cached_property
     def archive(self) -> SessionArchive:

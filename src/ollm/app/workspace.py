@@ -125,6 +125,12 @@ class WorkspaceScope:
 
         return NoteStore(lambda: self.memory, WORKSPACE_MIGRATIONS, clock=self.process.clock)
 
+    @property
+    def agent_directories(self) -> tuple[Path, ...]:
+        """Where agents are defined; those of the workspace come first, if it is trusted."""
+        theirs = (self.path / ".ollm" / "agents",) if self.process.trusted else ()
+        return (*theirs, self.process.home.root / "agents")
+
     @cached_property
     def discovery(self) -> FileDiscoveryService:
         from ollm.services.file_discovery import FileDiscoveryService

@@ -118,7 +118,13 @@ class Terminal:
         from ollm.cli.screen.screen import ChatScreen
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
-        screen = ChatScreen(self._build_screen_options(), files.find, self._pick_another)
+
+        def find_mentions(typed: str) -> list[str]:
+            from ollm.app.agents import complete_agent
+
+            return [*complete_agent(self._scope.agent_directories, typed), *files.find(typed)]
+
+        screen = ChatScreen(self._build_screen_options(), find_mentions, self._pick_another)
         if text := self._take_text():
             screen.chat.submit(text)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.chat.conversation))

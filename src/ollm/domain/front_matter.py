@@ -6,7 +6,8 @@ _BLOCK_MARKS = ("", ">", "|", ">-", "|-")
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Its fields, and the text without it. Indented lines below a key without a value are its value."""
+    """Its fields, and the text without it. Indented lines, or those of a list, below a key without a value are its
+    value."""
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
     if len(ends) < 2 or ends[0] != 0:
@@ -14,7 +15,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     fields: dict[str, str] = {}
     key = ""
     for line in lines[1 : ends[1]]:
-        if line.startswith((" ", "\t")):
+        if line.startswith((" ", "\t", "- ")):
             if key:
                 fields[key] = f"{fields[key]} {line.strip()}".strip()
         elif not line.startswith("#"):
