@@ -14,7 +14,7 @@ from ollm.app.toolbox import Toolbox
 if TYPE_CHECKING:
     from ollm.domain.tasks import Agent
     from ollm.policy.engine import PolicyEngine
-    from ollm.runtime.calls.confirmation import Asker
+    from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
     from ollm.runtime.model.model import Model
     from ollm.services.edit_ledger import EditLedger
     from ollm.system.processes import ProcessHost
@@ -89,5 +89,5 @@ class TaskToolbox(Toolbox):
         """The parent's: /undo takes back what its tasks did."""
         return self._parent.edits
 
-    def create_asker(self) -> Asker:
+    def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
         return self._parent.create_asker()

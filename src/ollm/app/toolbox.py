@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.calls.confirmation import Asker
+    from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.project_files import ProjectFiles
     from ollm.runtime.calls.tool_call import CallServices
@@ -305,7 +305,7 @@ class Toolbox:
             policy=self.policy,
             context=context,
             emit=self.storage.stream.emit,
-            asker=self.create_asker(),
+            asker=self.create_asker(self.checkpoint_observer.before_question),
             hooks=self.hooks or NoHooks(),
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
@@ -335,13 +335,13 @@ class Toolbox:
 
         return FileCheckpointObserver(self.checkpoints, self.storage.session, self.storage.stream.emit)
 
-    def create_asker(self) -> Asker:
+    def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
         from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
 
         if not self.options.interactive:
             return UnattendedAsker(yes=self.options.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
-        return BusAsker(self.bus, timeout, yes=self.options.yes, attached=self.attached)
+        return BusAsker(self.bus, timeout, yes=self.options.yes, attached=self.attached, before=before)
 
 
 def create_page_cache() -> PageCache:

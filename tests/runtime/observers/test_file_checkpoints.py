@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from ollm.domain.events import Notice
+from ollm.domain.events import ConfirmationRequested, Notice
+from ollm.domain.tools import ConfirmationAnswer
 from ollm.services.file_checkpoints.capture import CapturedTree
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
@@ -71,3 +72,25 @@ async def test_a_turn_that_is_cancelled_while_files_are_saved_ends_its_record(ta
 
     assert [(record.message_id, bool(record.end)) for record in records][-1] == (records[-1].message_id, True)
     assert len({record.message_id for record in records}) == 2
+
+
+async def test_what_a_person_changes_while_they_are_asked_is_theirs(talking: Talking) -> None:
+    script = [shell("echo 1 > a"), shell("echo 2 >> a"), "Done."]
+    async with talking(script) as talk:
+        mine, theirs = talk.workspace / "mine", talk.workspace / "a"
+        async with talk.conversation.turn("work") as events:
+            async for event in events:
+                if isinstance(event, ConfirmationRequested):
+                    if theirs.exists():
+                        mine.write_text("by hand\n")
+                    await talk.conversation.respond(event.correlation_id, ConfirmationAnswer(approved=True))
+        changed = theirs.read_text()
+        shown = await talk.run("/diff")
+        gone = await talk.run("/rewind 1 yes")
+
+    assert changed == "1\n2\n"
+    assert [(turn["messageId"], len(turn["diffs"])) for turn in shown.data["turns"]] == [(1, 2)]
+    assert "by hand" not in shown.text
+    assert gone.data["skipped"] == [{"path": "mine", "why": "changed by someone else since"}]
+    assert mine.read_text() == "by hand\n"
+    assert not theirs.exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from ollm.domain.errors import ToolFailure
@@ -17,11 +17,13 @@ class Asker(Protocol):
 
 
 UNATTENDED_TIMEOUT_SECONDS = 600.0
+BeforeQuestion = Callable[[], Awaitable[None]]
 
 
 class BusAsker:
     """A front end answers. `timeout` None waits for as long as `attached` says that somebody listens, and ten minutes
-    when nobody does. With `yes` only questions about protected files and paths outside are asked."""
+    when nobody does. With `yes` only questions about protected files and paths outside are asked. `before` is awaited
+    before each that is."""
 
     def __init__(
         self,
@@ -30,15 +32,19 @@ class BusAsker:
         *,
         yes: bool = False,
         attached: Callable[[], bool] = lambda: True,
+        before: BeforeQuestion | None = None,
     ) -> None:
         self._bus = bus
         self._timeout = timeout
         self._yes = yes
         self._attached = attached
+        self._before = before
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
+        if self._before:
+            await self._before()
         timeout = self._timeout if self._timeout or self._attached() else UNATTENDED_TIMEOUT_SECONDS
         try:
             return await self._bus.request(details, timeout=timeout)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.runtime import rewind
@@ -90,7 +92,20 @@ def collect_sections(conversation: RewindNeeds, number: int | None) -> list[Diff
         numbers = {record.number for record in wanted}
         wanted = [record for record in view.list_records(session_id) if record.number in numbers]
     sections = [make_section(conversation, checkpoints, view, record) for record in wanted]
-    return [section for section in sections if section.diffs or section.note]
+    return join_stretches([section for section in sections if section.diffs or section.note])
+
+
+def join_stretches(sections: list[DiffSection]) -> list[DiffSection]:
+    """One section a turn: a question to the person divides what is saved of it."""
+    joined: list[DiffSection] = []
+    for section in sections:
+        last = joined[-1] if joined else None
+        if last and section.kind == last.kind == "turn" and section.message_id == last.message_id:
+            note, diffs = last.note or section.note, [*last.diffs, *section.diffs]
+            joined[-1] = replace(last, diffs=diffs, note=note)
+        else:
+            joined.append(section)
+    return joined
 
 
 def is_about(record: CheckpointRecord, number: int) -> bool:

@@ -28,6 +28,7 @@ class FileCheckpointObserver(TurnObserver):
         self._emit = emit
         self._tried = False
         self._beginning: asyncio.Future[CheckpointRecord] | None = None
+        self._ending: asyncio.Future[CheckpointRecord | None] | None = None
         self._said: set[str] = set()
 
     async def before_change(self) -> None:
@@ -52,15 +53,26 @@ class FileCheckpointObserver(TurnObserver):
             text = f"Saved {record.files:,} files before the first change; later turns save only what changed."
             self._emit(Notice(level="info", text=text))
 
+    async def before_question(self) -> None:
+        """A person is asked next: what changes until a call runs again is theirs, not the turn's."""
+        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
+            self._tried = False
+            await self._end()
+
     async def after_turn(self, report: TurnReport) -> None:
         self._tried = False
-        if self._beginning:
-            await asyncio.wait({self._beginning})  # a turn that was cancelled meanwhile has its beginning too
+        await self._end()
+
+    async def _end(self) -> None:
+        under_way = [one for one in (self._beginning, self._ending) if one]
+        if under_way:
+            await asyncio.wait(under_way)  # a turn that was cancelled meanwhile has its beginning and its end too
         checkpoints = self._checkpoints.built
         if checkpoints is None or not checkpoints.begun:
             return
         try:
-            await asyncio.to_thread(checkpoints.end)
+            self._ending = asyncio.ensure_future(asyncio.to_thread(checkpoints.end))
+            await asyncio.shield(self._ending)
         except (OllmError, OSError) as error:
             self._report(error)
 
