@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 from ollm.app.archive_process import ArchiveProcess, is_process_alive
+from ollm.domain.errors import BusyError
 from tests.cli.running import Runner, running
-from tests.servers.archive_machine import ArchiveMachine
+from tests.servers.archive_machine import ArchiveMachine, MakeMachine
 from tests.servers.postgres import free_port
 
 WAIT_SECONDS = 90
@@ -41,7 +42,7 @@ async def test_a_closed_session_is_sent_by_itself_and_the_first_time_is_said(
     shipping_root: Path, archive_url: str
 ) -> None:
     async with running(shipping_root, ["Hello, you.", "Again."]) as runner:
-        set_up(runner, archive_url, push="on-close")
+        set_up(runner, archive_url, push="on-close").ollm("sessions", "list")
         first = await runner.run("-p", "Say hello", "-o", "stream-json")
         second = await runner.run("-p", "Say it again", "-o", "stream-json")
 
@@ -55,8 +56,9 @@ async def test_a_closed_session_is_sent_by_itself_and_the_first_time_is_said(
 
 
 async def test_nothing_of_the_archive_is_imported_by_a_turn(shipping_root: Path, archive_url: str) -> None:
-    async with running(shipping_root, ["Hello, you."]) as runner:
-        set_up(runner, archive_url, push="live").run("push")
+    async with running(shipping_root, ["Hello, you.", "Again."]) as runner:
+        set_up(runner, archive_url, push="live")
+        await runner.run("-p", "Say hello")
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-X", "importtime", "-m", "ollm", "-p", "Say hello"),
             env=runner.environment(),
@@ -137,6 +139,18 @@ async def test_a_session_of_the_archive_is_resumed_by_its_id(shipping_root: Path
 
         assert done.code == 0, done.err
         assert "The answer is 42." in str(runner.server.chats[0]["messages"])
+
+
+def test_a_session_that_is_in_use_elsewhere_is_refused_as_busy(machine: MakeMachine, tmp_path: Path) -> None:
+    desktop, laptop = machine("desktop"), machine("laptop")
+    session = desktop.record("The desktop's question")
+    desktop.run("push")
+    desktop.run("status", session, "--take")
+
+    with pytest.raises(BusyError, match="is in use on") as refused:
+        ArchiveProcess(laptop.process).pull(session, tmp_path)
+
+    assert refused.value.action.endswith("--fork`.")
 
 
 def test_trouble_is_told_once(tmp_path: Path, archive_url: str) -> None:

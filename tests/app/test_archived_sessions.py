@@ -44,6 +44,17 @@ def test_the_list_shows_and_marks_them(both: tuple[ArchiveMachine, str, str]) ->
     assert "archive" not in rows[ours]
 
 
+def test_a_machine_that_never_sent_anything_lists_and_finds_them(machine: MakeMachine) -> None:
+    desktop, laptop = machine("desktop"), machine("laptop")
+    theirs = desktop.record("The desktop's question")
+    desktop.run("push")
+
+    hits = json.loads(laptop.ollm("sessions", "search", "question", "--json"))
+    rows = json.loads(laptop.ollm("sessions", "list", "--json"))
+
+    assert [found["sessionId"] for found in (*hits, *rows)] == [theirs, theirs]
+
+
 def test_the_search_finds_both_once(both: tuple[ArchiveMachine, str, str]) -> None:
     laptop, ours, theirs = both
 

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ollm.domain.errors import BusyError, OllmError
+from ollm.domain.errors import BusyError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CHECK_TIMEOUT_SECONDS = 4.0
 LOCK_NAME, WAKE_NAME, TROUBLE_NAME = "archive.lock", "archive.wake", "archive.trouble"
+ANNOUNCED_NAME = "archive.announced"
 
 
 class ArchiveProcess:
@@ -27,12 +28,18 @@ class ArchiveProcess:
     def __init__(self, process: ProcessScope) -> None:
         self._process = process
         self._run = process.home.run
+        self._looked = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is an archive."""
+        settings = self._process.settings.archive
+        return bool(settings.url or settings.url_env)
 
     @property
     def is_wanted(self) -> bool:
         """Whether the settings say that sessions are sent without being asked for."""
-        settings = self._process.settings.archive
-        return settings.push != "off" and bool(settings.url or settings.url_env)
+        return self._process.settings.archive.push != "off" and self.is_set
 
     def wake(self, *, keeper: int | None = None) -> None:
         """Have somebody send what is new. With `keeper` the shipper stays as long as that process lives."""
@@ -58,7 +65,7 @@ class ArchiveProcess:
         )
 
     def pull(self, session_id: str, workspace: Path) -> None:
-        """Get a session from the archive into a workspace. Raises OllmError with what that process said."""
+        """Get a session from the archive into a workspace. Raises BusyError with what that process said."""
         import subprocess
 
         done = subprocess.run(
@@ -70,7 +77,9 @@ class ArchiveProcess:
             check=False,
         )
         if done.returncode:
-            raise OllmError(done.stderr.decode("utf-8", "replace").removeprefix("ollm: ").strip())
+            said = done.stderr.decode("utf-8", "replace").removeprefix("ollm: ").strip()
+            message, _, action = said.partition("\n")
+            raise BusyError(message, action=action.strip())
 
     def take_trouble(self) -> str:
         """What the shipper has to say, once."""
@@ -81,17 +90,38 @@ class ArchiveProcess:
         path.unlink(missing_ok=True)
         return text
 
+    def tell(self, text: str) -> None:
+        """Have something said at the end of the next turn."""
+        from ollm.system.atomic import make_private_directory, replace_file
+
+        make_private_directory(self._run)
+        replace_file(self._run / TROUBLE_NAME, text.encode(), durable=False)
+
     def announce(self) -> str:
-        """What will be sent, the first time an archive is used from this home; empty afterwards."""
-        if self._process.home.archive_state.exists():
+        """What will be sent, the first time an archive is used this way from this home; empty afterwards."""
+        marker, way = self._run / ANNOUNCED_NAME, self._describe_way()
+        if self._looked or (marker.exists() and marker.read_text(encoding="ascii", errors="replace") == way):
             return ""
+        self._looked = True
         from ollm.app.team_archive import TeamArchiveScope
+        from ollm.system.atomic import make_private_directory
 
         archive = TeamArchiveScope(self._process)
         try:
-            return archive.announce()
+            text = archive.announce()
+            if archive.is_announced:
+                make_private_directory(self._run)
+                marker.write_text(way, encoding="ascii")
+            return text
         finally:
             archive.close()
+
+    def _describe_way(self) -> str:
+        import hashlib
+
+        settings = self._process.settings.archive
+        text = f"{settings.url}|{settings.url_env}|{settings.owner}|{settings.redact}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     async def require_lease(self, session_id: str, *, force: bool) -> None:
         """Raise BusyError when another machine goes on with the session, or has gone on since. A server that does not

@@ -24,9 +24,9 @@ ASK_TIMEOUT_SECONDS = 2.0
 Warn = Callable[[str], None]
 
 
-def is_archive_used(process: ProcessScope) -> bool:
-    """Whether this home has an archive; told by a file first, so that others pay nothing."""
-    if not process.home.archive_state.exists():
+def is_archive_used(process: ProcessScope, *, ask: bool) -> bool:
+    """Whether this home has an archive. One that is not to be asked is told by a file first: others pay nothing."""
+    if not ask and not process.home.archive_state.exists():
         return False
     settings = process.settings.archive
     return bool(settings.url or settings.url_env)
@@ -35,14 +35,14 @@ def is_archive_used(process: ProcessScope) -> bool:
 def list_archived_rows(process: ProcessScope, *, ask: bool, warn: Warn = lambda _text: None) -> list[dict[str, Any]]:
     """Sessions that are in the archive and not here, in the form of the local list, with `archive` in each: its owner,
     the machine, and where it is in use. With `ask` an old list is asked for anew."""
-    if not is_archive_used(process):
+    if not is_archive_used(process, ask=ask):
         return []
     from ollm.store.team_archive.state import ArchiveState
 
     with contextlib.closing(ArchiveState(process.home.archive_state, process.clock)) as state:
         if ask and to_epoch_ms(process.clock()) - int(state.get_fact("listed-at") or 0) > MAX_AGE_SECONDS * 1000:
             try:
-                _refresh_list(process)
+                refresh_list(process)
             except OllmError as error:
                 warn(f"the archive's sessions are from an earlier list: {error.message}")
         rows: list[dict[str, Any]] = msgspec.json.decode(state.load_listed())
@@ -50,7 +50,8 @@ def list_archived_rows(process: ProcessScope, *, ask: bool, warn: Warn = lambda 
     return [_make_row(row) for row in rows if row["sessionId"] not in here]
 
 
-def _refresh_list(process: ProcessScope) -> None:
+def refresh_list(process: ProcessScope) -> None:
+    """Ask the archive for its list and keep that."""
     from ollm.app.team_archive import TeamArchiveScope
     from ollm.store.team_archive.reading import list_sessions
 
@@ -77,7 +78,7 @@ def search_archived(
     process: ProcessScope, text: str, limit: int, warn: Warn, **filters: str | None
 ) -> list[dict[str, Any]]:
     """Hits in sessions that are in the archive and not here, as the local search has them, with `archive` in each."""
-    if not is_archive_used(process):
+    if not is_archive_used(process, ask=True):
         return []
     from ollm.app.team_archive import TeamArchiveScope
     from ollm.store.team_archive.reading import search_messages

@@ -172,12 +172,15 @@ class TeamArchiveScope:
             " Snapshots, undo copies and your files stay here."
         )
 
+    @property
+    def is_announced(self) -> bool:
+        return bool(self.state.get_fact(f"announced-{self.target_key}"))
+
     def announce(self, ids: Sequence[str] | None = None) -> str:
         """What is sent, the first time something is sent to this target this way; empty afterwards."""
-        fact = f"announced-{self.target_key}"
-        if self.state.get_fact(fact) or not (ids or self.list_unsent()):
+        if self.is_announced or not (ids or self.list_unsent()):
             return ""
-        self.state.set_fact(fact, "yes")
+        self.state.set_fact(f"announced-{self.target_key}", "yes")
         return f"first push: {self.describe_push(ids)}"
 
     def pull(self, connection: Connection, prefix: str, *, fork: bool = False) -> PulledSession:

@@ -53,9 +53,10 @@ def test_what_an_older_version_holds_is_kept_and_people_stay_in(postgres: Postgr
             "INSERT INTO ollm.sessions (session_id, owner, writer, host, title)"
             " VALUES ('00000000-0000-4000-8000-000000000001', 'old_hand', 'm', 'h', 'Kept')"
         )
+        person = ArchiveMachine(tmp_path / "home", url.replace("postgres@", "old_hand@"))
+        person.run("list", code=1)
+        assert "run `ollm archive setup` with this version" in person.warned
         migrate_schema(connection)
-
-    person = ArchiveMachine(tmp_path / "home", url.replace("postgres@", "old_hand@"))
 
     assert [row["title"] for row in person.json("list")] == ["Kept"]
     assert person.json("search", "anything") == []

@@ -67,7 +67,7 @@ def search(
     if not found.complete:
         warn("searched only the newest messages; use more or longer words to search further back.")
     hits = found.hits
-    if process.home.archive_state.exists() and not workspace and not model:
+    if not workspace and not model:
         from ollm.app.archived_sessions import search_archived
 
         hits += search_archived(process, " ".join(text), limit, warn, role=role, since=filters.since)

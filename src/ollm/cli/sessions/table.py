@@ -33,7 +33,7 @@ def show_sessions(
         if trash
         else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
     )
-    if not trash and process.home.archive_state.exists():
+    if not trash:
         rows = _add_archived(process, rows)
     short = shorten_ids(row["sessionId"] for row in rows)
     if place:

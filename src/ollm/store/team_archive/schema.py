@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import StorageError
@@ -29,9 +31,25 @@ def migrate_schema(connection: Connection, upto: int | None = None) -> int:
     before = read_schema_version(connection)
     _refuse_newer(before)
     for _ in range(before, wanted):
-        with connection.transaction():
+        with _explain_refusal(before, wanted), connection.transaction():
             _run_next_step(connection, wanted)
     return before
+
+
+@contextlib.contextmanager
+def _explain_refusal(before: int, wanted: int) -> Iterator[None]:
+    """A person who may use the archive but not change its tables is told who can."""
+    from psycopg.errors import InsufficientPrivilege
+
+    try:
+        yield
+    except InsufficientPrivilege as error:
+        if not before:
+            raise
+        raise StorageError(
+            f"The archive's tables are of an older ollm (schema {before}; this version needs {wanted}).",
+            action="Ask who runs the archive to run `ollm archive setup` with this version.",
+        ) from error
 
 
 def _run_next_step(connection: Connection, wanted: int) -> None:
