@@ -210,6 +210,7 @@ async def test_a_mention_runs_an_agent_before_the_model_is_asked(tmp_path: Path)
         done = await runner.run("-p", "@agent-reviewer is it fine?")
 
         assert done.out == "So it is.\n"
+        assert "Task for reviewer: reviewer is it fine?" in done.err
         assert "is it fine?" in runner.server.chats[0]["messages"][-1]["content"]
         told = runner.server.chats[1]["messages"][-1]["content"]
         assert "@agent-reviewer is it fine?" in told

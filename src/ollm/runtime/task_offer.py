@@ -3,15 +3,19 @@ is nearly full and the model would not make the call itself."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import secrets
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError, ToolFailure
-from ollm.domain.events import Notice
+from ollm.domain.events import Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.lazy import Lazy
 from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.domain.tools import ErrorInfo, ToolResult
 from ollm.runtime.event_stream import EventStream
 from ollm.runtime.model.model import Model
 from ollm.runtime.prompt.prompt import Prompt
@@ -82,16 +86,57 @@ def is_half_full(prompt: Prompt) -> bool:
 
 async def _run_task(parts: TaskParts, tasks: TaskStarter, request: TaskRequest) -> str:
     """The report, with where it comes from; a failure is told and leaves the turn to go on without."""
-    who = f"agent {request.agent}" if request.agent else "a task"
-    parts.stream.emit(Notice(level="info", text=f"Exploring in {who}; only its report joins this conversation."))
-    try:
-        report = await tasks.run(request, lambda _line: None)
-    except ToolFailure as failure:
-        parts.stream.emit(Notice(level="warning", text=failure.message))
-        return ""
-    except OllmError as error:
-        parts.stream.emit(Notice(level="warning", text=str(error)))
-        return ""
     from ollm.tools.task import render_report
 
-    return f"[Report of {who}:]\n{render_report(report)}"
+    if not request.agent:
+        told = "Exploring in a task; only its report joins this conversation."
+        parts.stream.emit(Notice(level="info", text=told))
+    shown = _ShownTask(parts.stream, request)
+    try:
+        report = await tasks.run(request, shown.add_line)
+    except ToolFailure as failure:
+        shown.fail("failed", failure.kind, failure.message)
+        return ""
+    except OllmError as error:
+        shown.fail("failed", "Interrupted", str(error))
+        return ""
+    except asyncio.CancelledError:
+        shown.fail("cancelled", "Cancelled", "The turn was cancelled before this task finished.")
+        raise
+    shown.finish(report)
+    return f"[Report of {f'agent {request.agent}' if request.agent else 'a task'}:]\n{render_report(report)}"
+
+
+class _ShownTask:
+    """A task as whoever watches sees it: like one that the model called for."""
+
+    def __init__(self, stream: EventStream, request: TaskRequest) -> None:
+        from ollm.tools.task import Task
+
+        self._stream = stream
+        self._id = f"task-{secrets.token_hex(6)}"
+        self._lines: list[str] = []
+        self._began = time.monotonic()
+        args: dict[str, object] = {"prompt": request.prompt, **({"agent": request.agent} if request.agent else {})}
+        summary = Task(prompt=request.prompt, agent=request.agent).summary()
+        stream.emit(ToolStarted(call_id=self._id, name=Task.name, summary=summary, args=args))
+
+    def add_line(self, line: str) -> None:
+        self._lines.append(line)
+        self._stream.emit(ToolOutput(call_id=self._id, text=line))
+
+    def fail(self, status: str, kind: str, message: str) -> None:
+        error = ErrorInfo(type=kind, message=message)
+        self._end(status, ToolResult(llm_content=message, return_display=message, error=error))
+
+    def finish(self, report: TaskReport) -> None:
+        from ollm.tools.task import render_display, render_report
+
+        shown = render_display(report, self._lines)
+        self._end("ok", ToolResult(llm_content=render_report(report), return_display=shown))
+
+    def _end(self, status: str, result: ToolResult) -> None:
+        seconds = time.monotonic() - self._began
+        self._stream.emit(
+            ToolFinished(call_id=self._id, name="task", status=status, result=result, seconds=round(seconds, 3))
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -54,12 +54,14 @@ class Task(Tool[RunTask], frozen=True):
         report = await needs(request, emit)
         if not report.text:
             raise ToolFailure("Interrupted", report.problem or "The task ended without a report.")
-        steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
-        return ToolResult(
-            llm_content=render_report(report),
-            return_display=f"report after {steps}{f'; {report.problem}' if report.problem else ''}\n"
-            f"{''.join(f'· {line}' for line in done)}{report.text}",
-        )
+        return ToolResult(llm_content=render_report(report), return_display=render_display(report, done))
+
+
+def render_display(report: TaskReport, done: Sequence[str]) -> str:
+    """For the person: how it went, what it did, and the report."""
+    steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
+    head = f"report after {steps}{f'; {report.problem}' if report.problem else ''}"
+    return f"{head}\n{''.join(f'· {line}' for line in done)}{report.text}"
 
 
 def render_report(report: TaskReport) -> str:
