@@ -49,11 +49,12 @@ def test_a_map_stays_within_its_tokens_and_begins_with_what_is_used_most(ending:
     assert render_code_map(files, most, COUNT) == text
 
 
-def test_a_block_of_methods_takes_no_line_beside_its_type() -> None:
+def test_a_block_of_methods_and_a_list_of_modules_take_no_lines() -> None:
     core = b"pub struct Thing {}\nimpl Thing {\n    pub fn make() -> Self { Thing {} }\n}\n"
     users = [collect_facts(f"u{n}.rs", b"use core::Thing;\nfn f() { Thing::make(); }\n", 0, 0) for n in range(3)]
 
-    shown = render_code_map([collect_facts("core.rs", core, 0, 0), *users], 1000, COUNT)
+    listed = collect_facts("main.rs", b"mod core;\nmod u0;\nfn main() { core::Thing::make(); }\n", 0, 0)
+    shown = render_code_map([collect_facts("core.rs", core, 0, 0), listed, *users], 1000, COUNT)
 
     assert shown.splitlines() == ["core.rs", "  1 pub struct Thing", "  3 Thing: pub fn make() -> Self"]
 

@@ -51,7 +51,7 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, facts in enumerate(files):
         for inner, found in enumerate(facts.definitions):
-            if found.kind not in LISTED_KINDS and len(found.name) >= MIN_NAME_CHARS and is_code(facts.path):
+            if is_code(facts.path) and len(found.name) >= MIN_NAME_CHARS and not _only_lists(found):
                 places[found.name].append((number, inner))
     weights = [[0.0] * len(facts.definitions) for facts in files]
     tests = [is_test(facts.path) for facts in files]
@@ -74,6 +74,11 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
             if tests[number]:
                 weights[number][inner] *= TESTED_SHARE
     return weights
+
+
+def _only_lists(found: CodeDefinition) -> bool:
+    """Whether it defines nothing itself: a heading, or a module whose content stands in another file (`mod cart;`)."""
+    return found.kind in LISTED_KINDS or (found.kind == "module" and found.line == found.last)
 
 
 def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
