@@ -199,4 +199,5 @@ async def test_joining_a_running_turn_shows_it_once(tmp_path: Path) -> None:
     assert shown.count("word0 ") == 1
     assert shown.count("word3 ") == 1
     assert shown.count("count slowly") == 1
+    assert "waits until" not in shown, "nothing was asked for that has to wait"
     assert shown.count("Begun.") == 1

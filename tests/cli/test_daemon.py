@@ -1,6 +1,9 @@
 """`ollm daemon`: started, found, refused twice, stopped."""
 
 import socket
+from pathlib import Path
+
+import pytest
 
 from ollm.cli.daemon import get_run_files, is_listening
 from tests.cli.inside import Inside
@@ -56,3 +59,15 @@ def test_one_that_cannot_start_says_why(inside: Inside) -> None:
     assert done.code != 0
     assert "The daemon did not start" in done.err
     assert "Run `ollm daemon run` to see the error." in done.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_on_a_full_disk_the_reason_is_said_at_once(inside: Inside) -> None:
+    logs = inside.home / "logs"
+    logs.mkdir(parents=True)
+    (logs / "daemon.out").symlink_to("/dev/full")
+    done = inside.run("daemon", "start")
+
+    assert done.code == 1
+    assert "The daemon did not start" in done.err
+    assert "No space left on device" in done.err

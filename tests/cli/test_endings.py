@@ -72,6 +72,31 @@ async def test_what_a_chat_could_not_save_is_said_last_with_a_copy_and_exit_1(tm
     assert texts(json.loads(Path(place).read_text())) == [("user", "first"), ("assistant", "Answer one.")]
 
 
+async def test_what_another_program_did_to_the_files_is_said_when_a_chat_ends(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Answer one."]) as runner, at_terminal(runner, "chat") as terminal:
+        await terminal.wait_for("scripted @")
+        terminal.type("first" + ENTER)
+        await terminal.wait_for("Answer one.", gone="Esc stops")
+        document = await wait_for_fold(runner.home / "sessions")
+        document.unlink()
+        terminal.type("/exit" + ENTER)
+        await terminal.ended()
+        assert terminal.child.exitstatus == 0
+        assert "Another program has removed" in terminal.text()
+    assert texts(json.loads(document.read_text())) == [("user", "first"), ("assistant", "Answer one.")]
+
+
+async def wait_for_fold(sessions: Path) -> Path:
+    """The document, once the answer stands in it and the journal was begun again."""
+    async with asyncio.timeout(60):
+        while True:
+            for path in sessions.glob("*.json"):
+                journal = path.with_suffix(".journal")
+                if b"Answer one." in path.read_bytes() and journal.exists() and not journal.stat().st_size:
+                    return path
+            await asyncio.sleep(0.02)
+
+
 def enlarge(path: Path) -> None:
     """Make a session large by the output of a call, as the command itself would have written it."""
     call = {"id": "c1", "name": "ls", "args": {}, "result": {"llmContent": "long " * 2_000_000}}

@@ -16,6 +16,7 @@ import pytest
 
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.layout import iter_document
+from ollm.store.session_files.store import MessagePage
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import running
 from tests.covers import covers
@@ -258,8 +259,8 @@ async def test_a_giant_damaged_session_is_gone_on_with(tmp_path: Path, damage: C
     within(ran, FLAT + MEGABYTES * 2)
     kept = {name.partition("-20")[0]: value for name, value in prints(path).items() if ".damaged-" in name}
     assert kept == before
-    document = json.loads(path.read_bytes())
-    assert [entry["parts"][0]["text"] for entry in document["messages"][-2:]] == ["go on", "Going on."]
+    loaded = SessionFiles(SessionPlaces(directory=path.parent)).read(ID, MessagePage(before=None, limit=2))
+    assert [entry.text for entry in loaded.session.messages[-2:]] == ["go on", "Going on."]
 
 
 @pytest.mark.soak

@@ -129,7 +129,7 @@ class ConversationScope:
         self.stack.push_async_callback(model.provider.close)
         if told := explain_window(model.window, model.said_window):
             self.storage.notices.append(told)
-        if resumed and model.name != resumed.session.model:
+        if resumed and resumed.session.model not in ("", model.name):
             self.storage.notices.append(f"This session used {resumed.session.model}; continuing with {model.name}.")
         return model
 

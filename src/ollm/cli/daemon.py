@@ -12,6 +12,9 @@ from ollm.cli.options import json_option, print_json
 from ollm.domain.errors import OllmError, UsageError
 
 if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
     from ollm.daemon.places import RunFiles
 
 START_TIMEOUT_SECONDS = 20.0
@@ -111,7 +114,10 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
     files.prepare()
     log = files.directory.parent / "logs"
     log.mkdir(mode=0o700, exist_ok=True)
-    with (log / "daemon.out").open("ab") as out:
+    written = log / "daemon.out"
+    with written.open("ab", buffering=0) as out:
+        begin_output(out, written)
+        before = written.stat().st_size
         process = subprocess.Popen(
             [sys.executable, "-m", "ollm", "daemon", "run", *(["--tcp"] if tcp else [])],
             stdin=subprocess.DEVNULL,
@@ -123,13 +129,27 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not is_listening(files):
         if process.poll() is not None or time.monotonic() > deadline:
-            said = (log / "daemon.out").read_text(encoding="utf-8", errors="replace")[-500:].strip()
+            said = written.read_bytes()[before:].decode(errors="replace")[-500:].strip()
             raise OllmError(
                 f"The daemon did not start{f': {said}' if said else ' and could not say why.'}",
                 action="Run `ollm daemon run` to see the error.",
             )
         time.sleep(0.02)
     return process.pid
+
+
+def begin_output(out: FileIO, path: Path) -> None:
+    """Say when it was started: a daemon that can write nothing, on a full disk, could not say why it ended."""
+    from ollm.domain.clock import format_stamp, now
+    from ollm.domain.errors import StorageError
+
+    try:
+        out.write(f"started at {format_stamp(now())}\n".encode())
+    except OSError as error:
+        raise StorageError(
+            f"The daemon did not start: {path} cannot be written: {error.strerror}.",
+            action="Free disk space, then start it again.",
+        ) from error
 
 
 def is_listening(files: RunFiles) -> bool:

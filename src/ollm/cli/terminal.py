@@ -73,6 +73,7 @@ class Terminal:
         self._scope = WorkspaceScope(process, start.workspace)
         self._left: str | None = None
         self._unsaved = False
+        self._late: list[str] = []  # warnings that came while a session was closed
         self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
         self._lines = LineReader()
@@ -141,6 +142,9 @@ class Terminal:
         except UnsavedError as error:
             self._unsaved = True
             print(f"ollm: {make_printable(error.message)}\n  {make_printable(error.action)}", file=sys.stderr)
+        finally:
+            while self._late:
+                print(f"ollm: {make_printable(self._late.pop(0))}", file=sys.stderr)
 
     def _take_text(self) -> str:
         text, self._text = self._text, ""
@@ -155,6 +159,7 @@ class Terminal:
         """The conversation, here or in the daemon; its session is remembered for the last line."""
         async with self._open_conversation() as conversation:
             tune_garbage_collection()
+            keep_late_warnings(conversation, self._late)
             try:
                 yield conversation
             finally:
@@ -248,6 +253,21 @@ def tune_garbage_collection() -> None:
     if not gc.get_freeze_count():
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD_OBJECTS)
+
+
+def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
+    """Gather what is told while the session is closed: the screen is gone by then."""
+    from ollm.domain.events import AnyEvent, Notice
+    from ollm.runtime.conversation import LocalConversation
+
+    if isinstance(conversation, LocalConversation):
+        local = conversation
+
+        def keep(event: AnyEvent) -> None:
+            if local.closed and isinstance(event, Notice) and event.level != "info":
+                late.append(event.text)
+
+        local.parts.stream.listen(keep)
 
 
 def asked_to_close(conversation: Conversation | None) -> bool:

@@ -53,7 +53,12 @@ class RunFiles:
             file.write(token)
 
     def write_pid_file(self, running: DaemonProcess) -> None:
-        self.pid_file.write_bytes(msgspec.json.encode(running))
+        try:
+            self.pid_file.write_bytes(msgspec.json.encode(running))
+        except OSError as error:
+            raise StorageError(
+                f"{self.pid_file} cannot be written: {error.strerror}.", action="Free disk space, then start it again."
+            ) from error
         self.pid_file.chmod(0o600)
 
     def find_running(self) -> DaemonProcess | None:

@@ -40,7 +40,7 @@ class LocalConversation:
         self.parts = parts
         self._observers = observers
         self._turn: asyncio.Task[None] | None = None
-        self._closed = False
+        self.closed = False
         self._used = Usage()
         self._in_turn = False
         self._stopped_at = 0.0
@@ -142,7 +142,7 @@ class LocalConversation:
             await self.idle.discard()
         before = self._read_lasting_state()
         reply = await run_command(self.parts, name, arguments, busy=self.busy)
-        if self._read_lasting_state() != before and not self._closed:
+        if self._read_lasting_state() != before and not self.closed:
             await self._open_session()
             for observer in self._observers:
                 await self._warn_on_failure(observer.context_changed())
@@ -179,9 +179,9 @@ class LocalConversation:
 
     async def close(self) -> None:
         """Stop the turn, end what runs in the background, fold the session. Safe to call twice."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         await self.idle.stop()
         await self._end_turn()
         if session_id := self.session_id:
@@ -281,7 +281,7 @@ class LocalConversation:
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)
-        if finished.reason == "answered" and not self._closed:
+        if finished.reason == "answered" and not self.closed:
             self.idle.start()
 
     async def _open_session(self) -> None:

@@ -72,3 +72,13 @@ def test_a_directory_in_place_of_a_document_is_not_copied(tmp_path: Path) -> Non
     (tmp_path / f"{SESSION_ID}.json").mkdir()
 
     assert keep_copies(tmp_path, SESSION_ID, clock, "original") == []
+
+
+def test_a_directory_that_took_a_files_place_is_moved(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    (tmp_path / "a.json" / "inside").write_text("kept")
+
+    copy = keep_copy(tmp_path / "a.json", clock, "replaced")
+
+    assert not (tmp_path / "a.json").exists()
+    assert (copy / "inside").read_text() == "kept"

@@ -143,3 +143,12 @@ def test_closed_it_watches_nothing_and_holds_no_file_open(guard: DocumentGuard) 
 
     assert guard.is_in_place()
     assert len(list(Path("/proc/self/fd").iterdir())) == before - 1
+
+
+def test_a_document_that_lost_its_name_can_be_read_elsewhere(guard: DocumentGuard, tmp_path: Path) -> None:
+    target, content = tmp_path / "target", guard.path.read_bytes()
+    assert guard.find_readable(target) == guard.path
+
+    guard.path.unlink()
+    assert guard.find_readable(target) == target
+    assert target.read_bytes() == content

@@ -222,3 +222,14 @@ def test_what_is_no_object_is_refused(data: bytes) -> None:
 def test_an_odd_object_is_read_with_its_text_cleaned() -> None:
     assert parse_object(b'{"a":"\\ud800 x"}') == {"a": "? x"}
     assert parse_object(b'{"a":"\t","b":[NaN]}')["a"] == "\t"
+
+
+def test_a_part_that_cannot_be_read_takes_no_other_with_it() -> None:
+    damage = DamageReport()
+    parts = [None, {"type": "text", "text": "hi"}, {"type": "text", "text": None}, 5]
+
+    found = parse_message(json.dumps({"role": "user", "parts": parts, "timestamp": "t", "id": 4}).encode(), 4, damage)
+
+    assert found is not None
+    assert found.parts == (TextPart("hi"),)
+    assert "a part of a message cannot be read" in damage.text

@@ -1,6 +1,7 @@
 """A copy of a session elsewhere, when the place it belongs to cannot be written."""
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -93,3 +94,28 @@ def test_for_a_session_that_ends_the_copy_is_named(writer: SessionWriter) -> Non
     assert (
         error.action == f"The whole session is in {copy}; move that file to {writer.directory} once it can be written."
     )
+
+
+def test_the_copy_is_whole_when_the_place_of_the_session_is_gone(writer: SessionWriter, tmp_path: Path) -> None:
+    writer.deferred = False
+    writer.fold()
+    shutil.rmtree(writer.directory)
+    writer.directory.write_text("a file where the directory was")
+
+    with pytest.raises(StorageError):
+        record(writer, 3)
+    assert not writer.is_saved
+    path = write_rescue_copy(writer)
+
+    assert path is not None
+    assert [message["id"] for message in json.loads(path.read_bytes())["messages"]] == [1, 2, 3]
+
+
+def test_a_session_whose_place_is_gone_while_nothing_waits_is_not_saved(writer: SessionWriter) -> None:
+    writer.fold()
+    shutil.rmtree(writer.directory)
+    writer.directory.write_text("a file where the directory was")
+
+    with pytest.raises(StorageError):
+        writer.close()
+    assert not writer.is_saved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
 
 from ollm.cli.other_terminals import wait_for_input
@@ -140,7 +140,8 @@ class ConversationRunner:
         listed = (await conversation.command("help")).data or []
         for name, _, about in (str(line)[1:].partition(" ") for line in listed):
             self.commands.setdefault(name, (about or "from .ollm/commands", False))
-        self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
+        with suppress(BusyError):  # who joins a running turn learns them after it
+            self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
         self._display.print(self._display.painter.paint_user_message(typed))

@@ -30,7 +30,7 @@ class GuardedWrites:
         except StorageError as error:
             self._report_failure(session_id, error)
             return None
-        self._tell_reports(session_id)
+        self._tell_reports(session_id, self._writers.get(session_id))
         if session_id in self._told and self._is_saved(session_id):
             self._told.discard(session_id)
             self._emit(Notice(session_id=session_id, level="info", text="Saving works again."))
@@ -40,12 +40,14 @@ class GuardedWrites:
         """Whether closing has folded something. What is safe in the journal may wait there for the next time; for the
         rest a copy is written elsewhere, and `UnsavedError` says where."""
         try:
-            return writer.close(note)
+            folded = writer.close(note)
         except StorageError as error:
             if not writer.is_saved:
                 raise self._make_unsaved_error(writer, error, rescue=True) from error
             log.warning("%s", error, extra={"operation": "close", "action": error.action})
-            return False
+            folded = False
+        self._tell_reports(writer.session_id, writer)
+        return folded
 
     def ensure_saved(self, writer: SessionWriter) -> None:
         try:
@@ -60,8 +62,7 @@ class GuardedWrites:
         log.error("%s", error, extra={"operation": "close", "action": error.action})
         return error
 
-    def _tell_reports(self, session_id: str) -> None:
-        writer = self._writers.get(session_id)
+    def _tell_reports(self, session_id: str, writer: SessionWriter | None) -> None:
         for text in writer.take_reports() if writer else ():
             log.warning("%s", text, extra={"operation": "record"})
             self._emit(Notice(session_id=session_id, level="warning", text=text))

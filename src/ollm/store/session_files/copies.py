@@ -21,9 +21,13 @@ def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "dam
 
 
 def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
-    """Where the file stands under its second name: the same file, or a copy where the disk has no links."""
+    """Where the file stands under its second name: the same file, or a copy where the disk has no links. A directory
+    is moved."""
     when = format_stamp(clock()).replace(":", "").replace(".", "-")
     copy = _find_free_name(file.with_name(f"{file.name}.{kind}-{when}"))
+    if file.is_dir() and not file.is_symlink():
+        file.rename(copy)
+        return copy
     try:
         os.link(file, copy)
     except OSError:

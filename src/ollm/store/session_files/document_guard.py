@@ -61,6 +61,13 @@ class DocumentGuard:
             return f"Another program has changed {self.path}: it was written anew, and the other kept as {kept.name}."
         return f"Another program has removed {self.path}: it was written anew."
 
+    def find_readable(self, target: Path) -> Path:
+        """Where the document can be read: under its name, or else in `target`, which is written from what is held."""
+        if self.is_in_place():
+            return self.path
+        replace_file(target, self._iter_chunks() if self._content is None else self._content)
+        return target
+
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)

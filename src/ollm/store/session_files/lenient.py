@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.messages import JsonObject, Message
+from ollm.domain.messages import AnyPart, JsonObject, Message
 from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.damage import MAX_DEPTH, DamageReport
@@ -195,13 +195,26 @@ def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | Non
     if not isinstance(raw.get("id", 0), int):
         raw.pop("id")
     shaped = raw | {
-        "parts": [_convert_part(part) for part in parts] if isinstance(parts, list) else [],
+        "parts": _convert_parts(parts, damage) if isinstance(parts, list) else [],
         "timestamp": str(raw.get("timestamp") or ""),
     }
     try:
         return msgspec.convert(shaped, Message)
     except _ERRORS:
         return None
+
+
+def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
+    """Those that can be read: one that cannot takes no other with it."""
+    readable = []
+    for part in map(_convert_part, parts):
+        try:
+            msgspec.convert(part, AnyPart)
+        except _ERRORS:
+            damage.note("a part of a message cannot be read")
+        else:
+            readable.append(part)
+    return readable
 
 
 def _convert_part(part: Any) -> Any:

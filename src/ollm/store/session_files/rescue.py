@@ -28,7 +28,7 @@ def write_rescue_copy(writer: SessionWriter) -> Path | None:
     cannot be written either."""
     try:
         path = Path(tempfile.mkdtemp(prefix="ollm-unsaved-")) / f"{writer.session_id}.json"
-        with contextlib.closing(writer.open_reader()) as reader:
+        with contextlib.closing(writer.open_reader(document=writer.document.find_readable(path))) as reader:
             replace_file(path, layout.iter_document(writer.head, reader.iter_messages(), reader.iter_calls()))
     except (OSError, StorageError):
         return None

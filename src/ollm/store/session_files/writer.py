@@ -46,7 +46,7 @@ class SessionWriter:
         self._places = places
         self._lock = OwnerLock(places.get_lock_path(session_id))
         self._journal = AppendFile(places.get_journal_path(session_id))
-        self._document = DocumentGuard(places.get_document_path(session_id), now)
+        self.document = DocumentGuard(places.get_document_path(session_id), now)
         self._reports: list[str] = []
         self._displaced = False  # what was appended stands under no name: another program removed the journal
         self.document_size = 0
@@ -80,7 +80,7 @@ class SessionWriter:
     @property
     def has_own_files(self) -> bool:
         """Whether every byte of its files was written here: it began here, and nobody else has touched them."""
-        return self.new and self._written and self._document.is_in_place() and self._journal.is_in_place()
+        return self.new and self._written and self.document.is_in_place() and self._journal.is_in_place()
 
     def take_reports(self) -> list[str]:
         """What other programs did to the files, told once."""
@@ -96,13 +96,13 @@ class SessionWriter:
         """Go on where the files stand (`numbers`: messages, number of the last); a torn journal line is cut off."""
         self.message_count, self.last_number = numbers
         self._partial = partial
-        self.document_size = self._document.path.stat().st_size
+        self.document_size = self.document.path.stat().st_size
         self._written = True
-        self._document.watch()
+        self.document.watch()
         self._journal.open()
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
-        self._marks.continue_journal(self._journal.path, calls, self._document.stamp)
+        self._marks.continue_journal(self._journal.path, calls, self.document.stamp)
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
@@ -196,11 +196,11 @@ class SessionWriter:
         if not self._journal.good:
             return False
         try:
-            with contextlib.closing(self._make_reader(b"", self._journal.path)) as reader:
-                self.document_size = replace_file(self._document.path, self._iter_folded(reader))
+            with contextlib.closing(self._open_files(self.document.path, self._journal.path, b"")) as reader:
+                self.document_size = replace_file(self.document.path, self._iter_folded(reader))
         except OSError as error:
             raise self._make_error(error) from error
-        self._document.watch()
+        self.document.watch()
         self._restart_journal()
         return True
 
@@ -213,8 +213,9 @@ class SessionWriter:
 
     def check_files(self) -> None:
         """See that document and journal are as they were left, and put back what another program took away."""
-        if self._document.is_in_place() and self._journal.is_in_place():
+        if self.document.is_in_place() and self._journal.is_in_place():
             return
+        self._displaced = True  # until it is put back
         try:
             self._restore_files()
         except OSError as error:
@@ -225,14 +226,14 @@ class SessionWriter:
         make_private_directory(self.directory)
         if not self._journal.is_in_place():
             self._restore_journal()
-        if report := self._document.restore():
+        if report := self.document.restore():
             self._reports.append(report)
         with contextlib.suppress(BusyError):
             self._lock.renew()
 
     def _restore_journal(self) -> None:
         path = self._journal.path
-        if path.is_file():
+        if path.is_file() or path.is_dir():
             kept = keep_copy(path, now, "replaced")
             self._reports.append(f"Another program has changed {path}: it was written anew, and kept as {kept.name}.")
         elif self._journal.good:
@@ -268,14 +269,15 @@ class SessionWriter:
     def abandon(self) -> None:
         """Let go without writing."""
         self._journal.close()
-        self._document.close()
+        self.document.close()
         self._lock.release()
 
-    def open_reader(self, *, newest: bool = False) -> SessionReader:
-        """Reads the session with the records that are not on disk yet; `newest` as `SessionReader` has it."""
+    def open_reader(self, *, newest: bool = False, document: Path | None = None) -> SessionReader:
+        """Reads also the records that are not on disk yet; `document` is where that stands if it lost its name."""
+        place, waiting = document or self.document.path, b"".join(self.pending)
         if self._displaced:
-            return self._make_reader(self._journal.read_good() + b"".join(self.pending), journal_path=None)
-        return self._make_reader(b"".join(self.pending), self._journal.path, newest=newest)
+            return self._open_files(place, None, self._journal.read_good() + waiting)
+        return self._open_files(place, self._journal.path, waiting, newest=newest)
 
     def _keep_interrupted(self) -> None:
         """An answer that will not be finished any more becomes a message."""
@@ -298,7 +300,7 @@ class SessionWriter:
         place = self._journal.good + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
         if self._marks.is_due(place) and self._written and not self._running:
             numbers = self.message_count, self.last_number
-            self.pending.append(self._marks.make_line(place, at, self._document.stamp, self.head, numbers))
+            self.pending.append(self._marks.make_line(place, at, self.document.stamp, self.head, numbers))
 
     def _append_record(self, record: journal.JournalRecord) -> None:
         journal.change_head(self.head, record)
@@ -309,20 +311,20 @@ class SessionWriter:
         if not self.deferred:
             self.flush()
 
-    def _make_reader(self, waiting: bytes, journal_path: Path | None, *, newest: bool = False) -> SessionReader:
+    def _open_files(self, document: Path, lines: Path | None, waiting: bytes, *, newest: bool = False) -> SessionReader:
         from ollm.store.session_files.reader import SessionReader
 
-        return SessionReader(self._document.path, journal_path, waiting=waiting, newest=newest)
+        return SessionReader(document, lines, waiting=waiting, newest=newest)
 
     def _write_document(self) -> None:
         """The first document: the session exists from here on."""
         try:
             if not self._lock.held:
                 self.lock()
-            self.document_size = replace_file(self._document.path, layout.iter_document(self.head, (), ()))
+            self.document_size = replace_file(self.document.path, layout.iter_document(self.head, (), ()))
         except OSError as error:
             raise self._make_error(error) from error
-        self._document.watch()
+        self.document.watch()
         self._written = True
 
     def _restart_journal(self) -> None:
