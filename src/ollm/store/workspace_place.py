@@ -36,7 +36,12 @@ def ensure_fallback_directory(workspace: Path, home: Home) -> Path:
 
 
 def get_fallback_directory(workspace: Path, home: Home) -> Path:
-    return home.workspaces / hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
+    return home.workspaces / name_workspace(workspace)
+
+
+def name_workspace(workspace: Path) -> str:
+    """The name that stands for a workspace in the home."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
 
 
 def get_checkpoint_directory(workspace: Path, home: Home) -> Path:

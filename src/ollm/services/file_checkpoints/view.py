@@ -9,6 +9,7 @@ from ollm.services.file_checkpoints.apply import observe_path
 from ollm.services.file_checkpoints.capture import CapturedTree
 from ollm.services.file_checkpoints.editor_changes import list_unsaved
 from ollm.services.file_checkpoints.endings import EndFinder
+from ollm.services.file_checkpoints.neighbours import find_neighbours_paths
 from ollm.services.file_checkpoints.plan import (
     CHANGED_BY_OTHERS,
     CHANGED_SINCE_CUT_OFF,
@@ -48,9 +49,9 @@ class CheckpointView:
     def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
         """What going back to the beginning of a record would do."""
         target = bytes.fromhex(start.begin)
-        others = {} if force else self._find_foreign_paths(session_id, start)
         found = drop_hidden(compare_trees(self._objects, self._now.digest, target, hidden=True))
         changes = [change for change in found if not self._is_as_then(change)]
+        others = {} if force else self._find_foreign_paths(session_id, start, {change.path for change in changes})
         steps, skipped = plan_steps(changes, others, self._find_flaw)
         return RestorePlan(
             message_id=message_id,
@@ -79,8 +80,9 @@ class CheckpointView:
         except (OSError, LinkFound):
             return False
 
-    def _find_foreign_paths(self, session_id: str, start: CheckpointRecord) -> dict[str, str]:
-        """What changed between the turns of this session, after them, or in turns of another; and why it stays."""
+    def _find_foreign_paths(self, session_id: str, start: CheckpointRecord, wanted: set[str]) -> dict[str, str]:
+        """What changed between the turns of this session, after them, or in turns of another; and why it stays. Of
+        what sessions of other workspaces changed only the paths `wanted`."""
         own = [r for r in self.list_records(session_id) if r.has_trees and r.number >= start.number]
         found: dict[str, str] = {}
         for record, following in zip(own, [*own[1:], None], strict=False):
@@ -91,7 +93,8 @@ class CheckpointView:
             for record in self.list_records(other) if other != session_id else ():
                 if record.has_trees and (record.ended or start.started) >= start.started:
                     self._add_changes(found, record.begin, record.end, CHANGED_BY_OTHERS)
-        return found
+        near = find_neighbours_paths(self._root, self._objects.folder, wanted, start.started)
+        return {**dict.fromkeys(near, CHANGED_BY_OTHERS), **found}
 
     def _add_changes(self, found: dict[str, str], before: str, after: str, why: str) -> None:
         for change in self._compare(before, after):
