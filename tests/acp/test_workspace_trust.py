@@ -24,7 +24,7 @@ async def talk(editor: RunningEditor, times: int = 1) -> None:
 
 
 @pytest.mark.parametrize(("chosen", "asked", "verse"), [("trust", 1, True), ("later", 2, False), ("never", 1, False)])
-async def test_the_first_message_asks_and_the_answer_counts_in_the_next_thread(
+async def test_the_first_message_asks_and_the_answer_counts_at_once(
     tmp_path: Path, chosen: str, asked: int, verse: bool
 ) -> None:
     prepare(tmp_path)
@@ -38,8 +38,24 @@ async def test_the_first_message_asks_and_the_answer_counts_in_the_next_thread(
     assert call.title == f"Trust {editor.workspace}?"
     assert "AGENTS.md" in call.content[0].content.text
     assert [option.kind for option in options] == ["allow_always", "reject_once", "reject_always"]
-    assert ("verse" in str(server.chats[2])) is verse
-    assert "verse" not in str(server.chats[:2])
+    assert [("verse" in str(chat)) for chat in server.chats] == [verse] * 3
+
+
+async def test_a_yes_keeps_the_session_and_what_was_chosen_in_it(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    async with editing(tmp_path, ["One.", "Two."], "trust") as (editor, _):
+        session = await editor.open()
+        await editor.agent.set_session_mode(session_id=session, mode_id="accept-edits")
+        await editor.agent.set_config_option(session_id=session, config_id="mode", value="debug")
+        await editor.say(session, "hi")
+        await editor.say(session, "/status")
+        listed = (await editor.agent.list_sessions()).sessions
+
+    assert [one.session_id for one in listed] == [session]
+    assert {each["sessionId"] for each in editor.client.updates} == {session}
+    said = editor.client.said()
+    assert "accept-edits" in said
+    assert "debug" in said
 
 
 async def test_a_stop_withdraws_the_question_and_nothing_is_sent_to_the_model(tmp_path: Path) -> None:

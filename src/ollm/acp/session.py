@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from ollm.acp.replay import load_messages, replay_message
 from ollm.acp.tool_calls import ToolCallViews
 from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.acp.workspace_trust import OPTIONS as TRUST_OPTIONS
-from ollm.acp.workspace_trust import WorkspaceTrust
+from ollm.acp.workspace_trust import WorkspaceTrust, restore_choices
 from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedError, UsageError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, ToolStarted, TurnFinished
 from ollm.domain.messages import JsonObject
@@ -36,6 +36,7 @@ from ollm.tools.framework.base import EditorFiles
 
 log = logging.getLogger("ollm.acp")
 T = TypeVar("T")
+OpenAgain = Callable[[str], Awaitable[tuple[LocalConversation, AsyncExitStack]]]
 MODEL_LIST_SECONDS = 5.0
 FAILED_REASONS = ("no-server", "model-error", "timeout")
 
@@ -52,14 +53,17 @@ class EditorSession:
         stack: AsyncExitStack,
     ) -> None:
         self.conversation = conversation
+        self.session_id = conversation.session_id or ""
+        self.reopen: OpenAgain | None = None  # opens the conversation again, as the files that are now trusted have it
         self.trust: WorkspaceTrust | None = None
         self.buffers: EditorFiles | None = None  # of an editor that offers its file system
         self.remarks: tuple[str, ...] = ()  # what is said once, when the editor knows the session
         self._editor = editor
         self._boundary = boundary
         self._stack = stack
-        self._views = ToolCallViews(conversation.parts.registry.get(), boundary.workspace)
-        self._renderer = UpdateRenderer(self._views, self._may_run, terminals=abilities.shows_terminals)
+        self._abilities = abilities
+        self._begin_views()
+        self._first: Status | None = None  # as it was opened, before anything was chosen
         self._models: tuple[str, ...] = ()
         self._shown: Status | None = None
         self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
@@ -68,9 +72,9 @@ class EditorSession:
         self._asking: asyncio.Future[Any] | None = None  # what the editor is asked before a turn
         self._questions: dict[str, asyncio.Task[None]] = {}
 
-    @property
-    def session_id(self) -> str:
-        return self.conversation.session_id or ""
+    def _begin_views(self) -> None:
+        self._views = ToolCallViews(self.conversation.parts.registry.get(), self._boundary.workspace)
+        self._renderer = UpdateRenderer(self._views, self._may_run, terminals=self._abilities.shows_terminals)
 
     def check_loadable(self, workspace: Path) -> None:
         """Raises UsageError for another folder than its own, BusyError while a prompt is worked on."""
@@ -84,13 +88,15 @@ class EditorSession:
         if not self._models:
             self._models = await self._list_models()
         status = self._shown = await self.conversation.status()
+        self._first = self._first or status
         return {"modes": build_modes(status.approval), "configOptions": build_config_options(status, self._models)}
 
     async def announce(self) -> None:
         """What an editor is told as soon as it knows the session."""
         commands = build_commands(self.conversation.parts.command_directories)
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
-        for text in (*self.remarks, *(await self.conversation.status()).notices):
+        remarks, self.remarks = self.remarks, ()
+        for text in (*remarks, *(await self.conversation.status()).notices):
             await self._send(render_chunk("agent_thought_chunk", f"{text}\n"))
         await self.refresh()
 
@@ -200,7 +206,19 @@ class EditorSession:
         chosen = await self._wait_for(self._editor.ask_permission(self.session_id, question, TRUST_OPTIONS))
         if chosen is not None:
             await self._send(render_chunk("agent_thought_chunk", f"{self.trust.keep_answer(chosen)}\n"))
+        if chosen == "trust" and self.reopen:
+            await self._open_again(self.reopen)
         return not self._cancelled
+
+    async def _open_again(self, reopen: OpenAgain) -> None:
+        """Go on in the same session with what the workspace brings along; what the person chose stays chosen."""
+        last = await self.conversation.status()
+        await self.conversation.parts.session.keep()
+        await self._stack.aclose()
+        self.conversation, self._stack = await reopen(self.session_id)
+        self._begin_views()
+        await restore_choices(self.conversation, self._first or last, last)
+        await self.announce()
 
     async def _wait_for(self, asked: Coroutine[Any, Any, T]) -> T | None:
         """What the editor answers before a turn; None when it does not, or the prompt is cancelled meanwhile."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from ollm.acp.client import ClientAbilities, Editor
 from ollm.acp.client_files import EditorBuffers
 from ollm.acp.mcp_servers import describe_unusable, read_servers
@@ -20,6 +22,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, UsageError
 from ollm.domain.events import Notice
 from ollm.domain.messages import JsonObject
+from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.conversation_options import ConversationOptions
 
 PAGE_SESSIONS = 50
@@ -129,25 +132,45 @@ class EditorSessions:
         )
 
     async def _open_session(self, options: ConversationOptions) -> EditorSession:
-        stack = AsyncExitStack()
+        buffers = EditorBuffers(self._editor, self._abilities)
+        conversation, stack = await self._open_conversation(options, buffers)
         try:
-            buffers = EditorBuffers(self._editor, self._abilities)
-            editor = buffers if self._abilities.reads_files else None
-            conversation = await stack.enter_async_context(open_conversation(options, editor=editor))
-            await conversation.create_session()
-            buffers.session_id = conversation.session_id or ""
             boundary = WorkspaceScope(self._process, options.workspace).boundary
             session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
-            session.buffers = editor
+            session.buffers = buffers if self._abilities.reads_files else None
             session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
             session.remarks = describe_trust(self._process.trust_book.get_state(options.workspace))
-            stream = conversation.parts.stream
-            buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
         except BaseException:
             await stack.aclose()
             raise
+
+        async def reopen(session_id: str) -> tuple[LocalConversation, AsyncExitStack]:
+            try:
+                return await self._open_conversation(replace(options, session=session_id), buffers)
+            except BaseException:
+                self._open.pop(session_id, None)
+                raise
+
+        session.reopen = reopen
         self._open[session.session_id] = session
         return session
+
+    async def _open_conversation(
+        self, options: ConversationOptions, buffers: EditorBuffers
+    ) -> tuple[LocalConversation, AsyncExitStack]:
+        """A conversation with its session, and what ends it."""
+        stack = AsyncExitStack()
+        try:
+            editor = buffers if self._abilities.reads_files else None
+            conversation = await stack.enter_async_context(open_conversation(options, editor=editor))
+            await conversation.create_session()
+        except BaseException:
+            await stack.aclose()
+            raise
+        buffers.session_id = conversation.session_id or ""
+        stream = conversation.parts.stream
+        buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
+        return conversation, stack
 
     def _announce_later(self, session: EditorSession) -> None:
         """After the answer that tells the editor of the session: our task goes on before this one begins."""

@@ -7,6 +7,8 @@ from pathlib import Path
 from ollm.acp.tool_calls import render_text
 from ollm.domain.messages import JsonObject
 from ollm.policy.trust import TrustBook, TrustState
+from ollm.runtime.base import Status
+from ollm.runtime.conversation import LocalConversation
 from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN_FILES = 12
@@ -38,10 +40,20 @@ class WorkspaceTrust:
         """Do what was chosen; what is said about it."""
         if chosen == "trust":
             self._book.trust(self._workspace)
-            return "Trusted. The files count from the next thread on."
+            return "Trusted: the files count from now on."
         if chosen == "never":
             self._book.decline(self._workspace)
         return "Not trusted: the files do not count. Send /trust yes to change that."
+
+
+async def restore_choices(conversation: LocalConversation, first: Status, last: Status) -> None:
+    """What a person chose between two looks at a session, chosen again in the same session opened anew. Mode plan hides
+    the approval level: that is then as it was opened."""
+    names = ["model", *(["approval"] if last.mode != "plan" else []), "mode"]
+    for name in names:
+        now = await conversation.status()
+        if getattr(first, name) != getattr(last, name) != getattr(now, name):
+            await conversation.command(name, getattr(last, name))
 
 
 def is_open(state: TrustState) -> bool:

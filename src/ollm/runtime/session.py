@@ -132,6 +132,11 @@ class OpenSession:
         if self._recorder:
             await self.service.ensure_saved(self._recorder.session_id)
 
+    async def keep(self) -> None:
+        """Let the session stay when it is closed, even when nothing was said in it."""
+        if self._recorder:
+            await self.service.keep_session(self._recorder.session_id)
+
     async def close(self) -> None:
         """Raises `UnsavedError` when something could not be written."""
         if self._recorder:

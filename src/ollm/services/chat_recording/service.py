@@ -211,6 +211,10 @@ class ChatRecordingService:
         if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > INDEX_INTERVAL:
             self._update_index(writer)
 
+    async def keep_session(self, session_id: str) -> None:
+        """Have a new session stay when it is closed without a message."""
+        (await self._get_free_writer(session_id)).new = False
+
     async def close_session(self, session_id: str) -> None:
         """Fold and let go. A new session without a message is removed, and no other. Closing a closed one does
         nothing. Raises `UnsavedError` when something was in memory only and could not be written."""
