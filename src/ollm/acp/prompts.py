@@ -40,6 +40,7 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     """A prompt's blocks in their order. Raises UsageError for what cannot be sent to a model."""
     words: list[str] = []
     typed: list[str] = []
+    known: set[str] = set()  # what the editor itself names
     attachments: list[Attachment] = []
     saved: dict[int, str] = {}
 
@@ -59,10 +60,12 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
             attachments.append(read_image(block.get("uri") or "image", block["mimeType"], block["data"]))
         elif kind == "resource":
             name, attachment = read_resource(block["resource"], boundary)
+            known.add(name)
             words.append(f"@{name}")
             attachments.append(attachment)
         elif kind == "resource_link":
             name = name_resource(block["uri"], boundary)
+            known.add(name)
             words.append(f"@{name}")
             if "://" not in name:
                 attach(name)
@@ -71,7 +74,6 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     text = join_words(words)
     if not text.strip() and not attachments:
         raise UsageError("The prompt is empty.")
-    known = {word.removeprefix("@") for word in words}
     named = [name for name in find_mentions("\n".join(typed), boundary.workspace) if name not in known]
     for name in named:
         attach(name)
