@@ -130,3 +130,16 @@ async def test_a_file_with_unsaved_text_is_attached_as_the_editor_shows_it(tmp_p
     sent = str(server.chats[0]["messages"][-1])
     assert "not saved" in sent
     assert "two" not in sent
+
+
+async def test_an_editor_that_does_not_answer_is_said_and_the_saved_text_is_attached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_file(tmp_path)
+    monkeypatch.setattr("ollm.acp.client_files.READ_TIMEOUT_SECONDS", 0.05)
+    async with editing(tmp_path, ["I see."], None, FILES) as (editor, server):
+        editor.client.silent = True
+        await editor.say(await editor.open(), "look at @a.txt")
+
+    assert "two" in str(server.chats[0]["messages"][-1])
+    assert "The editor did not give a.txt within 0.05 s" in editor.client.said("agent_thought_chunk")

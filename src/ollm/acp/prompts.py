@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import field
 from msgspec.structs import replace
 
+from ollm.acp.client_files import EditorBuffers
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
@@ -19,7 +20,6 @@ from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
 from ollm.tools.files.buffers import MAX_ASKED_FILES
 from ollm.tools.files.pictures import describe_kind, find_media_type
-from ollm.tools.framework.base import EditorFiles
 
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
@@ -82,14 +82,19 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     return PromptContent(text=text, attachments=tuple(attachments), problems=problems, saved=saved)
 
 
-async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorFiles) -> PromptContent:
-    """The prompt with files as the editor shows them, where it has another text than the disk."""
-    attachments = list(content.attachments)
-    for place, name in list(content.saved.items())[:MAX_ASKED_FILES]:
-        text = await editor.read(boundary.check(name))
-        if text is not None:
-            attachments[place] = make_text_attachment(name, text.encode("utf-8", "replace"))
-    return replace(content, attachments=tuple(attachments))
+async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorBuffers) -> PromptContent:
+    """The prompt with files as the editor shows them, where it has another text than the disk; what the editor did not
+    answer is among the problems."""
+    attachments, problems = list(content.attachments), list(content.problems)
+    told, editor.report = editor.report, problems.append  # no turn runs yet that could tell
+    try:
+        for place, name in list(content.saved.items())[:MAX_ASKED_FILES]:
+            text = await editor.read(boundary.check(name))
+            if text is not None:
+                attachments[place] = make_text_attachment(name, text.encode("utf-8", "replace"))
+    finally:
+        editor.report = told
+    return replace(content, attachments=tuple(attachments), problems=tuple(problems))
 
 
 def join_words(words: list[str]) -> str:

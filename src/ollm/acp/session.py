@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ollm.acp.client import ClientAbilities, Editor
+from ollm.acp.client_files import EditorBuffers
 from ollm.acp.commands import describe_reply
 from ollm.acp.options import build_commands, build_config_options, build_modes
 from ollm.acp.permissions import build_options, build_question, read_answer
@@ -32,7 +33,6 @@ from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
-from ollm.tools.framework.base import EditorFiles
 
 log = logging.getLogger("ollm.acp")
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class EditorSession:
         self.session_id = conversation.session_id or ""
         self.reopen: OpenAgain | None = None  # opens the conversation again, as the files that are now trusted have it
         self.trust: WorkspaceTrust | None = None
-        self.buffers: EditorFiles | None = None  # of an editor that offers its file system
+        self.buffers: EditorBuffers | None = None  # of an editor that offers its file system
         self.remarks: tuple[str, ...] = ()  # what is said once, when the editor knows the session
         self._editor = editor
         self._boundary = boundary

@@ -144,14 +144,14 @@ class EditorSessions:
             await stack.aclose()
             raise
 
-        async def reopen(session_id: str) -> tuple[LocalConversation, AsyncExitStack]:
+        async def open_again(session_id: str) -> tuple[LocalConversation, AsyncExitStack]:
             try:
                 return await self._open_conversation(replace(options, session=session_id), buffers)
             except BaseException:
                 self._open.pop(session_id, None)
                 raise
 
-        session.reopen = reopen
+        session.reopen = open_again
         self._open[session.session_id] = session
         return session
 
