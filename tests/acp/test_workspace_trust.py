@@ -39,6 +39,8 @@ async def test_the_first_message_asks_and_the_answer_counts_at_once(
     assert "AGENTS.md" in call.content[0].content.text
     assert [option.kind for option in options] == ["allow_always", "reject_once", "reject_always"]
     assert [("verse" in str(chat)) for chat in server.chats] == [verse] * 3
+    assert "resumed" not in str(server.chats[0]["messages"])  # nothing was said before
+    assert "Resumed" not in editor.client.said("agent_thought_chunk")
 
 
 async def test_a_yes_keeps_the_session_and_what_was_chosen_in_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
@@ -91,12 +91,13 @@ class EditorSession:
         self._first = self._first or status
         return {"modes": build_modes(status.approval), "configOptions": build_config_options(status, self._models)}
 
-    async def announce(self) -> None:
-        """What an editor is told as soon as it knows the session."""
+    async def announce(self, known: Collection[str] = ()) -> None:
+        """What an editor is told as soon as it knows the session, but for what it knows."""
         commands = build_commands(self.conversation.parts.command_directories)
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
         remarks, self.remarks = self.remarks, ()
-        for text in (*remarks, *(await self.conversation.status()).notices):
+        notices = [text for text in (await self.conversation.status()).notices if text not in known]
+        for text in (*remarks, *notices):
             await self._send(render_chunk("agent_thought_chunk", f"{text}\n"))
         await self.refresh()
 
@@ -218,7 +219,7 @@ class EditorSession:
         self.conversation, self._stack = await reopen(self.session_id)
         self._begin_views()
         await restore_choices(self.conversation, self._first or last, last)
-        await self.announce()
+        await self.announce(last.notices)
 
     async def _wait_for(self, asked: Coroutine[Any, Any, T]) -> T | None:
         """What the editor answers before a turn; None when it does not, or the prompt is cancelled meanwhile."""

@@ -174,7 +174,7 @@ class ConversationScope:
         parts.state.context_history.extend(session.metadata.context_history)
         parts.stream.session_id = session.session_id
         parts.prompt.set_session_id(session.session_id)
-        self.storage.notices.append(how)
+        self.storage.notices.extend([how] if how else [])
 
     def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
         """Who is told of turns, in this order."""

@@ -40,8 +40,10 @@ class ResumeSource(Data, frozen=True):
 
 
 def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
-    """Fill the prompt; tells how, and why not with exactly what was sent before."""
+    """Fill the prompt; tells how, and why not with exactly what was sent before. Nothing where nothing was said yet."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
+    if kept is None and not session.messages and not source.load().messages:
+        return ""
     how = "Session resumed."
     restore_entries(prompt, kept)
     if full or ends_with_step_back(session):
