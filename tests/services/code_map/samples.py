@@ -128,7 +128,7 @@ OUTLINES = {
         "#define MAX 3\ntypedef struct node { int v; } node_t;\nstatic int *find(int n) { return 0; }\nint v = 3;\n",
     ): """\
     1 #define MAX 3
-    2 typedef struct node
+    2 typedef struct node node_t
     3 static int *find(int n)""",
     (
         "a.hpp",

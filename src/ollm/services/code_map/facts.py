@@ -19,7 +19,7 @@ from ollm.services.code_map.outline import outline_text
 from ollm.services.code_map.syntax_tree import has_grammar
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
 MAX_LARGE_BYTES = 10 * 1024 * 1024  # of one that is looked through for a symbol
 MAX_WORDS = 6_000  # of one file

@@ -157,6 +157,8 @@ class _TreeReader:
 
     def _add(self, node: Node, whole: Node, kind: str, name: str, scope: str) -> CodeDefinition:
         signature = shorten_signature(self._read_signature(node), kind)
+        if node.type == "type_definition" and not re.search(rf"\b{re.escape(name)}\b", signature):
+            signature = f"{signature} {name}"  # which stands behind the braces
         named = node.child_by_field_name("name") or node
         line, last = named.start_point[0] + 1, _find_last_row(whole) + 1
         found = CodeDefinition(kind, name, scope, signature, line, self._find_first_line(whole), max(line, last))
