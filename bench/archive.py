@@ -29,6 +29,7 @@ from ollm.store.team_archive.schema import migrate_schema
 SESSIONS = int(os.environ.get("SESSIONS", "1000"))
 MESSAGES = int(os.environ.get("MESSAGES", "1000000"))
 MESSAGES_PER_SESSION = 1000
+WORDS_PER_MESSAGE = 1480  # a hundred messages of them are a megabyte
 AT = "2026-01-27T10:00:00.000Z"
 QUERIES = {"a rare word": "word19997", "a common word": "word3", "two words": "word40 word90", "no hit": "nowhere"}
 
@@ -51,7 +52,7 @@ def push_rows(server: PostgresServer, home: Path) -> Iterator[Row]:
     """Seconds for all sessions, beside the same bytes copied into a plain table."""
     ids = [str(uuid4()) for _ in range(SESSIONS)]
     for session_id in ids:
-        write_session(home / "sessions", session_id, 100, 900)
+        write_session(home / "sessions", session_id, 100, WORDS_PER_MESSAGE)
     size = sum(path.stat().st_size for path in (home / "sessions").iterdir())
     plain = copy_plainly(server, home)
     for redact in (False, True):
