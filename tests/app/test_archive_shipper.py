@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from ollm.app.archive_shipper import ArchiveShipper
+from ollm.app.team_archive import PushReport, TeamArchiveScope
 from ollm.domain.messages import Message, TextPart
-from tests.servers.archive_machine import AT, ArchiveMachine, stop_shippers
+from tests.servers.archive_machine import AT, ArchiveMachine, MakeMachine, stop_shippers
 from tests.servers.postgres import PostgresServer, require_postgres
 from tests.sizes import size
 
@@ -82,6 +85,26 @@ def test_a_push_that_is_killed_again_and_again_stores_everything_once(shipping_r
     laptop.run("push")
 
     check_everything_is_there_once(laptop, archive_url, reader)
+
+
+def test_what_is_written_during_a_long_push_is_sent_before_the_end(
+    machine: MakeMachine, archive_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop = machine("laptop")
+    laptop.record("There from the start")
+    archive = TeamArchiveScope(laptop.process)
+    send = archive.push
+
+    def push_slowly(*arguments: Any) -> PushReport:
+        report = send(*arguments)
+        if len(laptop.ids()) == 1:
+            laptop.record("Written meanwhile")
+        return report
+
+    monkeypatch.setattr(archive, "push", push_slowly)
+    ArchiveShipper(archive, linger=0).run()
+
+    assert count(archive_url, "SELECT count(*) FROM ollm.sessions") == 2
 
 
 class CuttingProxy:

@@ -107,9 +107,9 @@ class ArchiveShipper:
         self._refresh(connection)
         self.archive.state.set_fact("last-error", "")
         while True:
-            self._ship(connection)
+            shipped = self._ship(connection)
             self._keep_leases(connection)
-            if self._is_done():
+            if self._is_done() and not shipped:  # a push may take long: what was written meanwhile is sent too
                 break
             with translate_faults():
                 if any(connection.notifies(timeout=LOOK_SECONDS, stop_after=1)):
@@ -117,20 +117,21 @@ class ArchiveShipper:
         for session_id in list(self._leases):
             release_lease(connection, session_id, self.archive.machine)
 
-    def _ship(self, connection: Connection) -> None:
-        """Send what is new. What is open is sent while it is open with `live` only."""
+    def _ship(self, connection: Connection) -> bool:
+        """Send what is new; gives whether that was something. What is open is sent meanwhile with `live` only."""
         unsent = self.archive.list_unsent()
         if self.archive.settings.push != "live":
             unsent = {name: stamp for name, stamp in unsent.items() if not self._is_open(name)}
         wanted = [name for name in unsent if f"{name} {unsent[name].text}" not in self._told]
         if not wanted and not self.archive.state.list_tombstones():
-            return
+            return False
         self._busy_at = time.monotonic()
         report = self.archive.push(connection, wanted)
         for name, why in report.skipped.items():
             self._told.add(f"{name} {unsent[name].text}")
             log.warning("%s", why, extra={"operation": "ship"})
             self._tell(why)
+        return True
 
     def _keep_leases(self, connection: Connection) -> None:
         """Take or renew the lease of every open session that the archive has; let go of those that were closed."""
