@@ -115,11 +115,13 @@ async def test_a_session_that_went_on_elsewhere_or_is_open_there_is_not_resumed(
             connection.execute("DELETE FROM ollm.leases")
         desktop.go_on(session, "Said on the desktop")
         desktop.run("push")
+        laptop.configure(url=archive_url)
         stale = await runner.run("-p", "Go on", "--session", session)
         assert stale.code == 1
         assert "went on on" in stale.err
 
         laptop.run("pull", session)
+        laptop.configure(url=archive_url, push="live")
         done = await runner.run("-p", "Go on", "--session", session)
         assert done.code == 0, done.err
         await wait_until(lambda: count(archive_url) == 5)

@@ -125,10 +125,11 @@ class ArchiveProcess:
 
     async def require_lease(self, session_id: str, *, force: bool) -> None:
         """Raise BusyError when another machine goes on with the session, or has gone on since. A server that does not
-        answer in time keeps nobody from their own session."""
-        if not self._process.home.archive_state.exists():
+        answer in time keeps nobody from their own session. Where nothing is sent by itself nobody would keep the lease:
+        then it is not taken."""
+        if not self._process.home.archive_state.exists() or (force and not self.is_wanted):
             return
-        words = ["status", session_id, "--take", *(["--force"] if force else [])]
+        words = ["status", session_id, *(["--take"] if self.is_wanted else []), *(["--force"] if force else [])]
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

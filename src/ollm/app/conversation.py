@@ -73,7 +73,7 @@ class ConversationScope:
         self.stack.push_async_callback(storage.session.close)
         await self.finish_interrupted_restore()
         wanted = find_wanted_session(storage, self.workspace_sessions)
-        if wanted and self.archive.is_wanted:
+        if wanted and self.archive.is_set:
             await self.archive.require_lease(wanted, force=self.options.force)
         resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
         storage.resumed_mode = find_last_mode(resumed.session) if resumed else None
