@@ -33,10 +33,10 @@ class ClosedRedo:
         found = await recover_restore(self._scope)
         if found.kind == "redo" and found.session_id == self._session_id:
             return found.make_outcome(self._session_id, "files" if found.scope == "files" else "both")
-        with found.telling():
+        with found.add_to_errors():
             session = (await recording.open_session(self._session_id)).session
         try:
-            with found.telling():
+            with found.add_to_errors():
                 step = find_open_step(session, force=force)
                 plan = await self._plan(step, force=force)
             done, said, data = await self._restore_files(session, step, plan)

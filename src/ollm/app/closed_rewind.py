@@ -36,10 +36,10 @@ class ClosedRewind:
             return await self._preview(number, what, force=force, diff=diff)
         recording = self._closed.create_recording_service()
         found = await recover_restore(self._scope)
-        with found.telling():
+        with found.add_to_errors():
             session = (await recording.open_session(self._session_id)).session
         try:
-            with found.telling():
+            with found.add_to_errors():
                 require_user_message(session, number)
                 plan = await self._plan(number, what, force=force)
             result, step = await self._restore_files(session, plan, what)

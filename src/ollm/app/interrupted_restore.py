@@ -44,7 +44,7 @@ class FoundRestore(Data, frozen=True):
         return "\n".join(line for line in (self.text, *lines) if line)
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def add_to_errors(self) -> Iterator[None]:
         """What was completed is told also where something else fails then."""
         from ollm.domain.errors import OllmError
 
