@@ -112,6 +112,21 @@ def test_hooks_are_imported_once(inside: Inside) -> None:
     assert len(inside.read_json("hooks", "list")) == 2
 
 
+def test_what_cannot_run_here_is_told_once_and_not_written_down(inside: Inside) -> None:
+    runs, asks = {"type": "command", "command": "guard.sh"}, {"type": "prompt", "prompt": "is it safe?"}
+    (inside.workspace / "claude.json").write_text(
+        json.dumps(
+            {"hooks": {"SubagentStop": [{"hooks": [runs]}], "Stop": [{"hooks": [runs, asks]}, {"hooks": [asks]}]}}
+        )
+    )
+    done = inside.run("hooks", "import", "claude.json")
+    assert done.out.splitlines() == [f"Stop: 1 imported into {inside.home / 'config.yaml'}."]
+    assert "hooks.SubagentStop: unknown event" in done.err
+    assert "only hooks of type command are run; not imported" in done.err
+    listed = inside.run("hooks", "list", "--json")
+    assert ([hook["command"] for hook in json.loads(listed.out)], listed.err) == (["guard.sh"], "")
+
+
 @pytest.mark.parametrize(
     ("text", "hooks"),
     [

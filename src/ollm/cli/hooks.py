@@ -55,7 +55,6 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
     """
     from ollm.app import ProcessScope
     from ollm.config.change import put_mapping_entry
-    from ollm.extensions.hook_settings import read_hooks
 
     process, place = ProcessScope(), resolve_workspace(workspace)
     named = files or tuple(root / name for root in (place, Path.home()) for name in SETTINGS_FILES)
@@ -63,13 +62,30 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
     if not found:
         raise UsageError("No hooks were found.", action="Name the settings file: ollm hooks import FILE.")
     for event, entries in found.items():
-        for problem in read_hooks({event: entries})[1]:
-            warn(problem)
+        if not (entries := drop_unusable_hooks(event, entries)):
+            continue
         kept = process.settings.hooks.get(event) or []
         before = list(kept) if isinstance(kept, list | tuple) else [kept]
         file = put_mapping_entry(process.home, "hooks", event, [*before, *(e for e in entries if e not in before)])
         free = " They run outside the sandbox (`sandbox: off`)." if "'sandbox': 'off'" in str(entries) else ""
         print(f"{event}: {len(entries)} imported into {file}.{free}")
+
+
+def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
+    """The entries whose hooks can run here; the others are told now, and not written to be told at every start."""
+    from ollm.extensions.hook_settings import read_hooks
+
+    usable = []
+    for entry in entries:
+        listed = entry["hooks"] if isinstance(entry, dict) and isinstance(entry.get("hooks"), list) else None
+        each = [entry] if listed is None else [{**entry, "hooks": [hook]} for hook in listed]
+        found = [(one, read_hooks({event: [one]})[1]) for one in each]
+        for problem in dict.fromkeys(problem for _, problems in found for problem in problems):
+            warn(f"{problem}; not imported")
+        good = [one for one, problems in found if not problems]
+        if good:
+            usable.append(entry if listed is None else {**entry, "hooks": [one["hooks"][0] for one in good]})
+    return usable
 
 
 def free_hooks(entry: Any) -> Any:

@@ -133,30 +133,43 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
 
     place, known = resolve_workspace(workspace), ProcessScope().settings.mcp_servers
     named = [Path(file) for file in files] or find_foreign_files(place, Path.home())
-    taken = 0
+    taken: set[str] = set()
     for file in named:
-        servers, notes = read_foreign_file(file, place)
+        try:
+            servers, notes = read_foreign_file(file, place)
+        except UsageError as error:
+            warn(str(error))
+            continue
         for note in notes:
             warn(f"{file}: {note}.")
         for name, entry in servers.items():
-            if name in known and not force:
-                warn(f"{name} of {file} was skipped: there is a server of that name; --force replaces it.")
-                continue
-            taken += 1
-            save_server(name, entry, force=True)
+            if name in taken or (name in known and not force):
+                more = "" if name in taken else "; --force replaces it"
+                warn(f"{name} of {file} was skipped: there is a server of that name{more}.")
+            elif fault := find_entry_fault(name, entry):
+                warn(f"{name} of {file} was skipped: {fault}.")
+            else:
+                taken.add(name)
+                save_server(name, entry, force=True)
     if not taken:
         raise UsageError("No server was imported.", action="Name a file: ollm mcp import FILE.")
+
+
+def find_entry_fault(name: str, entry: dict[str, Any]) -> str:
+    """Why this entry is no server; nothing when it is one."""
+    from ollm.extensions.mcp.settings import read_server
+
+    found = read_server(name, entry)
+    return found if isinstance(found, str) else ""
 
 
 def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
     """Check the entry and write it into the user's settings."""
     from ollm.app import ProcessScope
     from ollm.config.change import put_mapping_entry
-    from ollm.extensions.mcp.settings import McpServer, read_server
 
-    found = read_server(name, entry)
-    if not isinstance(found, McpServer):
-        raise UsageError(f"{name}: {found}.", action="For example: ollm mcp add files -- npx some-server .")
+    if fault := find_entry_fault(name, entry):
+        raise UsageError(f"{name}: {fault}.", action="For example: ollm mcp add files -- npx some-server .")
     process = ProcessScope()
     if name in process.settings.mcp_servers and not force:
         raise UsageError(f"A server named {name} already exists.", action="Use --force to replace it.")

@@ -47,6 +47,29 @@ async def test_the_files_of_other_clients_are_imported(tmp_path: Path, name: str
     assert done.code == 0
 
 
+async def test_an_entry_that_is_no_server_loses_itself_and_no_other(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        servers = {
+            "both": {"command": "a", "url": "http://b"},
+            "sse": {"type": "sse", "url": "http://b"},
+            "list": ["a"],
+            "a b": {"command": "first"},
+            "a_b": {"command": "second"},
+        }
+        (runner.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        (runner.workspace / ".cursor").mkdir()
+        (runner.workspace / ".cursor" / "mcp.json").write_text("{")
+        (runner.workspace / ".vscode").mkdir()
+        (runner.workspace / ".vscode" / "mcp.json").write_text(json.dumps({"servers": {"last": {"command": "c"}}}))
+        imported = await runner.run("mcp", "import", HOME=str(tmp_path))
+        listed = json.loads((await runner.run("mcp", "list", "--json", HOME=str(tmp_path))).out)
+
+    assert imported.code == 0, imported.err
+    assert {server["name"]: server["place"] for server in listed} == {"a_b": "first", "last": "c"}
+    for word in ("both of", "sse of", "list is no mapping", "a_b is named twice", "is not JSON"):
+        assert word in imported.err, (word, imported.err)
+
+
 async def test_a_project_file_is_used_once_the_workspace_is_trusted(tmp_path: Path) -> None:
     async with running(tmp_path, ["Before.", "After."]) as runner:
         entry = {"mcpServers": {"clock": raw_entry(tmp_path, "clock", tools=TOOLS)}}
@@ -117,7 +140,7 @@ def test_an_input_that_is_asked_for_is_said() -> None:
         {"mcpServers": {"one": {"command": "r"}}},
         {"servers": {"one": {"command": "r"}}},
         {"mcp": {"servers": {"one": {"command": "r"}}}},
-        {"mcpServers": {"one": {"command": "r"}, "odd": 5}, "projects": []},
+        {"mcpServers": {"one": {"command": "r"}}, "projects": []},
     ],
 )
 def test_servers_are_found_wherever_a_client_puts_them(tmp_path: Path, document: dict[str, Any]) -> None:

@@ -80,6 +80,10 @@ def test_only_so_many_pictures_of_some_size_are_taken() -> None:
     assert len(extract_images([image() for _ in range(9)])) == 4
     assert len(extract_images([image("A" * MAX_IMAGE_CHARACTERS)])) == 1
     assert extract_images([image("A" * (MAX_IMAGE_CHARACTERS + 1)), text("t")]) == ()
+    assert (
+        extract_images([image("not base64!"), image(""), Block(type="image", mime_type="image/x-odd", data="AAAA")])
+        == ()
+    )
 
 
 def test_a_resource_that_is_no_text_is_named() -> None:

@@ -37,10 +37,13 @@ def read_foreign_file(file: Path, workspace: Path) -> tuple[dict[str, dict[str, 
     servers: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     for name, entry in _list_entries(_read_json(file), workspace):
-        if isinstance(entry, Mapping):
-            safe = make_server_name(name)
-            servers[safe], left = convert_entry(entry)
-            notes += [f"{safe}: {sentence}" for sentence in left]
+        safe = make_server_name(str(name))
+        if safe in servers or not isinstance(entry, Mapping):
+            why = "is named twice" if safe in servers else "is no mapping with command or url"
+            notes.append(f"{safe} {why} and was left out")
+            continue
+        servers[safe], left = convert_entry(entry)
+        notes += [f"{safe}: {sentence}" for sentence in left]
     return servers, notes
 
 

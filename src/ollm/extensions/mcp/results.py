@@ -11,6 +11,7 @@ from ollm.domain.tools import ErrorInfo, ToolResult
 
 MAX_IMAGES = 4
 MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024  # characters of base64
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what models take; others are only named
 MAX_TEXT_CHARACTERS = 2 * 1024 * 1024
 
 
@@ -77,8 +78,20 @@ def extract_text(blocks: Any) -> str:
 
 
 def extract_images(blocks: Any) -> tuple[ImagePart, ...]:
-    pictures = [block for block in blocks if block.type == "image" and len(block.data) <= MAX_IMAGE_CHARACTERS]
-    return tuple(ImagePart(media_type=block.mime_type, data=block.data) for block in pictures[:MAX_IMAGES])
+    pictures = [block for block in blocks if block.type == "image" and _can_be_sent(block)]
+    return tuple(ImagePart(media_type=block.mime_type.lower(), data=block.data) for block in pictures[:MAX_IMAGES])
+
+
+def _can_be_sent(block: Any) -> bool:
+    import base64
+    import binascii
+
+    if len(block.data) > MAX_IMAGE_CHARACTERS or block.mime_type.lower() not in PICTURE_TYPES:
+        return False
+    try:
+        return bool(base64.b64decode(block.data, validate=True))
+    except (binascii.Error, ValueError):
+        return False
 
 
 def _render_block(block: Any) -> str:

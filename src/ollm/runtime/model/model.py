@@ -7,11 +7,12 @@ from contextlib import aclosing
 
 import msgspec
 
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
+from ollm.runtime.model.pictures import RefusedPictures
 from ollm.runtime.model.reading_time import ReadingTime
 from ollm.runtime.model.request_format import format_request
 from ollm.runtime.model.tool_call_fallback import ToolCallFallback
@@ -32,6 +33,7 @@ class Model:
         self.facts = self.counted = facts  # `counted`: by what the last request was sent
         self._stumbles = 0
         self._reading = ReadingTime()
+        self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
         self.advice = ""  # how the server would take tools, when it refused them
 
@@ -53,7 +55,24 @@ class Model:
     async def stream(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
     ) -> AsyncGenerator[AnyPiece, None]:
-        """Text as it comes, calls in whatever form the model makes them, and one end."""
+        """Text as it comes, calls in whatever form the model makes them, and one end. A request that is refused for its
+        pictures is sent again without them."""
+        refused = True
+        while refused:
+            messages, answered, refused = self.pictures.leave_out(messages), False, False
+            try:
+                async with aclosing(self._stream_once(messages, tools, max_tokens)) as pieces:
+                    async for piece in pieces:
+                        answered = answered or not isinstance(piece, ProgressPiece)
+                        yield piece
+            except ModelError as error:
+                if answered or not self.pictures.learn_refusal(error, messages):
+                    raise
+                refused = True
+
+    async def _stream_once(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
+    ) -> AsyncGenerator[AnyPiece, None]:
         request = ChatRequest(
             model=self.name,
             messages=messages,
@@ -97,7 +116,7 @@ class Model:
 
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Exact tokens of the last request, where the server can say; a failure to say is no failure of the turn."""
-        messages, tools = format_request(messages, tools, self.counted)
+        messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
         request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
         try:
             return await self.provider.count_prompt(request)
@@ -109,7 +128,7 @@ class Model:
     ) -> AsyncIterator[str]:
         """The text of an answer to the conversation's own messages, sent as its last request was: what a server has
         read of that stands. Nothing is learnt from it."""
-        messages, tools = format_request(messages, tools, self.counted)
+        messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
         )

@@ -40,6 +40,8 @@ class ModelFactsObserver(TurnObserver):
         self._update_token_factor()
         if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
             self._state.model.set_served_window(self._prompt.model.window)
+        if news := self._state.model.pictures.take_news():
+            self._emit(Notice(level="warning", text=f"{self._state.model.name}: {news}"))
         facts = self._state.model.facts
         if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return
