@@ -70,7 +70,7 @@ integration: $(VENV)/.test  ## try real MCP and model servers from the registrie
 bench: $(VENV)/.test  ## measure, beside a baseline in the same run
 	@$(BIN)/python -m bench $(BENCH) $(if $(SAVE),--save)
 
-mutants: $(VENV)/.test  ## break one thing at a time and see whether a test notices; ARGS="--count 40 --packages policy"
+mutants: $(VENV)/.test  ## break one thing at a time and see whether a test notices; ARGS="--count 40 --packages policy" or ARGS=--named
 	@$(BIN)/python -m bench.mutants $(if $(filter chat,$(ARGS)),,$(ARGS))
 
 coverage: $(VENV)/.test  ## run the tests and print which lines they reach

@@ -1,6 +1,5 @@
-"""Which tests reach a mutant: one run of the tests over a copy that writes down who came past its place."""
+"""Which tests come past which block of the code: one run of the tests over a marked copy, kept for later runs."""
 
-import ast
 import json
 import shutil
 import subprocess
@@ -10,105 +9,67 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
-from bench.mutants.sites import Mutant
+from bench.mutants.blocks import find_holders, list_blocks, mark_source
+from bench.mutants.reach_plugin import ENTRY, NOTES, TIMES
+from bench.mutants.sites import Mutant, list_modules
 
-PLUGINS = ["-pno:cacheprovider", "-preach_plugin", "-ppytest_asyncio.plugin", "-p_hypothesis_pytestplugin"]
-NOTES, TIMES = "reached.txt", "times.txt"
-NOTE = '__import__("reach_plugin").note({number})\n{indent}'
+PLUGINS = ["-pno:cacheprovider", "-ppytest_asyncio.plugin", "-p_hypothesis_pytestplugin"]
 MAX_RUN_SECONDS = 3600
 
 
 class Reach(NamedTuple):
-    """The tests that reach each mutant, by its name, and the seconds each passing test took."""
+    """The tests that come past each block, by `module name#number`, and the seconds each passing test took."""
 
-    tests: dict[str, list[str]]
+    blocks: dict[str, list[str]]
     seconds: dict[str, float]
 
-    def choose(self, mutant: Mutant, own: str, budget_seconds: float) -> list[str]:
-        """Its module's own tests first, then the quickest, as many as fit into the budget."""
-        noted = self.tests.get(name_mutant(mutant), [])
-        return self._fit([test for test in noted if test in self.seconds], own, budget_seconds)
-
-    def choose_beside(self, own: str, budget_seconds: float) -> list[str]:
-        """For what nothing came past: the tests in the folder of its module's own."""
-        folder = own.rpartition("/")[0] + "/"
-        return self._fit([test for test in self.seconds if test.startswith(folder)], own, budget_seconds)
-
-    def _fit(self, tests: list[str], own: str, budget_seconds: float) -> list[str]:
-        tests.sort(key=lambda test: (not test.startswith(own + "::"), self.seconds[test]))
-        chosen, spent = [], 0.0
-        for test in tests:
-            spent += self.seconds[test]
-            if chosen and spent > budget_seconds:
-                break
-            chosen.append(test)
-        return chosen
+    def list_past(self, mutant: Mutant, root: Path) -> list[str]:
+        source = mutant.path.read_bytes()
+        module = str(mutant.path.relative_to(root))
+        found: dict[str, None] = {}
+        for name in find_holders(source, list_blocks(source), mutant.start):
+            found.update(dict.fromkeys(self.blocks.get(f"{module} {name}", [])))
+        return list(found)
 
 
-def name_mutant(mutant: Mutant) -> str:
-    return f"{mutant.path.name}:{mutant.line}:{mutant.start}:{mutant.kind}:{'/'.join(mutant.path.parts[-3:-1])}"
-
-
-def find_reach(mutants: list[Mutant], copy: Path, root: Path, tests: list[str], environment: dict[str, str]) -> Reach:
+def find_reach(packages: list[str], copy: Path, root: Path, tests: list[str], environment: dict[str, str]) -> Reach:
     """Run `tests` once over a marked copy."""
-    mark_copy(mutants, copy, root)
-    command = [sys.executable, "-m", "pytest", "-q", *PLUGINS, *tests]
+    modules = list(list_modules(root, packages))
+    names = list(mark_copy(modules, copy, root))
+    command = [sys.executable, "-m", "pytest", "-q", "-preach_plugin", *PLUGINS, "-pxdist.plugin", "-n2", *tests]
     try:
-        subprocess.run(command, cwd=copy, env=environment, timeout=MAX_RUN_SECONDS, check=False)
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, cwd=copy, env=environment, timeout=MAX_RUN_SECONDS, check=False)
     finally:
-        for path in {mutant.path for mutant in mutants}:
+        for path in modules:
             shutil.copy(path, copy / path.relative_to(root))
-    return read_notes(mutants, copy)
+    return read_notes(names, copy)
 
 
-def mark_copy(mutants: list[Mutant], copy: Path, root: Path) -> None:
-    for path in {mutant.path for mutant in mutants}:
-        numbered = [(number, mutant) for number, mutant in enumerate(mutants) if mutant.path == path]
-        (copy / path.relative_to(root)).write_bytes(mark_source(path.read_bytes(), numbered))
+def mark_copy(modules: list[Path], copy: Path, root: Path) -> Iterator[str]:
+    """The names of all blocks, each at the number that stands in its note."""
+    number = 0
+    for path in modules:
+        source, inner = path.read_bytes(), path.relative_to(root)
+        names = [block.name for block in list_blocks(source)]
+        if names:
+            numbers = {name: number + at for at, name in enumerate(names)}
+            (copy / inner).write_bytes(mark_source(source, numbers))
+            number += len(names)
+            yield from (f"{inner} {name}" for name in names)
 
 
-def mark_source(source: bytes, numbered: list[tuple[int, Mutant]]) -> bytes:
-    """A note before each statement that a mutant changes; for one outside of functions, a note in all of them."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    places = list(list_places(ast.parse(source), starts, source))
-    marks: dict[int, set[int]] = defaultdict(set)
-    for number, mutant in numbered:
-        around = [place for place in places if place[0] <= mutant.start < place[1]]
-        inner = [max(around)] if around else [place for place in places if place[2]]
-        for start, _, _ in inner:
-            marks[start].add(number)
-    for start in sorted(marks, reverse=True):
-        indent = " " * (start - source.rfind(b"\n", 0, start) - 1)
-        notes = "".join(NOTE.format(number=number, indent=indent) for number in sorted(marks[start]))
-        source = source[:start] + notes.encode() + source[start:]
-    return source
-
-
-def list_places(tree: ast.AST, starts: list[int], source: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Start and end of each statement in a function that begins a line, and whether it is the function's first."""
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        for holder in ast.walk(function):
-            for block in ("body", "orelse", "finalbody"):
-                statements = getattr(holder, block, [])
-                for statement in statements if isinstance(statements, list) else []:
-                    start = starts[statement.lineno - 1] + statement.col_offset
-                    last = starts[(statement.end_lineno or 0) - 1] + (statement.end_col_offset or 0)
-                    before = source[starts[statement.lineno - 1] : start]
-                    if before.isspace() and not source.startswith((b"elif", b"@"), start):
-                        yield start, last, holder is function and statement is statements[0]
-
-
-def read_notes(mutants: list[Mutant], copy: Path) -> Reach:
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for number, test in read_entries(copy / NOTES):
-        found[name_mutant(mutants[number])][test] = None
+def read_notes(names: list[str], copy: Path) -> Reach:
     seconds: dict[str, float] = dict(read_entries(copy / TIMES))
-    return Reach({name: list(tests) for name, tests in found.items()}, seconds)
+    tests = {crc32(test.encode("utf-8", "replace")): test for test in seconds}
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    notes = (copy / NOTES).read_bytes() if (copy / NOTES).exists() else b""
+    for test, number in ENTRY.iter_unpack(notes[: len(notes) - len(notes) % ENTRY.size]):
+        if test in tests and number < len(names):
+            found[names[number]][tests[test]] = None
+    return Reach({name: list(past) for name, past in found.items()}, seconds)
 
 
 def read_entries(path: Path) -> Iterator[tuple[Any, Any]]:
@@ -120,8 +81,21 @@ def read_entries(path: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def save_reach(reach: Reach, path: Path) -> None:
-    path.write_text(json.dumps(reach._asdict()), encoding="utf-8")
+    """Tests by number: most blocks are passed by thousands."""
+    tests = list(reach.seconds)
+    numbers = {test: number for number, test in enumerate(tests)}
+    blocks = {name: [numbers[test] for test in past] for name, past in reach.blocks.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([list(reach.seconds.items()), blocks]), encoding="utf-8")
 
 
 def load_reach(path: Path) -> Reach:
-    return Reach(**json.loads(path.read_text(encoding="utf-8")))
+    seconds, blocks = json.loads(path.read_text(encoding="utf-8"))
+    tests = [test for test, _ in seconds]
+    return Reach({name: [tests[at] for at in past] for name, past in blocks.items()}, dict(seconds))
+
+
+def join_reach(first: Reach, second: Reach) -> Reach:
+    """What either saw; a test's seconds by the second."""
+    blocks = {name: list(dict.fromkeys([*first.blocks.get(name, []), *past])) for name, past in second.blocks.items()}
+    return Reach({**first.blocks, **blocks}, {**first.seconds, **second.seconds})

@@ -1,43 +1,62 @@
-"""Put beside the marked sources: writes down which test reached which mutant, and how long each passing test took."""
+"""Put beside the marked sources: writes down which test came past which block, and how long each passing test took."""
 
 import json
 import os
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 ROOT = Path(__file__).parents[1]
-_seen: set[tuple[int, str]] = set()
+NOTES, TIMES = "reached.bin", "times.txt"
+ENTRY = struct.Struct("<II")  # a test, by its name's checksum, and a block
+_seen: set[int] = set()
 _taken: dict[str, float] = {}
+_tests_process = [0]
 
 
-def note(number: int) -> None:
-    """Called where a mutant would be, in whichever process of the test runs there."""
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-    if test and (number, test) not in _seen:
-        _seen.add((number, test))
-        _append("reached.txt", [number, test])
+def note_reach(number: int) -> None:
+    """Called where a block begins, in whichever process of the test runs there."""
+    if number not in _seen:
+        _seen.add(number)
+        if os.getpid() != _tests_process[0]:
+            _append(NOTES, _describe(_name_test(), [number]))
 
 
-def _append(name: str, entry: list[Any]) -> None:
+os.register_at_fork(after_in_child=_seen.clear)
+
+
+def _name_test() -> str:
+    return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+
+
+def _describe(test: str, numbers: list[int]) -> bytes:
+    return b"".join(ENTRY.pack(crc32(test.encode("utf-8", "replace")), number) for number in numbers) if test else b""
+
+
+def _append(name: str, data: bytes) -> None:
+    """Opened each time: a process may close what it does not know, and use the number again."""
     with suppress(OSError):
         handle = os.open(ROOT / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            os.write(handle, json.dumps(entry).encode() + b"\n")
+            os.write(handle, data)
         finally:
             os.close(handle)
 
 
-def pytest_sessionstart() -> None:
-    """A failure is enough; the smallest example of it is not looked for."""
-    from hypothesis import Phase, settings
+def pytest_configure() -> None:
+    _tests_process[0] = os.getpid()
 
-    phases = (Phase.explicit, Phase.generate)
-    settings.register_profile("mutants", settings(settings.default, phases=phases, database=None))
-    settings.load_profile("mutants")
+
+def pytest_runtest_logstart() -> None:
+    _seen.clear()
 
 
 def pytest_runtest_logreport(report: Any) -> None:
+    """A controller of parallel runs hears of each test as well; only who ran it knows how it went by."""
     _taken[report.nodeid] = _taken.get(report.nodeid, 0.0) + report.duration
-    if report.when == "call" and report.passed:
-        _append("times.txt", [report.nodeid, _taken[report.nodeid]])
+    if report.when == "teardown" and _seen:
+        _append(NOTES, _describe(report.nodeid, list(_seen)))
+    if report.when == "call" and report.passed and not hasattr(report, "node"):
+        _append(TIMES, json.dumps([report.nodeid, _taken[report.nodeid]]).encode() + b"\n")

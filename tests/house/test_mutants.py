@@ -2,8 +2,15 @@
 
 from pathlib import Path
 
-from bench.mutants.reach import Reach, mark_source, name_mutant
+import pytest
+from bench.mutants.blocks import find_holders, list_blocks, mark_source
+from bench.mutants.copies import ROOT, Copy
+from bench.mutants.judge import Judge
+from bench.mutants.named_list import NAMED
+from bench.mutants.reach import Reach
 from bench.mutants.sites import find_mutants
+
+from tests.sizes import SOAK
 
 SOURCE = '''"""Says whether a number is small."""
 
@@ -32,26 +39,67 @@ def test_every_place_that_matters_is_broken_once_and_texts_are_left_alone(tmp_pa
         (8, "and/or"),
         (8, "comparison"),
         (9, "call removed"),
-        (10, "return"),
         (10, "constant"),
-        (11, "return"),
         (11, "constant"),
     ]
     assert b"number <= LIMIT_COUNT" in found[4].apply(path.read_bytes())
 
 
-def test_a_mutant_is_noted_where_it_would_be_and_meets_the_tests_that_came_past_its_own_first(tmp_path: Path) -> None:
+def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_first(tmp_path: Path) -> None:
     path = tmp_path / "small.py"
     path.write_text(SOURCE, encoding="utf-8")
-    found = find_mutants(path)
-    numbered = [(at, mutant) for at, mutant in enumerate(found) if mutant.line in {3, 9}]
+    source, found = path.read_bytes(), find_mutants(path)
+    blocks = list_blocks(source)
 
-    marked = mark_source(path.read_bytes(), numbered).decode()
+    marked = mark_source(source, {block.name: number for number, block in enumerate(blocks)})
 
-    assert marked.count("note(0)") == 1, "one outside of functions is noted in each of them"
-    assert '.note(5)\n        print("small")' in marked
+    assert [block.name for block in blocks] == ["is_small#0", "is_small#1"]
+    assert b'    note_reach(1)\n        print("small")' in marked
     compile(marked, "small.py", "exec")
-    past = {name_mutant(found[5]): ["tests/b.py::far", "tests/a.py::slow", "tests/b.py::failed", "tests/a.py::own"]}
-    reach = Reach(past, {"tests/b.py::far": 0.1, "tests/a.py::slow": 9.0, "tests/a.py::own": 1.0})
-    assert reach.choose(found[5], "tests/a.py", 10.05) == ["tests/a.py::own", "tests/a.py::slow"]
-    assert reach.choose(found[4], "tests/a.py", 10) == []
+    assert [find_holders(source, blocks, mutant.start) for mutant in found[:5]] == [["is_small#0"]] * 5
+    assert find_holders(source, blocks, found[5].start) == ["is_small#1"], "behind a condition fewer come past"
+
+
+def test_own_tests_come_first_then_those_of_the_package_then_the_rest_and_new_ones_are_tried() -> None:
+    path = ROOT / "src" / "ollm" / "policy" / "grants.py"
+    mutant = find_mutants(path)[-1]
+    own, near, far = (
+        "tests/policy/test_grants.py::own",
+        "tests/policy/test_rules.py::near",
+        "tests/cli/test_chat.py::far",
+    )
+    late = "tests/cli/test_chat.py::late"
+    (name,) = find_holders(path.read_bytes(), list_blocks(path.read_bytes()), mutant.start)
+    reach = Reach(
+        {f"src/ollm/policy/grants.py {name}": [late, far, near, own]}, {own: 2.0, near: 0.1, far: 3.0, late: 8.0}
+    )
+
+    new = "tests/policy/test_grants.py::new"
+    assert Judge(reach, 10).choose(mutant, [own, near, far, late, new]) == [new, own, near, far]
+    assert Judge(reach, 12).choose(mutant, [own, near, far, late]) == [own, near, far, late]
+
+
+def test_what_a_named_mutant_switches_off_and_the_test_that_notices_it_are_there() -> None:
+    for named in NAMED:
+        source = (ROOT / "src" / "ollm" / named.module).read_text(encoding="utf-8")
+        file, _, test = named.test.partition("::")
+        assert source.count(named.before) == 1, named
+        compile(source.replace(named.before, named.after), named.module, "exec")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), named
+
+
+@pytest.mark.skipif(not SOAK, reason="collects tests in a copy of the tree: make soak")
+def test_a_fork_becomes_the_mutant_and_names_the_test_that_fails_and_the_next_is_whole_again() -> None:
+    """The loaded code changes in the fork alone."""
+    copy = Copy(["tests/domain/test_suggest.py"])
+    inner = Path("src/ollm/domain/suggest.py")
+    try:
+        source = (ROOT / inner).read_bytes()
+        mutant = next(found for found in find_mutants(ROOT / inner) if found.kind == "return")
+        copy.write(inner, mutant.apply(source))
+        failed = copy.run(copy.tests, 60, inner, mutant.line)
+        copy.write(inner, source)
+        assert failed in copy.tests
+        assert copy.run(copy.tests, 60) == ""
+    finally:
+        copy.close()

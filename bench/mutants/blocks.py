@@ -1,0 +1,105 @@
+"""The blocks of a module's functions: where it can be noted that a test came past, and which block holds a place."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+NOTE = "note_reach({number})\n{indent}"
+
+
+class Block(NamedTuple):
+    """Statements of a function that run one after another; `name` outlasts changes elsewhere in the module."""
+
+    name: str
+    start: int
+    end: int
+    whole: bool  # a function's own, not one of a branch in it
+
+
+def list_blocks(source: bytes) -> list[Block]:
+    starts = list_line_starts(source)
+    return [
+        block
+        for name, function in walk_functions(ast.parse(source), "")
+        for block in walk_blocks(name, function, starts, source)
+    ]
+
+
+def list_line_starts(source: bytes) -> list[int]:
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def walk_functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+    """Functions and methods with their dotted names; one inside a function belongs to that function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield f"{prefix}{child.name}:{child.lineno}" if is_overload(child) else f"{prefix}{child.name}", child
+        else:
+            inner = f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix
+            yield from walk_functions(child, inner)
+
+
+def is_overload(function: Function) -> bool:
+    """A property's setter, say, has the name of its getter."""
+    return bool(function.decorator_list)
+
+
+def walk_blocks(name: str, function: Function, starts: list[int], source: bytes) -> Iterator[Block]:
+    number = 0
+    for holder in ast.walk(function):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(holder, field, None)
+            if not isinstance(statements, list) or not statements:
+                continue
+            start = find_start(statements[0], starts)
+            before = source[source.rfind(b"\n", 0, start) + 1 : start]
+            if (not before or before.isspace()) and not source.startswith(b"elif", start):
+                last = statements[-1]
+                end = starts[(last.end_lineno or 0) - 1] + (last.end_col_offset or 0)
+                yield Block(f"{name}#{number}", start, end, holder is function)
+                number += 1
+
+
+def find_start(statement: ast.stmt, starts: list[int]) -> int:
+    decorators = getattr(statement, "decorator_list", [])
+    line = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return starts[line - 1] + statement.col_offset
+
+
+def find_holders(source: bytes, blocks: list[Block], place: int) -> list[str]:
+    """The innermost block around a place; for a default its function; else every function of the module."""
+    around = [block for block in blocks if block.start <= place < block.end]
+    if around:
+        return [max(around, key=lambda block: (block.start, -block.end)).name]
+    starts = list_line_starts(source)
+    for name, function in walk_functions(ast.parse(source), ""):
+        end = starts[(function.end_lineno or 0) - 1] + (function.end_col_offset or 0)
+        if find_start(function, starts) <= place < end:
+            return [f"{name}#0"]
+    return [block.name for block in blocks if block.whole]
+
+
+def mark_source(source: bytes, numbers: dict[str, int]) -> bytes:
+    """A note at the beginning of each block, by the block's number."""
+    for block in sorted(list_blocks(source), key=lambda block: -block.start):
+        indent = " " * (block.start - source.rfind(b"\n", 0, block.start) - 1)
+        note = NOTE.format(number=numbers[block.name], indent=indent)
+        source = source[: block.start] + note.encode() + source[block.start :]
+    place = find_first_import(source)
+    return source[:place] + b"from reach_plugin import note_reach\n" + source[place:]
+
+
+def find_first_import(source: bytes) -> int:
+    """Behind the module's docstring, and behind what must come first."""
+    starts, line = list_line_starts(source), 0
+    for statement in ast.parse(source).body:
+        constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        if not constant and not future:
+            break
+        line = statement.end_lineno or 0
+    return starts[line]
