@@ -58,6 +58,8 @@ def test_a_link_is_not_read(folder: Path) -> None:
         ("Review it.\n", "a b", "Review it.\n\na b"),
         ("Review $ARGUMENTS now", "a b", "Review a b now"),
         ("$1 and $2 and $3", "a b", "a and b and "),
+        ("$1 and $2", "\"a b\" 'c d'", "a b and c d"),
+        ("$1 and $2", "don't say \"no", "don't and say"),
         ("$1", "", ""),
         ("costs $10", "x", "costs x0"),
     ],

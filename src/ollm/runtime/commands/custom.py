@@ -11,6 +11,7 @@ from ollm.system.small_files import read_small_file
 MAX_COMMAND_CHARS = 100_000
 MAX_DESCRIPTION_CHARS = 200
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+_WORD = r"""(?<!\S)"([^"]*)"(?!\S)|(?<!\S)'([^']*)'(?!\S)|(\S+)"""
 _PLACEHOLDER = r"\$(ARGUMENTS|[1-9])"
 
 
@@ -32,7 +33,10 @@ class CustomCommands:
         return (fields.get("description") or first)[:MAX_DESCRIPTION_CHARS]
 
     def expand(self, name: str, arguments: str) -> str | None:
-        """The text to send: `$ARGUMENTS` is all that followed the name, `$1` to `$9` its words. None: there is none."""
+        """The text to send: `$ARGUMENTS` is all that followed the name, `$1` to `$9` its words, a quoted one whole.
+
+        None: there is no such command.
+        """
         text = self._read(name)
         return None if text is None else _fill_arguments(split_front_matter(text)[1], arguments)
 
@@ -53,8 +57,13 @@ def _list_files(directory: Path) -> list[Path]:
         return []
 
 
+def split_words(arguments: str) -> list[str]:
+    """The words, one in quotes as a whole; an apostrophe inside a word is a character."""
+    return [double or single or plain for double, single, plain in re.findall(_WORD, arguments)]
+
+
 def _fill_arguments(text: str, arguments: str) -> str:
-    given = arguments.split()
+    given = split_words(arguments)
 
     def value(match: re.Match[str]) -> str:
         which = match[1]
