@@ -5,6 +5,7 @@ import pytest
 from ollm.app import ClosedSession, ProcessScope
 from ollm.app.closed_rewind import ClosedRewind
 from ollm.domain.errors import BusyError
+from tests.app.test_interrupted_restore import kill_between
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -26,3 +27,15 @@ async def test_files_alone_go_back_and_an_open_session_is_refused(talking: Talki
     async with talking(["Again."], yes=True, session=known) as talk:
         await talk.run("/redo")
     assert (talk.workspace / "a.txt").read_text() == "new\n"
+
+
+async def test_one_that_was_killed_and_is_asked_for_again_is_done_once(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        known = await kill_between(talk, keep_old=True)
+    closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
+
+    done = await ClosedRewind(closed, known).run(1, files=True, force=False, dry_run=False)
+
+    assert "it is complete now" in done.text
+    assert [file["path"] for file in done.files] == ["a.txt"]
+    assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.interrupted_restore import find_restore, recover_restore
@@ -15,7 +16,7 @@ from ollm.runtime.rewind import describe_plan, describe_result, to_plain_data
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
-    from ollm.services.file_checkpoints import RestorePlan, RestoreScope
+    from ollm.services.file_checkpoints import FileCheckpoints, RestorePlan, RestoreScope
 
 
 class ClosedRedo:
@@ -25,6 +26,10 @@ class ClosedRedo:
         self._closed = closed
         self._session_id = session_id
         self._scope = WorkspaceScope(closed.process, closed.workspace)
+
+    @cached_property
+    def _checkpoints(self) -> FileCheckpoints:
+        return self._scope.create_checkpoints()
 
     async def run(self, *, force: bool, dry_run: bool) -> RewindOutcome:
         if dry_run:
@@ -44,7 +49,7 @@ class ClosedRedo:
             history = [*session.metadata.context_history, {**make_redo_step(step, done), **stamp}]
             await recording.update_metadata(self._session_id, {"contextHistory": history})
             if plan is not None:
-                self._scope.create_checkpoints().finish_restore()
+                self._checkpoints.finish_restore()
         finally:
             await recording.close_session(self._session_id)
             self._scope.close()
@@ -74,7 +79,7 @@ class ClosedRedo:
             return {}, [], {"files": [], "skipped": []}
         newest = max((message.id for message in session.messages), default=0)
         what: RestoreScope = "both" if step["step"] == "rewind" else "files"
-        checkpoints = self._scope.create_checkpoints()
+        checkpoints = self._checkpoints
         _, result, restore_id = await asyncio.to_thread(
             checkpoints.restore, self._session_id, newest, plan, what, "redo"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.interrupted_restore import find_restore, recover_restore
@@ -28,6 +29,10 @@ class ClosedRewind:
         self._session_id = session_id
         self._scope = WorkspaceScope(closed.process, closed.workspace)
 
+    @cached_property
+    def _checkpoints(self) -> FileCheckpoints:
+        return self._scope.create_checkpoints()
+
     async def run(
         self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True, diff: bool = False
     ) -> RewindOutcome:
@@ -36,6 +41,8 @@ class ClosedRewind:
             return await self._preview(number, what, force=force, diff=diff)
         recording = self._closed.create_recording_service()
         found = await recover_restore(self._scope)
+        if found.is_rewind(self._session_id, number, what) and not force:  # it was this one that was killed
+            return found.make_outcome(self._session_id, "both" if talk else "files")
         with found.add_to_errors():
             session = (await recording.open_session(self._session_id)).session
         try:
@@ -45,7 +52,7 @@ class ClosedRewind:
             result, step = await self._restore_files(session, plan, what)
             await self._record_step(recording, session, number, step, talk=talk)
             if step and talk:
-                self._scope.create_checkpoints().finish_restore()
+                self._checkpoints.finish_restore()
         finally:
             await recording.close_session(self._session_id)
             self._scope.close()
@@ -67,7 +74,7 @@ class ClosedRewind:
         if plan is None:
             return None, {}
         newest = max((message.id for message in session.messages), default=0)
-        checkpoints = self._scope.create_checkpoints()
+        checkpoints = self._checkpoints
         record, result, restore_id = await asyncio.to_thread(checkpoints.restore, self._session_id, newest, plan, what)
         return result, {"record": record.number, "restoreId": restore_id}
 

@@ -43,6 +43,10 @@ class FoundRestore(Data, frozen=True):
     def join_text(self, *lines: str) -> str:
         return "\n".join(line for line in (self.text, *lines) if line)
 
+    def is_rewind(self, session_id: str, number: int, scope: str) -> bool:
+        """Whether it was just this that was interrupted."""
+        return (self.kind, self.session_id, self.message_id, self.scope) == ("rewind", session_id, number, scope)
+
     @contextmanager
     def add_to_errors(self) -> Iterator[None]:
         """What was completed is told also where something else fails then."""
@@ -72,7 +76,7 @@ async def recover_restore(scope: WorkspaceScope) -> FoundRestore:
     """Complete the one of this workspace."""
     from contextlib import suppress
 
-    from ollm.domain.errors import NotFoundError, OllmError
+    from ollm.domain.errors import BusyError, NotFoundError, OllmError
     from ollm.runtime.rewind import describe_result, to_plain_data
 
     checkpoints = scope.create_checkpoints()
@@ -83,6 +87,8 @@ async def recover_restore(scope: WorkspaceScope) -> FoundRestore:
         with suppress(NotFoundError):  # the session is gone, and its talk with it
             await record_rewind(scope, found)
         checkpoints.finish_restore()
+    except BusyError:  # whoever has the session open is at it
+        return FoundRestore()
     except OllmError as error:
         return FoundRestore(text=f"A rewind or /redo was interrupted and could not be completed: {error}")
     text = f"{name_restore(found)} was interrupted; it is complete now. {describe_result(found.result)}"

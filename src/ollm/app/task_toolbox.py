@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ollm.domain.tasks import Agent
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
+    from ollm.runtime.calls.tool_call import ChangeWatch
     from ollm.runtime.model.model import Model
     from ollm.services.edit_ledger import EditLedger
     from ollm.system.processes import ProcessHost
@@ -48,8 +49,9 @@ class TaskToolbox(Toolbox):
         """What a task changes belongs to the turn of its parent."""
         return False
 
-    async def before_change(self) -> None:
-        await self._parent.before_change()
+    @property
+    def change_watch(self) -> ChangeWatch:
+        return self._parent.change_watch
 
     @cached_property
     def policy(self) -> PolicyEngine:
@@ -90,4 +92,4 @@ class TaskToolbox(Toolbox):
         return self._parent.edits
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        return self._parent.create_asker()
+        return self._parent.create_asker(self._parent.checkpoint_observer.before_question)

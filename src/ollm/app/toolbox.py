@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.project_files import ProjectFiles
-    from ollm.runtime.calls.tool_call import CallServices
+    from ollm.runtime.calls.tool_call import CallServices, ChangeWatch
     from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.state import ConversationState
@@ -310,7 +310,7 @@ class Toolbox:
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,
-            before_change=self.before_change,
+            changes=self.change_watch,
         )
 
     @cached_property
@@ -324,10 +324,9 @@ class Toolbox:
     def takes_checkpoints(self) -> bool:
         return self.storage.has_session
 
-    async def before_change(self) -> None:
-        """A call that may change files is run next."""
-        if self.takes_checkpoints:
-            await self.checkpoint_observer.before_change()
+    @property
+    def change_watch(self) -> ChangeWatch:
+        return self.checkpoint_observer
 
     @cached_property
     def checkpoint_observer(self) -> FileCheckpointObserver:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -14,6 +16,8 @@ from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError, NotFoundError
 from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
 from ollm.services.file_checkpoints.plan import is_directory_only
+from ollm.services.file_checkpoints.records import group_turns
+from ollm.services.file_checkpoints.tree import join_changes
 
 
 class CheckpointService:
@@ -62,19 +66,21 @@ class CheckpointService:
 
 
 def list_lines(checkpoints: FileCheckpoints, session_id: str) -> list[CheckpointLine]:
-    return [make_line(checkpoints, record) for record in checkpoints.list_records(session_id)]
+    return [make_line(checkpoints, group) for group in group_turns(checkpoints.list_records(session_id))]
 
 
-def make_line(checkpoints: FileCheckpoints, record: CheckpointRecord) -> CheckpointLine:
-    over = bool(record.end)
-    changes = checkpoints.list_changes(record) if over else []
+def make_line(checkpoints: FileCheckpoints, records: Sequence[CheckpointRecord]) -> CheckpointLine:
+    """One record, or those of one turn."""
+    first, last = records[0], records[-1]
+    over = bool(last.end)
+    changes = join_changes(chain.from_iterable(map(checkpoints.list_changes, records))) if over else []
     return CheckpointLine(
-        number=record.number,
-        kind=record.kind,
-        message_id=record.message_id,
-        started_at=record.started,
-        ended_at=record.ended or None,
-        changed=sum(not is_directory_only(change) for change in changes) if over else None,
+        number=first.number,
+        kind=first.kind,
+        message_id=first.message_id,
+        started_at=first.started,
+        ended_at=last.ended or None,
+        changed=len({change.path for change in changes if not is_directory_only(change)}) if over else None,
     )
 
 

@@ -179,7 +179,7 @@ async def test_without_checkpoints_the_talk_goes_back_and_files_cannot(talking: 
     async with talking([CHANGE, "Done."], yes=True) as talk:
         await talk.say("change things")
         parts = talk.conversation.parts
-        parts.checkpoints.get()._off = "Checkpoints are off: too many files."
+        parts.checkpoints.get()._trees.off = "Checkpoints are off: too many files."
         assert "too many files" in (await talk.run("/rewind 1")).text
         with pytest.raises(Exception, match="too many files"):
             await talk.run("/rewind 1 files")

@@ -1,14 +1,14 @@
-"""When states of the files are taken: before the first call that may change some, and when the turn ends."""
+"""When states of the files are taken: before the calls of a step that may change some, and after them."""
 
 import asyncio
 import threading
 
 import pytest
 
-from ollm.domain.events import ConfirmationRequested, Notice
+from ollm.domain.events import ConfirmationRequested, Notice, ToolFinished
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.services.file_checkpoints.capture import CapturedTree
-from tests.runtime.talking import Talking
+from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 
 
@@ -16,9 +16,10 @@ def shell(command: str) -> Answer:
     return Answer(calls=[("shell", {"command": command})])
 
 
-async def test_a_turn_has_one_record_whatever_it_calls(talking: Talking) -> None:
+async def test_each_step_that_changes_files_has_a_record_and_others_none(talking: Talking) -> None:
     notes = Answer(calls=[("write_todos", {"action": "add", "text": "x"}), ("ls", {})])
-    async with talking([notes, shell("echo 1 > a"), shell("echo 2 > b"), "Done.", notes, "Noted."], yes=True) as talk:
+    two = Answer(calls=[("shell", {"command": "echo 2 > b"}), ("shell", {"command": "echo 3 > c"})])
+    async with talking([notes, shell("echo 1 > a"), two, "Done.", notes, "Noted."], yes=True) as talk:
         await talk.say("work")
         assert talk.conversation.session_id
         checkpoints = talk.conversation.parts.checkpoints.get()
@@ -26,15 +27,39 @@ async def test_a_turn_has_one_record_whatever_it_calls(talking: Talking) -> None
         await talk.say("only notes")
         later = checkpoints.list_records(talk.conversation.session_id)
 
-    assert [(record.kind, record.message_id, bool(record.end)) for record in records] == [("turn", 1, True)]
-    assert [change.path for change in checkpoints.list_changes(records[0])] == ["a", "b"]
+    assert [(record.kind, record.message_id, bool(record.end)) for record in records] == [("turn", 1, True)] * 2
+    assert [[change.path for change in checkpoints.list_changes(one)] for one in records] == [["a"], ["b", "c"]]
     assert later == records
+
+
+async def test_what_a_person_changes_while_the_model_writes_is_theirs(talking: Talking) -> None:
+    edit = Answer(calls=[("edit_file", {"path": "a", "oldText": "1", "newText": "2"})])
+    async with talking([shell("echo 1 > a"), edit, shell("echo 3 >> a"), "Done."], yes=True) as talk:
+        mine = [talk.workspace / name for name in ("first", "second", "third")]
+        async with talk.conversation.turn("work") as events:
+            async for event in events:
+                if isinstance(event, ToolFinished):  # the model is asked next
+                    await wait_for_end(talk)
+                    mine.pop(0).write_text("by hand\n")
+        assert (talk.workspace / "a").read_text() == "2\n3\n"
+        shown = await talk.run("/diff")
+        gone = await talk.run("/rewind 1 yes")
+
+    assert [(turn["messageId"], len(turn["diffs"])) for turn in shown.data["turns"]] == [(1, 1)]
+    assert "by hand" not in shown.text
+    assert [one["path"] for one in gone.data["skipped"]] == ["first", "second", "third"]
+    assert not (talk.workspace / "a").exists()
+
+
+async def wait_for_end(talk: Talk) -> None:
+    while talk.conversation.parts.checkpoints.get().begun:
+        await asyncio.sleep(0.01)
 
 
 async def test_that_none_are_taken_is_said_once_and_the_call_runs(talking: Talking) -> None:
     async with talking([shell("echo 1 > a"), "Done.", shell("echo 2 > b"), "Done."], yes=True) as talk:
         checkpoints = talk.conversation.parts.checkpoints.get()
-        checkpoints._off = "Checkpoints are off: too many files."
+        checkpoints._trees.off = "Checkpoints are off: too many files."
         events = [*await talk.say("one"), *await talk.say("two")]
 
     said = [event.text for event in events if isinstance(event, Notice) and "too many" in event.text]
@@ -54,14 +79,14 @@ async def test_a_turn_that_is_cancelled_while_files_are_saved_ends_its_record(ta
     saving, go_on = threading.Event(), threading.Event()
     async with talking([shell("echo 1 > a"), shell("echo 2 > b"), "Done."], yes=True) as talk:
         checkpoints = talk.conversation.parts.checkpoints.get()
-        take = checkpoints._capture.take
+        take = checkpoints._trees._capture.take
 
         def wait() -> CapturedTree:
             saving.set()
             go_on.wait(60)
             return take()
 
-        checkpoints._capture.take = wait  # type: ignore[method-assign]
+        checkpoints._trees._capture.take = wait  # type: ignore[method-assign]
         async with talk.conversation.turn("work"):
             await asyncio.to_thread(saving.wait, 60)
             await talk.conversation.cancel()
@@ -89,7 +114,7 @@ async def test_what_a_person_changes_while_they_are_asked_is_theirs(talking: Tal
         gone = await talk.run("/rewind 1 yes")
 
     assert changed == "1\n2\n"
-    assert [(turn["messageId"], len(turn["diffs"])) for turn in shown.data["turns"]] == [(1, 2)]
+    assert [(turn["messageId"], len(turn["diffs"])) for turn in shown.data["turns"]] == [(1, 1)]
     assert "by hand" not in shown.text
     assert gone.data["skipped"] == [{"path": "mine", "why": "changed by someone else since"}]
     assert mine.read_text() == "by hand\n"

@@ -21,13 +21,13 @@ def test_another_process_reads_only_what_changed(tmp_path: Path) -> None:
         checkpoints = make_checkpoints(tmp_path)
         with take_turn(checkpoints, 1):
             pass
-        if make_checkpoints(tmp_path)._capture.take().read == 0:
+        if make_checkpoints(tmp_path)._trees._capture.take().read == 0:
             break
         assert time.monotonic() < deadline
 
     (tmp_path / "tree" / "3").write_text("changed")
 
-    assert make_checkpoints(tmp_path)._capture.take().read == 1
+    assert make_checkpoints(tmp_path)._trees._capture.take().read == 1
 
 
 def test_an_index_that_is_damaged_or_outlived_its_objects_is_not_believed(tmp_path: Path) -> None:
@@ -37,11 +37,11 @@ def test_an_index_that_is_damaged_or_outlived_its_objects_is_not_believed(tmp_pa
     with take_turn(checkpoints, 1):
         pass
     checkpoints.objects.index.write_bytes(b"\xc1 not an index")
-    assert make_checkpoints(tmp_path)._capture.take().files == 1
+    assert make_checkpoints(tmp_path)._trees._capture.take().files == 1
 
-    checkpoints._capture.save_index()
+    checkpoints._trees._capture.save_index()
     checkpoints.objects.remove_others(set())
-    tree = make_checkpoints(tmp_path)._capture.take()
+    tree = make_checkpoints(tmp_path)._trees._capture.take()
 
     (_, entry) = next(iter_entries(checkpoints.objects, tree.digest))
     assert checkpoints.objects.read(entry.value) == b"content"
@@ -58,7 +58,7 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     os.mkfifo(tree / "pipe")
     checkpoints = make_checkpoints(tmp_path)
 
-    taken = checkpoints._capture.take()
+    taken = checkpoints._trees._capture.take()
 
     entries = decode_tree(checkpoints.objects.read(taken.digest))
     assert {name: entry.kind for name, entry in entries.items()} == {
@@ -94,7 +94,7 @@ def test_a_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
     checkpoints = make_checkpoints(tmp_path)
     with take_turn(checkpoints, 1):
         pass
-    checkpoints._scan = lambda *_: []
+    checkpoints._trees._scan = lambda *_: []
 
     with pytest.raises(StorageError):
         checkpoints.plan_rewind(SESSION, 1)

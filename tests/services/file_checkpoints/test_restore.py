@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from ollm.domain.errors import BusyError
+from ollm.services.file_checkpoints.plan import PUT_BACK_BY_OTHERS
 from ollm.services.file_checkpoints.restore import read_journal
-from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, read_state, take_turn
+from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 from tests.sizes import size
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -167,3 +169,25 @@ def test_what_is_done_by_hand_between_the_kill_and_the_next_start_outlives_all_t
 
     assert {name for name in by_hand if (tree / name).read_text() == "by hand"} == by_hand
     assert not (tree / "new").exists()
+
+
+def test_of_two_at_once_the_second_says_what_the_first_did(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("old")
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        (tree / "a").write_text("new")
+        (tree / "b").write_text("new")
+    first, second = (checkpoints.plan_rewind(SESSION, 1) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    checkpoints.restore(SESSION, 9, first, "both")
+    with pytest.raises(BusyError, match="right now"):
+        make_checkpoints(tmp_path).restore(OTHER, 9, second, "files")
+    checkpoints.finish_restore()
+
+    _, result, _ = make_checkpoints(tmp_path).restore(OTHER, 9, second, "files")
+
+    assert result.restored == ()
+    assert [(one.path, one.why) for one in result.skipped] == [(name, PUT_BACK_BY_OTHERS) for name in ("b", "a")]

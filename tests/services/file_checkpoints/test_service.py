@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.errors import UsageError
-from ollm.services.file_checkpoints import CheckpointsOffError, FileCheckpoints
+from ollm.services.file_checkpoints import FileCheckpoints
 from tests.services.file_checkpoints.trees import (
     OTHER,
     SESSION,
@@ -209,32 +209,6 @@ def test_a_state_that_could_not_be_taken_is_said_to_be_unknown(checkpoints: File
     with pytest.raises(UsageError, match="before message 1 are not saved"):
         checkpoints.plan_rewind(SESSION, 1)
     assert rewind(checkpoints, 3) == {}
-
-
-def test_too_many_files_and_the_home_directory_have_none(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    for number in range(4):
-        (tmp_path / "tree" / str(number)).touch()
-    few = make_checkpoints(tmp_path, max_files=3)
-    with pytest.raises(CheckpointsOffError, match="more than 3 files"):
-        few.begin(SESSION, 1)
-    with pytest.raises(CheckpointsOffError, match="more than 3 files"):
-        few.require_on()
-
-    (tmp_path / "home").symlink_to(tmp_path / "tree")
-    with pytest.raises(CheckpointsOffError, match="home directory"):
-        make_checkpoints(tmp_path).require_on()
-
-
-def test_files_that_take_too_much_turn_them_off_and_leave_nothing(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "a").write_bytes(os.urandom(5000))
-    small = make_checkpoints(tmp_path, max_total=1000)
-
-    with pytest.raises(CheckpointsOffError, match="maxTotal"):
-        small.begin(SESSION, 1)
-
-    assert small.objects.measure_bytes() == 0
 
 
 def test_a_change_within_one_tick_of_the_clock_is_seen(checkpoints: FileCheckpoints) -> None:

@@ -49,6 +49,7 @@ class Dispatch:
                 ones, build_failure("Cancelled", "The turn was cancelled before this call finished.")
             )
             raise
+        await self._services.changes.after_changes()
         return [one.record for one in ones]
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -38,8 +38,14 @@ async def _discard_record(_record: ToolCallRecord) -> None:
     """Nothing is kept."""
 
 
-async def _expect_no_change() -> None:
-    """Nobody wants to know."""
+class ChangeWatch:
+    """Hears of calls that may change files; this one does not care."""
+
+    async def before_change(self, names: Sequence[str] | None) -> None:
+        """A call is run next that writes these files and no others, or nobody knows which."""
+
+    async def after_changes(self) -> None:
+        """The calls of a step are over: what changes from here on is somebody else's."""
 
 
 def _discard_grant(_grant: str, _scope: GrantScope) -> None:
@@ -58,7 +64,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     hooks: ToolHooks = NoHooks()
     record: Callable[[ToolCallRecord], Awaitable[None]] = _discard_record
     remember: Callable[[str, GrantScope], object] = _discard_grant
-    before_change: Callable[[], Awaitable[None]] = _expect_no_change  # a call that may change files is run next
+    changes: ChangeWatch = ChangeWatch()
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 
@@ -99,6 +105,13 @@ class ToolCallRun:
         spec = self._require_spec()
         return not (spec.reads_only or self._permit.unasked or spec.category in ("read", "notes", "web"))
 
+    def _find_written_files(self) -> list[str] | None:
+        """The files that it writes, where it says so itself and no hook comes after it that may write others."""
+        if self._require_spec().category != "write" or not isinstance(self._services.hooks, NoHooks):
+            return None
+        assert self._invocation is not None
+        return [location.target for location in self._invocation.locations()]
+
     async def record_start(self) -> None:
         await self._write_record()
 
@@ -130,7 +143,7 @@ class ToolCallRun:
         )
         try:
             if self._may_change_files:
-                await self._services.before_change()
+                await self._services.changes.before_change(self._find_written_files())
             if context.editor is not None:
                 context = await load_editor_buffers(context, self._invocation)
             return await self._invocation.run(context)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
@@ -81,6 +81,8 @@ def collect_sections(conversation: RewindNeeds, number: int | None) -> list[Diff
     session_id = conversation.session.id
     if session_id is None:
         return []
+    from ollm.services.file_checkpoints.records import group_turns
+
     checkpoints = conversation.checkpoints.get()
     records = checkpoints.list_records(session_id)
     wanted = [record for record in records if number is None or is_about(record, number)]
@@ -91,21 +93,8 @@ def collect_sections(conversation: RewindNeeds, number: int | None) -> list[Diff
         view = checkpoints.look()
         numbers = {record.number for record in wanted}
         wanted = [record for record in view.list_records(session_id) if record.number in numbers]
-    sections = [make_section(conversation, checkpoints, view, record) for record in wanted]
-    return join_stretches([section for section in sections if section.diffs or section.note])
-
-
-def join_stretches(sections: list[DiffSection]) -> list[DiffSection]:
-    """One section a turn: a question to the person divides what is saved of it."""
-    joined: list[DiffSection] = []
-    for section in sections:
-        last = joined[-1] if joined else None
-        if last and section.kind == last.kind == "turn" and section.message_id == last.message_id:
-            note, diffs = last.note or section.note, [*last.diffs, *section.diffs]
-            joined[-1] = replace(last, diffs=diffs, note=note)
-        else:
-            joined.append(section)
-    return joined
+    sections = [make_section(conversation, checkpoints, view, group) for group in group_turns(wanted)]
+    return [section for section in sections if section.diffs or section.note]
 
 
 def is_about(record: CheckpointRecord, number: int) -> bool:
@@ -113,8 +102,15 @@ def is_about(record: CheckpointRecord, number: int) -> bool:
 
 
 def make_section(
-    conversation: RewindNeeds, checkpoints: FileCheckpoints, view: CheckpointView | None, record: CheckpointRecord
+    conversation: RewindNeeds,
+    checkpoints: FileCheckpoints,
+    view: CheckpointView | None,
+    records: Sequence[CheckpointRecord],
 ) -> DiffSection:
+    """Of one record, or of those of one turn."""
+    from ollm.services.file_checkpoints.tree import join_changes
+
+    record = records[-1]
     last = record.message_id
     titles = {
         "undo": "/undo",
@@ -131,11 +127,11 @@ def make_section(
         diffs = collect_edits(conversation, last, last)
     else:
         try:
-            changes = view.list_changes(record) if view else checkpoints.list_changes(record)
-            diffs = rewind.render_diffs(checkpoints, changes)
+            listed = [view.list_changes(one) if view else checkpoints.list_changes(one) for one in records]
+            diffs = rewind.render_diffs(checkpoints, join_changes(chain.from_iterable(listed)))
         except OllmError as error:
             note, diffs = f"What changed is not known any more: {error}", []
-        if record.cut_off and record.kind == "turn":
+        if any(one.cut_off for one in records) and record.kind == "turn":
             note = note or "The turn was cut off; what changed at that moment or later is not shown."
     return DiffSection(message_id=last, kind=record.kind, title=title, diffs=diffs, note=note)
 

@@ -1,4 +1,4 @@
-"""Takes the state of the workspace's files before the first call of a turn that may change some, and when it ends."""
+"""Takes the state of the workspace's files before the calls of a step that may change some, and after them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
+from ollm.runtime.calls.tool_call import ChangeWatch
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ollm.domain.lazy import Lazy
     from ollm.runtime.session import OpenSession
@@ -19,30 +20,30 @@ if TYPE_CHECKING:
 SLOW_SECONDS = 3.0
 
 
-class FileCheckpointObserver(TurnObserver):
+class FileCheckpointObserver(TurnObserver, ChangeWatch):
     """A turn that changes nothing costs nothing. That none is taken here is said once."""
 
     def __init__(self, checkpoints: Lazy[FileCheckpoints], session: OpenSession, emit: Callable[[Event], None]) -> None:
         self._checkpoints = checkpoints
         self._session = session
         self._emit = emit
-        self._tried = False
+        self._missed = False  # the state before this turn is not known
         self._beginning: asyncio.Future[CheckpointRecord] | None = None
-        self._ending: asyncio.Future[CheckpointRecord | None] | None = None
+        self._ending: asyncio.Future[None] | None = None
         self._said: set[str] = set()
 
-    async def before_change(self) -> None:
-        """A call is about to run that may change files. Whatever goes wrong here does not stop it."""
-        if self._tried or self._session.id is None:
+    async def before_change(self, names: Sequence[str] | None) -> None:
+        """Whatever goes wrong here does not stop the call."""
+        if self._missed or self._session.id is None:
             return
-        self._tried = True
+        await self._settle()
         loop = asyncio.get_running_loop()
         began, message_id = loop.time(), self._find_message_id()
         if not self._checkpoints.get().wanted:
             await self._miss(self._session.id, message_id)
             return
         try:
-            begin = asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id)
+            begin = asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id, "turn", names)
             self._beginning = asyncio.ensure_future(begin)
             record = await asyncio.shield(self._beginning)
         except (OllmError, OSError) as error:
@@ -53,26 +54,34 @@ class FileCheckpointObserver(TurnObserver):
             text = f"Saved {record.files:,} files before the first change; later turns save only what changed."
             self._emit(Notice(level="info", text=text))
 
+    async def after_changes(self) -> None:
+        """The model goes on while the state is taken."""
+        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
+            await self._settle()
+            self._ending = asyncio.ensure_future(self._take_end(checkpoints))
+
     async def before_question(self) -> None:
         """A person is asked next: what changes until a call runs again is theirs, not the turn's."""
-        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
-            self._tried = False
-            await self._end()
+        await self._end()
 
     async def after_turn(self, report: TurnReport) -> None:
-        self._tried = False
+        self._missed = False
         await self._end()
 
     async def _end(self) -> None:
-        under_way = [one for one in (self._beginning, self._ending) if one]
-        if under_way:
-            await asyncio.wait(under_way)  # a turn that was cancelled meanwhile has its beginning and its end too
-        checkpoints = self._checkpoints.built
-        if checkpoints is None or not checkpoints.begun:
-            return
-        try:
-            self._ending = asyncio.ensure_future(asyncio.to_thread(checkpoints.end))
+        await self._settle()
+        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
+            self._ending = asyncio.ensure_future(self._take_end(checkpoints))
             await asyncio.shield(self._ending)
+
+    async def _settle(self) -> None:
+        """A turn that was cancelled meanwhile has its beginning and its end too."""
+        if under_way := [one for one in (self._beginning, self._ending) if one and not one.done()]:
+            await asyncio.wait(under_way)
+
+    async def _take_end(self, checkpoints: FileCheckpoints) -> None:
+        try:
+            await asyncio.to_thread(checkpoints.end)
         except (OllmError, OSError) as error:
             self._report(error)
 
@@ -80,6 +89,7 @@ class FileCheckpointObserver(TurnObserver):
         return next((message.id for message in self._session.recorder.messages if message.role == "user"), 0)
 
     async def _miss(self, session_id: str, message_id: int) -> None:
+        self._missed = True
         try:
             await asyncio.to_thread(self._checkpoints.get().miss, session_id, message_id)
         except (OllmError, OSError):

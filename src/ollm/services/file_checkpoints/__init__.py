@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ollm.services.file_checkpoints.restore import InterruptedRestore as InterruptedRestore
     from ollm.services.file_checkpoints.restore import RestoreResult as RestoreResult
     from ollm.services.file_checkpoints.restore import RestoreScope as RestoreScope
-    from ollm.services.file_checkpoints.service import CheckpointsOffError as CheckpointsOffError
     from ollm.services.file_checkpoints.service import FileCheckpoints as FileCheckpoints
+    from ollm.services.file_checkpoints.taking import CheckpointsOffError as CheckpointsOffError
     from ollm.services.file_checkpoints.tree import PathChange as PathChange
     from ollm.services.file_checkpoints.view import CheckpointView as CheckpointView
 
@@ -28,7 +28,8 @@ __getattr__, __dir__ = lazy_exports(
         "records": ("CheckpointRecord",),
         "restore": ("InterruptedRestore", "RestoreResult", "RestoreScope"),
         "place": ("CheckpointPlace",),
-        "service": ("CheckpointsOffError", "FileCheckpoints"),
+        "service": ("FileCheckpoints",),
+        "taking": ("CheckpointsOffError",),
         "tree": ("PathChange",),
         "view": ("CheckpointView",),
     },

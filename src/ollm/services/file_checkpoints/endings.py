@@ -51,7 +51,8 @@ class EndFinder:
         alive_until = read_last_beat(self._objects.find_beat(session_id))
         if alive_until is None:
             return record
-        changes = compare_trees(self._objects, begin, self._now)
+        found = compare_trees(self._objects, begin, self._now)
+        changes = [change for change in found if not record.named or change.path in record.named]
         tree = apply_changes(self._objects, begin, self._filter_older(changes, alive_until))
         return self._end(record, tree, format_stamp(datetime.fromtimestamp(alive_until / 1e9, UTC)))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from msgspec.structs import replace
 
 from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 
 CHANGED_BY_OTHERS = "changed by someone else since"
+PUT_BACK_BY_OTHERS = "put back by someone else just now"
 CHANGED_SINCE_CUT_OFF = "changed when or after the turn was cut off"
 RULE_FILES = (".gitignore", ".ollmignore")
 NEVER_TOUCHED = (".git", ".ollm")
@@ -60,6 +63,16 @@ def plan_steps(
         elif why != "hidden":
             skipped.append(SkippedPath(path=change.path, why=why))
     return order_steps(drop_foreign_folders(steps, others)), tuple(skipped)
+
+
+def drop_done_steps(plan: RestorePlan, open_paths: Collection[str]) -> RestorePlan:
+    """Without what somebody else did since it was planned, which is named. `open_paths` still differ from then."""
+    done = [step for step in plan.disk_steps if step.path not in open_paths]
+    named = dict.fromkeys(step.path for step in done if not is_directory_only(step))
+    skipped = (*plan.skipped, *(SkippedPath(path=path, why=PUT_BACK_BY_OTHERS) for path in named))
+    return (
+        replace(plan, steps=tuple(step for step in plan.steps if step not in done), skipped=skipped) if done else plan
+    )
 
 
 def drop_foreign_folders(steps: list[PathChange], others: Mapping[str, str]) -> list[PathChange]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -39,6 +40,7 @@ class CheckpointRecord(Data, frozen=True):
     ignored: int = 0
     uncovered: int = 0
     in_editor: tuple[EditorChange, ...] = ()
+    named: tuple[str, ...] = ()  # it changes these files and no others
     cut_off: bool = False  # the process did not take the end: it is what is known to have been done
 
     @property
@@ -81,3 +83,15 @@ class CheckpointRecords:
         )
         kept = [mark, *(record for record in records if record.number >= number)]
         self._objects.replace_lines(self.session_id, [msgspec.json.encode(record) for record in kept])
+
+
+def group_turns(records: Iterable[CheckpointRecord]) -> list[list[CheckpointRecord]]:
+    """The stretches of a turn together, everything else alone."""
+    groups: list[list[CheckpointRecord]] = []
+    for record in records:
+        last = groups[-1][-1] if groups else None
+        if last and record.kind == last.kind == "turn" and record.message_id == last.message_id:
+            groups[-1].append(record)
+        else:
+            groups.append([record])
+    return groups

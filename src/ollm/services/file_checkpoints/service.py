@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,18 +15,13 @@ from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.errors import StorageError, UsageError
-from ollm.domain.files import DirectoryContent, TreeTooLarge
+from ollm.domain.errors import BusyError, StorageError, UsageError
 from ollm.services.file_checkpoints.apply import read_below
-from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
-from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_old_places, drop_old_records, drop_to_size
 from ollm.services.file_checkpoints.editor_changes import WriteInEditor, join_results, list_unsaved, make_editor_change
-from ollm.services.file_checkpoints.endings import EndFinder
 from ollm.services.file_checkpoints.hard_links import find_joined_names
-from ollm.services.file_checkpoints.heartbeat import Heartbeat
-from ollm.services.file_checkpoints.place import CheckpointPlace, find_reason_off
-from ollm.services.file_checkpoints.plan import RestorePlan
-from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, EditorChange, RecordKind
+from ollm.services.file_checkpoints.place import CheckpointPlace
+from ollm.services.file_checkpoints.plan import RestorePlan, drop_done_steps
+from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
     RestoreJournal,
@@ -43,19 +38,14 @@ from ollm.services.file_checkpoints.restore import (
     run_journal,
     write_journal,
 )
+from ollm.services.file_checkpoints.stretches import Stretches
+from ollm.services.file_checkpoints.taking import CheckpointsOffError, ScanTree, TreeTaker
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, compare_trees
 from ollm.services.file_checkpoints.tree_edit import apply_changes
 from ollm.services.file_checkpoints.view import CheckpointView
 from ollm.store.file_objects import FileObjects
 from ollm.store.scratch_objects import ScratchObjects
 from ollm.system.beneath import LinkFound
-
-INDEX_SHARE = 100  # the index is written anew when one of so many files is not in it
-ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
-
-
-class CheckpointsOffError(UsageError):
-    """No checkpoints are taken here; the message says why."""
 
 
 class FileCheckpoints:
@@ -66,19 +56,14 @@ class FileCheckpoints:
         self.objects = FileObjects(place.folder)
         self._settings = settings
         self._clock = clock
-        self._off = find_reason_off(place, settings)
-        self._place = place
-        self._scan = scan
-        self._capture = self._make_capture(self.objects)
-        self._open: tuple[str, CheckpointRecord] | None = None
-        self._heartbeat: Heartbeat | None = None
-        self._cleaned = False
-        self._unsaved_reads = 0
+        self._trees = TreeTaker(place, settings, scan, self.objects)
+        self._restore_id = ""
+        self._stretches = Stretches(self.root, self.objects, self._trees, settings, clock)
 
     @property
     def reason_off(self) -> str:
         """Why none are taken here; nothing where they are."""
-        return self._off
+        return self._trees.off
 
     @property
     def wanted(self) -> bool:
@@ -87,56 +72,37 @@ class FileCheckpoints:
 
     def require_on(self) -> None:
         """Raises CheckpointsOffError where none are taken."""
-        if self._off:
-            raise CheckpointsOffError(self._off)
+        if self._trees.off:
+            raise CheckpointsOffError(self._trees.off)
 
     @property
     def begun(self) -> bool:
         """Whether a record is open: something may be changing files now."""
-        return self._open is not None
+        return self._stretches.begun
 
-    def begin(self, session_id: str, message_id: int, kind: RecordKind = "turn") -> CheckpointRecord:
-        """Take the state before the first change of a turn; until `end` is called, later calls change nothing."""
-        if self._open:
-            return self._open[1]
+    def begin(
+        self, session_id: str, message_id: int, kind: RecordKind = "turn", names: Sequence[str] | None = None
+    ) -> CheckpointRecord:
+        """Take the state before a change; until `end` is called, later calls belong to the same stretch. `names` are
+        the files that are written and no others, where that is known."""
         self.require_on()
-        with self.objects.hold_lock():
-            self._clean_up()
-            record = self._begin(session_id, message_id, kind)
-        self._open = session_id, record
-        self._heartbeat = Heartbeat(self.objects.find_beat(session_id))
-        return record
+        return self._stretches.begin(session_id, message_id, kind, names)
 
     def end(self) -> CheckpointRecord | None:
         """Take the state after the changes; None where nothing was begun."""
-        if self._open is None:
-            return None
-        if self._heartbeat:
-            self._heartbeat.stop()
-        with self.objects.hold_lock():
-            return self._end()
+        return self._stretches.end()
 
     def miss(self, session_id: str, message_id: int) -> None:
         """Remember that a turn changed files and their state before it is not known."""
-        records = CheckpointRecords(self.objects, session_id)
-        stamp = format_stamp(self._clock())
-        records.add(CheckpointRecord(number=records.next_number(), kind="missed", message_id=message_id, started=stamp))
+        self._stretches.miss(session_id, message_id)
+
+    def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
+        """Remember what an editor made of a file; nothing where no stretch is open, or it is not below the root."""
+        self._stretches.note_editor_change(place, before, after)
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
         """As they are written down: one that was cut off has no end."""
         return CheckpointRecords(self.objects, session_id).load()
-
-    def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
-        """Remember what an editor made of a file; nothing where no stretch is open, or it is not below the root."""
-        root, put = self.root.resolve(), self.objects.put
-        if self._open is None or not place.is_relative_to(root):
-            return
-        path = str(place.relative_to(root))
-        with self.objects.hold_lock():
-            change = EditorChange(path=path, before=put(before).hex(), after=put(after).hex())
-            session_id, record = self._open
-            self._open = session_id, replace(record, in_editor=(*record.in_editor, change))
-            CheckpointRecords(self.objects, session_id).add(self._open[1])
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
         """What happened between the beginning and the end of a record that has ended; what an editor has not saved is
@@ -150,7 +116,7 @@ class FileCheckpoints:
         """The files as they are now, beside what is saved. Nothing is written."""
         objects = ScratchObjects(self.objects.folder)
         with objects.hold_lock():
-            return CheckpointView(self.root, objects, self._capture_tree(self._make_capture(objects)))
+            return CheckpointView(self.root, objects, self._trees.look(objects))
 
     def read_entry(self, path: str, entry: TreeEntry) -> bytes:
         """The content of a file that a tree names: as it was saved, or as it is while nothing has changed it."""
@@ -197,7 +163,11 @@ class FileCheckpoints:
         """Do a plan: the record that can take it back, what was done, and its id. Where the talk goes back too, the
         restore counts as under way until `finish_restore`."""
         with self.objects.hold_lock():
-            record = self._begin(session_id, message_id, kind, plan)
+            self._require_no_other_restore(session_id)
+            record = self._stretches.add_record(session_id, message_id, kind, plan)
+            begin = bytes.fromhex(record.begin)
+            still = compare_trees(self.objects, begin, plan.target, hidden=True)
+            plan = drop_done_steps(plan, {change.path for change in still})
             journal = RestoreJournal(
                 id=os.urandom(8).hex(),
                 root=str(self.root),
@@ -210,6 +180,7 @@ class FileCheckpoints:
                 left=len(plan.skipped),
                 steps=make_journal_steps(plan),
             )
+            self._restore_id = journal.id
             write_journal(self.objects, journal)
             result = run_journal(self.objects, journal, self.root)
             shown = write_in_editor(plan.editor_steps) if write_in_editor else RestoreResult()
@@ -221,7 +192,17 @@ class FileCheckpoints:
 
     def finish_restore(self) -> None:
         """The talk went back too: nothing is left to do."""
-        remove_journal(self.objects)
+        journal = peek_journal(self.objects)
+        if journal is None or journal.id == self._restore_id:  # else it is another session's
+            remove_journal(self.objects)
+
+    def _require_no_other_restore(self, session_id: str) -> None:
+        journal = peek_journal(self.objects)
+        if journal is not None and journal.session_id != session_id:
+            raise BusyError(
+                "Another session is putting files of this folder back right now.",
+                action="Wait for it, look what changed, and try again.",
+            )
 
     def find_interrupted(self) -> InterruptedRestore | None:
         """The restore that was killed, with what is left of it. Nothing is written."""
@@ -239,6 +220,7 @@ class FileCheckpoints:
             journal = read_journal(self.objects)
             if journal is None:
                 return None
+            self._restore_id = journal.id
             records = self.list_records(journal.session_id)
             begun = next((record for record in records if record.number == journal.number), None)
             if begun is not None and begun.end:  # only the talk is left to do
@@ -250,34 +232,6 @@ class FileCheckpoints:
             if journal.scope != "both":
                 remove_journal(self.objects)
         return make_interrupted(journal, result)
-
-    def _begin(
-        self, session_id: str, message_id: int, kind: RecordKind, plan: RestorePlan | None = None
-    ) -> CheckpointRecord:
-        tree = self._take(plan.target if plan else None)
-        records = CheckpointRecords(self.objects, session_id)
-        self._end_cut_off(records, tree.digest)
-        record = CheckpointRecord(
-            number=records.next_number(),
-            kind=kind,
-            message_id=message_id,
-            started=format_stamp(self._clock()),
-            begin=tree.digest.hex(),
-            restored=plan.message_id if plan else None,
-            files=tree.files,
-            ignored=tree.ignored,
-            uncovered=tree.uncovered,
-        )
-        records.add(record)
-        return record
-
-    def _end_cut_off(self, records: CheckpointRecords, now: bytes) -> None:
-        """What is known of a turn that was cut off is known best before the next one."""
-        known = records.load()
-        ends = EndFinder(self.root, self.objects, now, peek_journal(self.objects))
-        for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
-            if before is not after:
-                records.add(after)
 
     def _end_restore(
         self, session_id: str, record: CheckpointRecord, result: RestoreResult, shown: RestoreResult | None = None
@@ -292,59 +246,3 @@ class FileCheckpoints:
         ended = replace(record, end=tree.hex(), ended=format_stamp(self._clock()), in_editor=noted)
         CheckpointRecords(self.objects, session_id).add(ended)
         return ended
-
-    def _end(self) -> CheckpointRecord | None:
-        assert self._open is not None
-        (session_id, record), self._open = self._open, None
-        tree = self._take(bytes.fromhex(record.begin))
-        ended = replace(record, end=tree.digest.hex(), ended=format_stamp(self._clock()))
-        records = CheckpointRecords(self.objects, session_id)
-        if all(one.number != record.number or one.has_trees for one in records.load()):  # else it was thrown away
-            records.add(ended)
-        if self._unsaved_reads > tree.files // INDEX_SHARE or not self.objects.index.exists():
-            self._capture.save_index()
-            self._unsaved_reads = 0
-        return ended
-
-    def _make_capture(self, objects: FileObjects) -> WorkspaceCapture:
-        settings, root = self._settings, self.root
-        return WorkspaceCapture(
-            root,
-            objects,
-            lambda: self._scan(str(root), settings.max_files),
-            max_file_bytes=settings.max_file_bytes,
-            max_total_bytes=settings.max_total,
-            excluded=self._place.excluded,
-        )
-
-    def _take(self, needed: bytes | None = None) -> CapturedTree:
-        """The tree as it is, saved. What is `needed` besides is not thrown away to make room for it."""
-        tree = self._capture_tree(self._capture)
-        self._unsaved_reads += tree.read
-        limit = self._settings.max_total
-        if self.objects.save_growth().bytes > limit:
-            used = [tree.digest, *([needed] if needed else [])]
-            if drop_to_size(self.objects, limit, used).bytes > limit and needed is None:
-                raise self._turn_off_for_size()
-        return tree
-
-    def _capture_tree(self, capture: WorkspaceCapture) -> CapturedTree:
-        try:
-            return capture.take()
-        except TreeTooLarge as error:
-            self._off = f"Checkpoints are off: this workspace has {error} (checkpoints.maxFiles)."
-            raise CheckpointsOffError(self._off) from error
-        except TooManyBytes as error:
-            raise self._turn_off_for_size() from error
-
-    def _turn_off_for_size(self) -> CheckpointsOffError:
-        collect_garbage(self.objects)
-        self._off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
-        return CheckpointsOffError(self._off)
-
-    def _clean_up(self) -> None:
-        """Once a process: what is too old goes."""
-        if not self._cleaned:
-            self._cleaned = True
-            drop_old_records(self.objects, self._clock(), self._settings.keep_days)
-            drop_old_places(self.objects.folder, self._clock(), self._settings.keep_days)

@@ -61,6 +61,18 @@ def compare_trees(
         yield from _compare_entries(objects, prefix + name, before.get(name), after.get(name), hidden=hidden)
 
 
+def join_changes(changes: Iterable[PathChange]) -> list[PathChange]:
+    """Changes in their order, with those of a path that follow on from each other as one."""
+    found: dict[str, list[PathChange]] = {}
+    for change in changes:
+        known = found.setdefault(change.path, [])
+        if known and known[-1].after == change.before:
+            known[-1] = PathChange(change.path, known[-1].before, change.after)
+        else:
+            known.append(change)
+    return [change for path in sorted(found) for change in found[path] if change.before != change.after]
+
+
 def _compare_entries(
     objects: ReadsObjects, path: str, before: TreeEntry | None, after: TreeEntry | None, *, hidden: bool
 ) -> Iterator[PathChange]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from ollm.domain.errors import StorageError
@@ -43,7 +44,9 @@ class CheckpointView:
         has not saved is among it."""
         if not record.has_trees:
             return []
-        found = list(self._compare(record.begin, record.end))
+        found = self._compare(record.begin, record.end)
+        if record.named and not record.end:
+            found = [change for change in found if change.path in record.named]
         return [*found, *list_unsaved(record, self._root, {change.path for change in found})]
 
     def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
@@ -84,6 +87,9 @@ class CheckpointView:
         """What changed between the turns of this session, after them, or in turns of another; and why it stays. Of
         what sessions of other workspaces changed only the paths `wanted`."""
         own = [r for r in self.list_records(session_id) if r.has_trees and r.number >= start.number]
+        restored = {
+            change for record in own if record.kind in ("rewind", "redo") for change in self.list_changes(record)
+        }
         found: dict[str, str] = {}
         for record, following in zip(own, [*own[1:], None], strict=False):
             if record.end:
@@ -92,13 +98,17 @@ class CheckpointView:
         for other in self._objects.list_sessions():
             for record in self.list_records(other) if other != session_id else ():
                 if record.has_trees and (record.ended or start.started) >= start.started:
-                    self._add_changes(found, record.begin, record.end, CHANGED_BY_OTHERS)
+                    self._add_changes(found, record.begin, record.end, CHANGED_BY_OTHERS, restored)
         near = find_neighbours_paths(self._root, self._objects.folder, wanted, start.started)
         return {**dict.fromkeys(near, CHANGED_BY_OTHERS), **found}
 
-    def _add_changes(self, found: dict[str, str], before: str, after: str, why: str) -> None:
+    def _add_changes(
+        self, found: dict[str, str], before: str, after: str, why: str, known: Collection[PathChange] = ()
+    ) -> None:
+        """`known` are changes of our own restores: in another session's stretch they are still ours."""
         for change in self._compare(before, after):
-            found.setdefault(change.path, why)
+            if change not in known:
+                found.setdefault(change.path, why)
 
     def _compare(self, before: str, after: str) -> list[PathChange]:
         """Two trees, the second as it is now where it is not given."""
