@@ -150,3 +150,15 @@ async def test_a_server_that_cuts_silently_at_a_plateau_is_found_out_and_asked_a
     assert max(sizes) > SERVED
     assert max(sizes[-8:]) <= SERVED
     assert set(heard.reasons) == {"answered"}
+
+
+async def test_a_server_that_counts_nothing_still_gets_room_for_its_answers(tmp_path: Path) -> None:
+    def reply(request: Request) -> Answer:
+        return Answer(text="I looked, and found nothing of interest in it. " * 12, prompt_tokens=0)
+
+    heard = await talk(tmp_path, reply, [f"Turn {number}: {LONG}" for number in range(8)], 4096)
+
+    answers = [request.body["max_tokens"] for request in heard.requests if request.body.get("tools")]
+    assert min(answers) >= 4096 // 12 - 16
+    assert max(count(request) + request.body["max_tokens"] for request in heard.requests) <= 4096
+    assert set(heard.reasons) == {"answered"}

@@ -56,3 +56,18 @@ def test_a_summary_may_take_several_times_what_the_model_needs_and_never_more_th
     assert rules.compute_summary_seconds(60, 5000, 500, (50.0, 5.0)) == 60
     assert rules.compute_summary_seconds(60, 500, 50, (9000.0, 500.0)) == rules.MIN_SUMMARY_SECONDS
     assert rules.compute_summary_seconds(5, 500, 50, (9000.0, 500.0)) == 5
+
+
+def test_records_make_room_for_a_long_message_down_to_a_part_of_the_limit() -> None:
+    state = rules.compute_budget(4096, 600, 1200)
+
+    assert rules.compute_user_cap(state) == (state.limit - 600) // 2
+    assert rules.compute_checkpoints_cap(state) == rules.compute_checkpoints_cap(state, 100) == state.limit * 36 // 100
+    assert rules.compute_checkpoints_cap(state, 1300) == state.limit - 600 - 1950
+    assert rules.compute_checkpoints_cap(state, 3000) == state.limit // 12
+
+
+def test_while_results_are_read_a_compression_waits_for_half_of_what_the_threshold_leaves() -> None:
+    state = rules.compute_budget(8192, 500)
+
+    assert rules.compute_working_trigger(state) == (5170 + 6463) // 2

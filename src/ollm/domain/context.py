@@ -205,3 +205,13 @@ class ContextView(Data, frozen=True):
     budget: Budget
     system_tokens: int
     request: int | None = None
+
+    @property
+    def request_messages(self) -> tuple[PromptMessage, ...]:
+        """The message being worked on, where it stands in the context."""
+        return tuple(entry for entry in self.context.messages if self.request in entry.sources)
+
+    @property
+    def reads_results(self) -> bool:
+        """Whether the next request brings results of tools to a turn that goes on."""
+        return any(entry.role == "tool" for entry in self.context.messages[-1:])

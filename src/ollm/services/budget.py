@@ -41,6 +41,12 @@ def needs_compression(state: Budget, messages: int) -> bool:
     return messages > state.trigger
 
 
+def compute_working_trigger(state: Budget) -> int:
+    """The same while results of a turn are being read: half of what the threshold leaves may be used first. What is due
+    then is done before the next message, when nothing that was just read has to stay."""
+    return (state.trigger + state.available) // 2
+
+
 def compute_recent_tokens(state: Budget, wanted: int) -> int:
     """The newest tokens no compression touches: what the settings say, at most a tenth of what is available. The fewer
     stay, the rarer a compression breaks what the server has read."""
@@ -72,8 +78,9 @@ def _compute_least_result(window: int) -> int:
 
 
 def compute_user_cap(state: Budget) -> int:
-    """One user message, before it stands as head, tail and id."""
-    return state.available // 2
+    """One user message, before it stands as head, tail and id: half of what is there beside the instructions. Records
+    make room for it."""
+    return (state.available + state.checkpoints) // 2
 
 
 def compute_ledger_cap(window: int) -> int:
@@ -81,9 +88,10 @@ def compute_ledger_cap(window: int) -> int:
     return window // 5
 
 
-def compute_checkpoints_cap(state: Budget) -> int:
-    """Checkpoints are merged when they would take more."""
-    return state.limit * 36 // 100
+def compute_checkpoints_cap(state: Budget, request: int = 0) -> int:
+    """Checkpoints are merged when they would take more, or leave the message being worked on less than half as much
+    again as it takes itself."""
+    return min(state.limit * 36 // 100, max(state.limit // 12, state.limit - state.fixed - request * 3 // 2))
 
 
 def compute_summary_cap(state: Budget, wanted: int) -> int:

@@ -168,6 +168,10 @@ class TokenCounter:
         weight = 1 / min(self.samples, STEADY_SAMPLES)
         self.factor = _bound_factor(self.factor + weight * (exact / amount - self.factor))
 
+    def trust_estimate(self) -> None:
+        """The server took a prompt and counted nothing: the estimate is all there is, and stands for one count."""
+        self.samples = max(1, self.samples)
+
 
 def _bound_factor(factor: float) -> float:
     return min(MAX_FACTOR, max(MIN_FACTOR, factor)) if math.isfinite(factor) else 1.0

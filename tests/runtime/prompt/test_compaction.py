@@ -25,7 +25,7 @@ from ollm.domain.messages import Message, PromptMessage, Role, TextPart
 from ollm.runtime.prompt.compaction import CONTEXT_FULL_ACTIONS, Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.rebuild import collect_user_messages, rebuild_context
-from ollm.services.budget import compute_checkpoints_cap
+from ollm.services.budget import compute_checkpoints_cap, compute_working_trigger
 from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, make_compression_changes
 from ollm.services.chat_recording import ChatRecordingService
 from ollm.services.context_manager import ContextManager
@@ -34,6 +34,7 @@ from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.snapshot_files import SnapshotFiles
 from tests.covers import covers
+from tests.runtime.prompt.test_prompt import Talk, filler
 from tests.services import contexts as make
 
 
@@ -259,6 +260,21 @@ async def test_a_context_survives_its_own_file_form(house: House) -> None:
     kept = prompt.get_active_context()
 
     assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(kept))), type(kept)) == kept
+
+
+async def test_results_that_pass_the_trigger_are_read_first_and_make_room_before_the_next_message() -> None:
+    talk = Talk(window=8192)
+    talk.user("Read them all, please.")
+    while talk.prompt.message_tokens <= (state := talk.prompt.compute_budget()).trigger:
+        talk.step(filler(30))
+        await talk.make_room()
+    assert talk.prompt.message_tokens < compute_working_trigger(state)
+    assert not talk.of(Compressed)
+    talk.assistant("I have read them.")
+    talk.user("And now?")
+    await talk.make_room()
+
+    assert len(talk.of(Compressed)) == 1
 
 
 @covers("D816")

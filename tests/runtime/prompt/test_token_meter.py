@@ -9,6 +9,7 @@ import pytest
 from ollm.domain.context import Usage
 from ollm.domain.events import PromptTruncated
 from ollm.runtime.prompt.token_meter import Meter
+from ollm.services.budget import compute_budget
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.runtime.prompt.test_breakdown import TOOLS
@@ -290,3 +291,14 @@ def test_a_request_that_went_out_with_another_front_is_counted_by_that() -> None
     fresh = meter()
     fresh.correct_sent_prefix(50.0)
     assert fresh.prefix_units == 50.0
+
+
+@pytest.mark.parametrize(("window", "prompt"), [(4096, 2600), (4096, 3400), (8192, 5700)])
+def test_an_answer_has_room_also_where_the_server_never_counted(window: int, prompt: int) -> None:
+    made = meter(0, prompt)
+    state = compute_budget(window, 0)
+    assert made.compute_answer_tokens(state) == window // 12 - 16  # nothing is known of the vocabulary yet
+    counted(made, 0)  # a server that reports no tokens, or none at all
+
+    assert made.counter.factor == 1.0
+    assert made.compute_answer_tokens(state) == max(window // 12 - 16, window - prompt - 16 - math.ceil(prompt / 4))

@@ -89,6 +89,17 @@ def build_options(
     )
 
 
+def _is_over(prompt: Prompt) -> bool:
+    """Whether the messages take more than they should; between the steps of a turn they may take a little more."""
+    view = prompt.view_context()
+    trigger = rules.compute_working_trigger(view.budget) if view.reads_results else view.budget.trigger
+    return prompt.message_tokens > trigger
+
+
+def _is_due(prompt: Prompt) -> bool:
+    return _is_over(prompt) and not prompt.sent_as_restored
+
+
 class Compaction:
     """Makes one context smaller. `compact` changes nothing but what it returns."""
 
@@ -106,14 +117,6 @@ class Compaction:
             return view.context, result
         return self._with_records(view, result), result
 
-    def shorten_records(self, context: ActiveContext, over: int) -> ActiveContext:
-        """The records smaller by `over` tokens, whatever they lose: the message being worked on needs the room."""
-        from ollm.services.checkpoints import CheckpointManager, count_tokens
-
-        allowed = max(0, count_tokens(context.checkpoints) - over)
-        aged = CheckpointManager(self._counter).age(context.checkpoints, allowed, allowed // 2)
-        return msgspec.structs.replace(context, checkpoints=aged.checkpoints)
-
     def _with_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:
         """The records within their share, the goals in force written down anew behind them."""
         from ollm.services.checkpoints import CheckpointManager
@@ -121,7 +124,8 @@ class Compaction:
 
         state = view.budget
         kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
-        caps = rules.compute_checkpoints_cap(state), rules.compute_ledger_cap(state.window)
+        request = sum(map(self._counter.count_message, view.request_messages))
+        caps = rules.compute_checkpoints_cap(state, request), rules.compute_ledger_cap(state.window)
         aged = CheckpointManager(self._counter).age(kept, *caps)
         goals = make_goals_checkpoint(view.context.goals, self._counter)
         return msgspec.structs.replace(
@@ -175,7 +179,7 @@ class Compactor:
         prompt.emit_notes(emit)
         self._look_at_window(prompt)
         await self._check_thresholds(prompt)
-        if rules.needs_compression(prompt.compute_budget(), prompt.message_tokens) and not prompt.sent_as_restored:
+        if _is_due(prompt):
             await self._compact_or_warn(prompt, emit, summarise)
         await self._warn_before_overflow(prompt, emit)
         if prompt.used_tokens > prompt.compute_budget().limit:
@@ -226,15 +230,14 @@ class Compactor:
         """Nearly full, and no compaction made room: a snapshot to go back to, and what the person can do."""
         near, self._near_overflow = self._near_overflow, False
         budget = prompt.compute_budget()
-        if near and rules.needs_compression(budget, prompt.message_tokens):
+        if near and _is_over(prompt):
             await self._take_snapshot(prompt, "threshold")
             used = f"{prompt.used_tokens:,} of {budget.limit:,} tokens"
             emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
 
     def _will_compact(self, prompt: Prompt) -> bool:
         """A compaction takes a snapshot of its own."""
-        due = rules.needs_compression(prompt.compute_budget(), prompt.message_tokens) and not prompt.sent_as_restored
-        return due and self._settings.compression.enabled and not self._breaker.open
+        return _is_due(prompt) and self._settings.compression.enabled and not self._breaker.open
 
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.compression.enabled:
@@ -263,35 +266,16 @@ class Compactor:
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
-        from ollm.runtime.prompt.message_limits import shrink_last_step
+        from ollm.runtime.prompt.hard_compaction import shrink_to_limit
 
         options = build_options(prompt.view_context(), self._settings, hard=True)
         options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
-        await self._compact(prompt, emit, CompactionPlan(options, None, "auto"))
-        self._shorten_request(prompt)
-        for hardness in range(4):
-            over = prompt.used_tokens - prompt.compute_budget().limit
-            if over > 0:
-                context = prompt.get_active_context()
-                if hardness < 3:
-                    messages = shrink_last_step(context.messages, over, hardness, self._counter)
-                    context = msgspec.structs.replace(context, messages=messages, folded=True)
-                else:
-                    context = self._compaction.shorten_records(context, over)
-                prompt.replace_context(context, "compression")
-
-    def _shorten_request(self, prompt: Prompt) -> None:
-        """The message being worked on, where the window has become so small that it takes more than half of it."""
-        from ollm.runtime.prompt.message_limits import MessageLimiter
-
-        view, limiter = prompt.view_context(), MessageLimiter(self._counter)
-        messages = tuple(
-            limiter.limit_user_message(entry, view.budget) if entry.role == "user" else entry
-            for entry in view.context.messages
-        )
-        if messages != view.context.messages:
-            context = msgspec.structs.replace(view.context, messages=messages, folded=True)
-            prompt.replace_context(context, "compression")
+        counted = await self._compact(prompt, emit, CompactionPlan(options, None, "auto"))
+        before = prompt.used_tokens
+        if shrink_to_limit(prompt, self._counter) and not counted:
+            counts = before, prompt.used_tokens
+            shrunk = CompressionResult((), (), *counts, strategy="truncate")
+            await self._count_compression(shrunk, "auto", counts, emit)
 
     async def _compact(self, prompt: Prompt, emit: Emit, plan: CompactionPlan) -> bool:
         """One compaction from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
@@ -316,10 +300,15 @@ class Compactor:
             if old.age != "detailed" and old not in known:
                 emit(CheckpointAged(checkpoint_id=old.id, age=old.age, tokens=old.tokens))
         self._report(result, emit)
-        counts = before, prompt.used_tokens
-        emit(Compressed(strategy=result.strategy, original_token_count=counts[0], compressed_token_count=counts[1]))
-        await self._keep(self._build_record(result, plan.trigger, counts))
+        await self._count_compression(result, plan.trigger, (before, prompt.used_tokens), emit)
         return True
+
+    async def _count_compression(
+        self, result: CompressionResult, trigger: str, counts: tuple[int, int], emit: Emit
+    ) -> None:
+        """Every change to what was sent is told, and written into the session."""
+        emit(Compressed(strategy=result.strategy, original_token_count=counts[0], compressed_token_count=counts[1]))
+        await self._keep(self._build_record(result, trigger, counts))
 
     def _report(self, result: CompressionResult, emit: Emit) -> None:
         for note in result.notes:

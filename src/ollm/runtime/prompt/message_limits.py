@@ -36,9 +36,10 @@ class MessageLimiter:
 
     def limit_user_message(self, entry: PromptMessage, budget: Budget) -> PromptMessage:
         """A user's message: as it is unless it takes more than half of what there is."""
-        if self._counter.count_text(entry.content) <= rules.compute_user_cap(budget):
+        cap = rules.compute_user_cap(budget)
+        if self._counter.count_text(entry.content) <= cap:
             return entry
-        return shorten_message(entry, max(MIN_RESULT_TOKENS, budget.available // 4), self._counter.count_text)
+        return shorten_message(entry, max(MIN_RESULT_TOKENS, cap // 2), self._counter.count_text)
 
     def _cut_message(self, entry: PromptMessage, cap: int) -> PromptMessage:
         return cut_message(entry, cap, self._counter)

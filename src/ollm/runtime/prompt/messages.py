@@ -16,8 +16,8 @@ from ollm.services.chat_compression.users import add_aside, add_primed
 from ollm.services.token_counting import TokenCounter, estimate_doubt_units
 
 MESSAGE_TOO_LONG = (
-    "Your message is longer than half the context window: the model sees its beginning and end, and can "
-    "look up the rest."
+    "Your message takes more than half of the room in the context window: the model sees its beginning and end, and "
+    "can look up the rest."
 )
 
 

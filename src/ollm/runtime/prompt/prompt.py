@@ -263,7 +263,7 @@ class Prompt:
 
     @property
     def max_answer_tokens(self) -> int:
-        return rules.compute_answer_tokens(self.compute_budget(), self.used_tokens, self.meter.doubtful_tokens)
+        return self.meter.compute_answer_tokens(self.compute_budget())
 
     def measure_usage(self) -> ContextUsage:
         state, last = self.compute_budget(), self.ledger.last

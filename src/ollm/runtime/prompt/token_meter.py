@@ -6,9 +6,10 @@ import math
 
 import msgspec
 
-from ollm.domain.context import Usage
+from ollm.domain.context import Budget, Usage
 from ollm.domain.events import PromptTruncated
 from ollm.domain.struct import Data
+from ollm.services import budget as rules
 from ollm.services.token_counting import TokenCounter
 
 PLAUSIBLE_TOKENS_PER_UNIT = (0.4, 4.0)  # tokens a unit; counts outside say nothing
@@ -20,6 +21,7 @@ SLACK_TOKENS = 16  # that a template may add
 NEW_DOUBT_SHARE = 0.35  # of what came since the last count
 # Of the whole where nothing of it was counted, by samples of the factor. Without one, vocabularies differ by so much.
 DOUBT_SHARES = ((8, 0.1), (3, 0.15), (1, 0.25), (0, 0.75))
+UNCOUNTED_ANSWER_SHARE = 1 / 12  # of the window, that doubt leaves an answer where nothing was counted
 MIN_PLATEAU_TOKENS = 64  # by which a prompt must have grown for a count that stands still to prove a cut
 PLATEAU_SHARE = 0.2  # of that growth, at most, the count may show
 MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
@@ -125,16 +127,29 @@ class Meter:
         return max(exact, estimate) if self._unsure else exact
 
     @property
-    def doubtful_tokens(self) -> int:
-        """What the count may be short by: little of what the server counted, more of what came since, most of signs
-        that a vocabulary may not know, the more so where it counts more than others do."""
+    def odd_tokens(self) -> int:
+        """What signs may add that a vocabulary may not know, the more so where it counts more than others do."""
         before = self._counted.doubt_units if self._counted is not None else 0.0
         denser = max(1.0, self.counter.factor * self._short)
-        odd = SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
+        return SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
+
+    @property
+    def doubtful_tokens(self) -> int:
+        """What the count may be short by: little of what the server counted, more of what came since, most of odd
+        signs."""
         if self._counted is not None and not self._unsure:
-            return odd + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
+            return self.odd_tokens + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
         share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
-        return odd + math.ceil(share * self.total_tokens)
+        return self.odd_tokens + math.ceil(share * self.total_tokens)
+
+    def compute_answer_tokens(self, state: Budget) -> int:
+        """Tokens an answer may take. Where nothing of the prompt was counted the doubt leaves it a share of the window:
+        an answer that is cut off after a few words helps nobody."""
+        doubt = self.doubtful_tokens
+        if self._counted is None:
+            least = int(state.window * UNCOUNTED_ANSWER_SHARE)
+            doubt = min(doubt, self.odd_tokens + max(0, state.window - self.total_tokens - least))
+        return rules.compute_answer_tokens(state, self.total_tokens, doubt)
 
     def distrust(self) -> None:
         """The server counts more than we do, and did not say how much more."""
@@ -174,6 +189,8 @@ class Meter:
                 sent_tokens=max(exact or 0, self._exact, self.total_tokens), read_tokens=max(0, reported)
             )
         amount = sent.prefix_units + sent.message_units
+        if reported <= 0:
+            self.counter.trust_estimate()
         if not PLAUSIBLE_TOKENS_PER_UNIT[0] <= reported / max(1.0, amount) <= PLAUSIBLE_TOKENS_PER_UNIT[1]:
             self._unsure = True
             return None

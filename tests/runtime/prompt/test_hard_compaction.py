@@ -1,0 +1,69 @@
+"""What is done where a compression alone leaves a prompt over its limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from ollm.domain.events import Compressed, Notice
+from ollm.runtime.prompt.hard_compaction import settle_goals, shorten_records, shrink_to_limit
+from tests.runtime.prompt.test_prompt import Talk, filler, minutes
+from tests.runtime.test_context_fuzz import Context
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.0])
+def test_a_record_that_is_shortened_for_the_goals_beside_it_counts_as_a_compression(factor: float) -> None:
+    machine = Context()
+    machine.begin(window=1024, factor=factor, strategy="hybrid", summary="good")
+    machine.the_user_speaks(12_000, "digits")
+    machine.the_user_compacts()
+    machine.a_goal_is_set(481, locked=True)
+    machine.a_goal_is_set(552, locked=False)
+    for length in (92, 0, 300, 20):  # the machine itself says when something moved that was not counted
+        machine.the_user_speaks(length, "prose")
+    machine.compressions_are_counted()
+
+    assert len(machine.records) > 1
+
+
+async def test_a_long_message_stands_whole_where_the_records_can_make_room_for_it() -> None:
+    talk = Talk()
+    while len(talk.of(Compressed)) < 4:
+        talk.user(f"Go on with part {len(talk.events)} and keep src/area_{len(talk.events)}/file.py as it is, please.")
+        talk.assistant("I did what was asked of me. " * 40)
+        await talk.make_room(minutes)
+    budget = talk.prompt.compute_budget()
+    longest = "word " * (budget.available // 2 + budget.checkpoints // 2 - 20)
+    talk.user(longest)
+    talk.step(filler(400))
+    await talk.make_room(minutes)
+
+    assert budget.checkpoints > 400
+    assert longest in "\n".join(message.content for message in talk.prompt.build_request_messages())
+    assert talk.prompt.used_tokens <= talk.prompt.compute_budget().limit
+    assert not [told for told in talk.of(Notice) if "half of the room" in told.text]  # type: ignore[attr-defined]
+
+
+def test_a_prompt_within_its_limit_is_left_alone() -> None:
+    talk = Talk()
+    talk.user("Hello there")
+
+    assert not shrink_to_limit(talk.prompt, talk.counter)
+
+
+def test_goals_go_into_a_record_and_leave_the_messages_that_were_answered() -> None:
+    talk = Talk()
+    talk.prompt.goals.set("ship the scanner")
+    talk.user("First")
+    talk.assistant("Yes.")
+    talk.user("Second")
+    settled = settle_goals(talk.prompt.view_context(), talk.counter)
+
+    assert "ship the scanner" in settled.checkpoints[-1].text
+    assert settled.messages[0].content == "First"
+
+
+def test_records_lose_what_the_message_needs() -> None:
+    talk = Talk()
+    context = talk.prompt.get_active_context()
+
+    assert shorten_records(context, 100, talk.counter) == context
