@@ -16,10 +16,17 @@ from pathlib import Path
 SECONDS = 120
 
 
-def as_ordinary_user(body: Callable[[Path], None], *, starts_command: bool = False, seconds: int = SECONDS) -> None:
+def as_ordinary_user(
+    body: Callable[[Path], None],
+    *,
+    starts_command: bool = False,
+    seconds: int = SECONDS,
+    within: Path | None = None,
+) -> None:
     """Call `body` with a new directory that the user running it owns; fail when it fails, never skip. One that starts the
-    command stays root, whose Python may lie where nobody else can go, and what it starts has none of root's powers."""
-    directory = Path(tempfile.mkdtemp(prefix="ollm-user-")).resolve()
+    command stays root, whose Python may lie where nobody else can go, and what it starts has none of root's powers.
+    `within` is where the directory is made, if not among temporary files."""
+    directory = Path(tempfile.mkdtemp(prefix="ollm-user-", dir=within)).resolve()
     try:
         if os.geteuid() != 0:
             body(directory)

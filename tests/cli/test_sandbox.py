@@ -278,18 +278,17 @@ def test_auto_approve_runs_in_the_box_without_network_and_keeps_questions_that_c
 LIKELY = ("cat ${B:-.env}", "B=.env; cat $B", "B=1; cat ${B:+.env}", "cat $(echo .env)", "echo x > ${B-.env}")
 
 
-def test_auto_approve_neither_reads_nor_writes_environment_files_however_they_are_named(place: Path) -> None:
+def test_auto_approve_asks_about_environment_files_and_programs_find_theirs(place: Path) -> None:
     auto = {"sandbox": {"autoApprove": True}}
     refused = [shell(place, line, settings=auto)["error"] for line in LIKELY]
-    hidden = "B=.eXv; cat ${B/X/n}; python3 -c 'print(open(chr(46) + \"env\").read())'; cat a.txt"
-    done = shell(place, hidden, settings=auto)
+    (place / "user/work/app.py").write_text("print(open('.env').read())")
+    done = shell(place, "python3 app.py", settings=auto)
 
     assert [error["type"] for error in refused] == ["Denied"] * len(LIKELY)
     assert all(".env may contain secrets" in error["message"] for error in refused)
     assert (place / "user/work/.env").read_text() == SECRET
-    assert "text" in done["llmContent"], "other files are there"
-    assert SECRET not in json.dumps(done)
-    assert SECRET in shell(place, hidden, "--yes")["llmContent"], "what somebody allowed may read it"
+    assert SECRET in done["llmContent"], "in the working box they are there"
+    assert SECRET not in json.dumps(shell(place, "cat a.txt .en*")), "in the reading box they are not"
 
 
 def test_what_a_box_cannot_cover_is_named(place: Path) -> None:

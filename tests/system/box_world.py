@@ -13,8 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from ollm.system.process_tree import become_subreaper
-from ollm.system.sandbox.box import Box, Kind, Level, Network
+from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, Level, Network, find_bubblewrap
+from ollm.system.sandbox.bubblewrap import start_wrapped_host
 from ollm.system.sandbox.environment_files import EnvironmentFiles
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
@@ -25,12 +28,22 @@ PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
 EXECUTED = ("scripts/hook.sh", "later/check.sh")  # of which only the first is there
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
 
+needs_bubblewrap = pytest.mark.skipif(not find_bubblewrap(), reason="bubblewrap (bwrap) is not installed here")
+LEVELS = ["full", pytest.param("bubblewrap", marks=needs_bubblewrap), "landlock"]
+
+
+def find_place(level: Level) -> Path | None:
+    """Where the world is: bubblewrap shows nothing of /tmp, and what is not there cannot be harmed."""
+    return None if level != "bubblewrap" else Path("/var/lib") if os.geteuid() == 0 else Path.home()
+
 
 class World:
     """Everything under `root`; `judge` says what a command got hold of or changed that it must not."""
 
     def __init__(self, root: Path, level: Level) -> None:
         become_subreaper()
+        if not os.access(os.path.realpath(sys.executable), os.X_OK):
+            sys.executable = PYTHON  # an ordinary user may not be able to run the one of the tests
         self.root = root.resolve()
         self.level = level
         self.home, self.workspace, self.outside = (self.root / name for name in ("home", "work", "outside"))
@@ -68,6 +81,7 @@ class World:
             network=network,
             approved=approved,
             scratch=scratch,
+            wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
             hidden=(str(self.root / "vault"),),
             executed=tuple(str(self.workspace / name) for name in EXECUTED),
         )
@@ -163,19 +177,28 @@ class World:
             "PYTHON": PYTHON,
             **self._places(),
         }
+        box = self.box(kind, network, approved)
+        files = None if unsearched else EnvironmentFiles().find(str(self.workspace))
         fields = {
-            "box": self.box(kind, network, approved).to_fields(),
+            "box": box.to_fields(),
             "argv": ["/bin/bash", "-c", line],
             "environment": environment,
-            "environment_files": None if unsearched else EnvironmentFiles().find(str(self.workspace)),
+            "environment_files": files,
         }
-        send_order(self._control, fields, [directory, empty, writing, writing])
+        control = (
+            start_wrapped_host(box, (files or []) if box.hides_environment_files else [])[0]
+            if box.wrapper
+            else self._control
+        )
+        send_order(control, fields, [directory, empty, writing, writing])
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             output = pipe.read().decode("utf-8", "replace")
         report = b""
         while not report.endswith(b"gone\n"):
-            report += self._control.recv(4096)
+            report += control.recv(4096)
+        if box.wrapper:
+            control.close()
         os.close(directory)
         os.close(empty)
         return f"{output}\n[{report.decode()}]"
@@ -191,7 +214,7 @@ class World:
             "SSH_AUTH_SOCK": self.home / "daemon.sock",
             "SHM": self.shared_memory.key,
         }
-        scratch = {} if self.level == "full" else {"TMPDIR": self.scratch}
+        scratch = {} if self.level in WHOLE_LEVELS else {"TMPDIR": self.scratch}
         return {name: str(value) for name, value in {**places, **scratch, "BYSTANDER_PID": self.bystander.pid}.items()}
 
     def judge(self, output: str, kind: Kind) -> list[str]:

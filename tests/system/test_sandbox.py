@@ -12,9 +12,8 @@ from ollm.system.sandbox.box import Kind, Level, Network
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import SOAK, size
 from tests.system.box_escapes import NETWORKED, READING, WORKING
-from tests.system.box_world import SECRET, World
+from tests.system.box_world import LEVELS, SECRET, World, find_place
 
-LEVELS: tuple[Level, ...] = ("full", "landlock")
 KINDS: tuple[Kind, ...] = ("reading", "working")
 PATIENCE_SECONDS = 900  # on a machine that is busy with other things
 ATTEMPTS: list[tuple[Kind, Network, dict[str, str]]] = [
@@ -41,10 +40,8 @@ def attempt_all(root: Path, level: Level, every: int = 1) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_way_out_as_an_ordinary_user(level: Level) -> None:
-    every = (
-        size(3, 1) if level == "landlock" else 1
-    )  # the box of machines without namespaces is weaker, and holds the same
-    as_ordinary_user(lambda root: attempt_all(root, level, every), seconds=PATIENCE_SECONDS)
+    every = {"full": 1, "landlock": size(3, 1), "bubblewrap": size(8, 1)}[level]  # which are slower, and hold the same
+    as_ordinary_user(lambda root: attempt_all(root, level, every), seconds=PATIENCE_SECONDS, within=find_place(level))
 
 
 @pytest.mark.soak
@@ -74,7 +71,7 @@ def test_what_other_people_and_linked_places_keep_is_not_seen(level: Level) -> N
         assert "their notes" not in said["reading"]
         assert "their notes" in said["working"]
 
-    as_ordinary_user(body)
+    as_ordinary_user(body, within=find_place(level))
 
 
 def test_there_are_at_least_forty_attempts_in_each_box() -> None:

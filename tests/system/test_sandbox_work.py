@@ -9,9 +9,8 @@ import pytest
 
 from ollm.system.sandbox.box import Level
 from tests.ordinary_user import as_ordinary_user
-from tests.system.box_world import GIT, SECRET, World
+from tests.system.box_world import GIT, LEVELS, SECRET, World, find_place
 
-LEVELS: tuple[Level, ...] = ("full", "landlock")
 PY = '"$PYTHON" -c '
 COMMIT = " ".join(GIT)
 
@@ -98,7 +97,7 @@ def do_the_work(root: Path, level: Level) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_work_goes_on_as_an_ordinary_user(level: Level) -> None:
-    as_ordinary_user(lambda root: do_the_work(root, level))
+    as_ordinary_user(lambda root: do_the_work(root, level), within=find_place(level))
 
 
 @pytest.fixture
@@ -116,10 +115,9 @@ def world(root: Path, request: pytest.FixtureRequest) -> Iterator[World]:
     world.close()
 
 
-def test_work_goes_on_as_root(root: Path) -> None:
-    for level in LEVELS:
-        (root / level).mkdir()
-        do_the_work(root / level, level)
+@pytest.mark.parametrize("level", LEVELS)
+def test_work_goes_on_as_root(root: Path, level: Level) -> None:
+    do_the_work(root, level)
 
 
 def approve(world: World, line: str, *paths: Path) -> str:

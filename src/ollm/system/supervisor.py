@@ -215,7 +215,7 @@ class BoxSupervisor(Supervisor):
         self._runner = runner
 
     def _list_spared(self) -> set[int]:
-        return {self._runner.host}
+        return self._runner.processes
 
     def _list_sources(self) -> list[int]:
         return [self._waking, self._runner.descriptor] if self._runner.descriptor >= 0 else [self._waking]

@@ -16,7 +16,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolCategory, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
-from ollm.system.sandbox.box import Box, Kind
+from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
 
@@ -106,7 +106,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             why = context.sandbox.description
             raise ToolFailure("Denied", f"Not run: the settings require a sandbox (sandbox.mode), and there is {why}.")
         kind: Kind = "reading" if context.unasked else "working"
-        return context.sandbox.make_box(kind, approved=context.approved, cautious=context.boxed)
+        return context.sandbox.make_box(kind, approved=context.approved)
 
     def _build_command(self, context: ToolContext, box: Box | None) -> ProcessCommand:
         place = context.boundary.check(self.cwd or ".", "run")
@@ -133,7 +133,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     def _report_started(self, job: Job) -> ToolResult:
         if self.timeout is not None:
             job.end_after(self.timeout)
-        process = "" if job.command.level == "full" else f" (process {job.process.pid})"
+        process = "" if job.command.level in WHOLE_LEVELS else f" (process {job.process.pid})"
         text = f'Started as {job.id}{process}. Read its output with shell {{"id": "{job.id}"}}.'
         return ToolResult(llm_content=text, return_display=f"{job.id}: {self.command}")
 

@@ -21,7 +21,7 @@ from ollm.policy.shell.parse import explain_bash_refusal
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
-from ollm.system.sandbox.box import Level
+from ollm.system.sandbox.box import WHOLE_LEVELS, Level
 
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
 _UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed needs confirmation")
@@ -82,7 +82,7 @@ class ShellJudge:
 
     def _weigh_unknown(self, part: CommandPart) -> CommandPart:
         """What nobody knows of a command is a reason to ask where the kernel does not hold all of it."""
-        if not part.unknown or self._find_level() == "full":
+        if not part.unknown or self._find_level() in WHOLE_LEVELS:
             return part
         return msgspec.structs.replace(part, remarks=(*part.remarks, *part.unknown))
 
@@ -161,7 +161,7 @@ class ShellJudge:
         """Known to only read: nothing to remark upon, and git only where the workspace is trusted."""
         if part.guess or part.transparent:
             return True
-        clean = not (part.remarks or part.runs or (part.unknown and self._find_level() != "full"))
+        clean = not (part.remarks or part.runs or (part.unknown and self._find_level() not in WHOLE_LEVELS))
         return clean and (not part.words or (part.reads and (self._trusted or not part.git)))
 
     def _find_denied_write(self, target: str) -> Rule | None:

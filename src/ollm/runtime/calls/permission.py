@@ -23,12 +23,11 @@ class Policy(Protocol):
 
 
 class Permit(msgspec.Struct, frozen=True):
-    """What a call that may run may do. `unasked`: it only reads, and nobody was asked; `boxed`: nobody was asked, since
-    its box holds it; `approved` are the paths that a person opened for it alone."""
+    """What a call that may run may do. `unasked`: it only reads, and nobody was asked; `approved` are the paths
+    that a person opened for it alone."""
 
     boundary: Boundary
     unasked: bool = False
-    boxed: bool = False
     approved: tuple[str, ...] = ()
 
 
@@ -50,8 +49,7 @@ class Permission(msgspec.Struct, frozen=True):
         if verdict.decision == "deny":
             raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
         if verdict.decision == "allow":
-            boxed = verdict.rule is not None and verdict.rule.layer == "sandbox"
-            return Permit(context.boundary, unasked=verdict.reads, boxed=boxed)
+            return Permit(context.boundary, unasked=verdict.reads)
         details = await build_confirmation(spec, invocation, context, verdict)
         answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
         if not answer.approved:

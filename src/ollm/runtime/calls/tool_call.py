@@ -137,7 +137,6 @@ class ToolCallRun:
             emit=stream.feed,
             boundary=self._permit.boundary,
             unasked=self._permit.unasked,
-            boxed=self._permit.boxed,
             approved=self._permit.approved,
             call_id=self.record.id,
         )

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
 from ollm.system.sandbox.git_places import git_directories
 from ollm.system.sandbox.layers import lay_over
 
@@ -69,8 +69,9 @@ def build_base(box: Box) -> list[int]:
 
 
 def scratch_places(home: str) -> list[str]:
-    """Directories that every box may write to, and whose changes no one outside ever sees."""
-    return ["/tmp", "/var/tmp", *(os.path.join(home, name) for name in HOME_CACHES)]
+    """Directories that every box may write to, and whose changes no one outside ever sees. Those of the home need a
+    layer over them; without a home, there are none of these."""
+    return [*TEMPORARY_PLACES, *(os.path.join(home, name) for name in HOME_CACHES if home)]
 
 
 def _become_ourselves_in_new_user_namespace() -> None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["reading", "working"]
 Network = Literal["none", "loopback", "all"]
-Level = Literal["full", "landlock", "seatbelt", "none"]
-LEVELS: tuple[Level, ...] = ("full", "landlock", "none")
+Level = Literal["full", "bubblewrap", "landlock", "seatbelt", "none"]
+LEVELS: tuple[Level, ...] = ("full", "bubblewrap", "landlock", "none")
+WHOLE_LEVELS: tuple[Level, ...] = ("full", "bubblewrap")  # with namespaces: whatever runs there, the box holds
+TEMPORARY_PLACES = ("/tmp", "/var/tmp")
+BUBBLEWRAP_PLACES = (
+    "/usr/bin/bwrap",
+    "/usr/local/bin/bwrap",
+    "/run/wrappers/bin/bwrap",
+    "/run/current-system/sw/bin/bwrap",
+)
 
 SCRATCH_PREFIX = "ollm-box-"  # what a temporary directory of boxes is called
 
@@ -20,8 +29,8 @@ class Box(NamedTuple):
     workspace and `writable` can, but for the names that steer tools and agents and the `executed` files, which hooks
     and servers run; `approved` paths are open for this one run whatever their name. `hidden` paths are not there, save
     what `readable` or `approved` bring back; a reading box shows of the homes and of /tmp nothing but the workspace and
-    what is `kept`; neither it nor a `cautious` working box has `.env` files. `scratch` is the private temporary
-    directory where there are no mounts to make one."""
+    what is `kept`; nor does it have `.env` files. `scratch` is the private temporary
+    directory where there are no mounts of ours to make one; `wrapper` the program that makes the mounts instead."""
 
     kind: Kind
     workspace: str
@@ -33,13 +42,13 @@ class Box(NamedTuple):
     kept: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     executed: tuple[str, ...] = ()
-    cautious: bool = False
     scratch: str = ""
+    wrapper: str = ""
 
     @property
     def hides_environment_files(self) -> bool:
         """Whether the `.env` files of the workspace are not there."""
-        return self.kind == "reading" or self.cautious
+        return self.kind == "reading"
 
     def to_fields(self) -> dict[str, Any]:
         return self._asdict()
@@ -76,3 +85,15 @@ def explain_why_unboxable(workspace: str, home: str) -> str | None:
 
 
 SYSTEM_DIRECTORIES = frozenset("bin boot dev etc home lib lib64 proc root run sbin sys usr var".split())
+
+
+def find_bubblewrap() -> str:
+    """Where the program is, or nothing. Only where the system keeps it: one in a PATH may be anybody's."""
+    for place in BUBBLEWRAP_PLACES:
+        try:
+            found = os.stat(place)
+        except OSError:
+            continue
+        if stat.S_ISREG(found.st_mode) and found.st_uid == 0 and os.access(place, os.X_OK):
+            return place
+    return ""

@@ -57,12 +57,14 @@ class BoxStartError(OSError):
 
 
 class BoxedCommand:
-    """Starts an order in a box. `network` is the session's network namespace; without it there are no namespaces."""
+    """Starts an order in a box. `network` is the session's network namespace; without it there are no namespaces, or
+    the box has a wrapper that made them."""
 
     def __init__(self, order: BoxOrder, network: tuple[int, ...], say: Callable[[str], None]) -> None:
         self._order = order
         self._box = order.box
         self._network = network
+        self._mounted = bool(network or order.box.wrapper)
         self._say = say
         self._started = _thread.allocate_lock()
         self._broken: BoxStartError | None = None
@@ -98,7 +100,7 @@ class BoxedCommand:
     @property
     def _opens(self) -> str:
         """Which ways to open files the broker decides about."""
-        if not self._network or (self._box.hides_environment_files and self._order.environment_files is None):
+        if not self._mounted or (self._box.hides_environment_files and self._order.environment_files is None):
             return "all"
         return "write" if self._box.kind == "working" else "none"
 
@@ -135,7 +137,7 @@ class BoxedCommand:
 
     def _change_directory(self) -> None:
         """By its name: the descriptor leads to the directory as it is outside. In the workspace it is the very same."""
-        if not self._network:
+        if not self._mounted:
             os.fchdir(self._order.directory)
             return
         place = os.readlink(f"/proc/thread-self/fd/{self._order.directory}")
@@ -148,16 +150,16 @@ class BoxedCommand:
         """Landlock and the loss of capabilities, for this thread and what comes from it; the rules of the broker."""
         box, version = self._box, landlock_version()
         git = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
-        if self._network:
-            places, scratch = writable_places(box), scratch_places(box.home)
+        if self._mounted:
+            places, scratch = writable_places(box), scratch_places("" if box.wrapper else box.home)
         else:
             scratch = [box.scratch] if box.scratch else []
             guarded = [box.workspace, *box.writable, *git] if box.kind == "working" else []
             approved = map(opened_directory, box.approved)
             places = [*scratch, *guarded, *approved, *PLAIN_DEVICES]
         if version:
-            restrict_writes(places, version, tcp=bool(self._network) or box.network == "all")
-        elif not self._network:
+            restrict_writes(places, version, tcp=self._mounted or box.network == "all")
+        elif not self._mounted:
             raise OSError(38, "Landlock is not there")
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
@@ -168,11 +170,11 @@ class BoxedCommand:
             kernel.call("unshare", CLONE_FS)  # the broker has no umask, the command has
             _keep_capabilities(0)
             reading = self._box.kind == "reading"
-            loopback_without_mounts = self._box.network == "loopback" and not self._network
+            loopback_without_mounts = self._box.network == "loopback" and not self._mounted
             rules = box_filter(
                 network=self._box.network != "none" and not reading and not loopback_without_mounts,
                 unix_sockets=not reading,
-                namespaces=bool(self._network),
+                namespaces=self._mounted,
                 opens=self._opens,
             )
             self._listener = rules.install(listen=filtered is not None)

@@ -67,9 +67,20 @@ def _enter(control: socket.socket, namespaces: tuple[int, ...]) -> None:
         kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC | kernel.MS_RDONLY)
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    _serve(control, namespaces[2:])
+
+
+def serve_orders(descriptor: int) -> None:
+    """Be such a process where bubblewrap has made the namespaces, and we are the first in them."""
+    control = socket.socket(fileno=descriptor)
+    control.sendall(b"host\n")
+    _serve(control, ())
+
+
+def _serve(control: socket.socket, network: tuple[int, ...]) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    _close_all_but(control.fileno(), namespaces[2:])
-    BoxHost(control, namespaces[2:]).serve()
+    _close_all_but(control.fileno(), network)
+    BoxHost(control, network).serve()
     os._exit(0)
 
 

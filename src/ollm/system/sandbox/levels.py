@@ -53,19 +53,21 @@ def main() -> None:
 def _works(level: Level) -> bool:
     """Whether a command that writes where it must not, names what it must not and reads what is hidden is held."""
     from ollm.system.sandbox import kernel
+    from ollm.system.sandbox.box import find_bubblewrap
 
     if not kernel.AUDIT_ARCH:
         return False
     with tempfile.TemporaryDirectory(prefix="ollm-probe-") as directory:
-        workspace, home = (
-            os.path.join(os.path.realpath(directory), "workspace"),
-            os.path.join(os.path.realpath(directory), "home"),
-        )
-        os.mkdir(workspace)
-        os.mkdir(home)
+        names = ("workspace", "home", "scratch")
+        workspace, home, scratch = (os.path.join(os.path.realpath(directory), name) for name in names)
+        for path in (workspace, home, scratch):
+            os.mkdir(path)
         os.mkdir(os.path.join(home, ".ssh"))
         Path(home, ".ssh", "key").touch()
-        box = Box("working", workspace, home, scratch=workspace)
+        wrapper = find_bubblewrap() if level == "bubblewrap" else ""
+        if level == "bubblewrap" and not wrapper:
+            return False
+        box = Box("working", workspace, home, scratch=scratch, wrapper=wrapper)
         try:
             return _try(box, level) and os.listdir(workspace) == ["made"] and os.listdir(home) == [".ssh"]
         except OSError:
@@ -73,11 +75,12 @@ def _works(level: Level) -> bool:
 
 
 def _try(box: Box, level: Level) -> bool:
+    from ollm.system.sandbox.bubblewrap import start_wrapped_host
     from ollm.system.sandbox.host import send_order, start_host
 
     line = f"echo x > made; echo x > .mcp.json; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
     namespaces = make_namespaces(box) if level == "full" else ()
-    control, _ = start_host(namespaces)
+    control = start_wrapped_host(box, [])[0] if box.wrapper else start_host(namespaces)[0]
     directory = os.open(box.workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}}

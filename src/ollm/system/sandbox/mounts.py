@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.base import SKELETONS, scratch_places
-from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
 from ollm.system.sandbox.git_places import git_directories
 from ollm.system.sandbox.names import covered_places, kept_places, present_secrets
 
@@ -31,17 +31,18 @@ def mount_for_command(box: Box, environment_files: list[str]) -> None:
 def _cover(box: Box) -> None:
     """Take the homes and the temporary directories out of sight, but for what a reading command needs of them."""
     kept = [path for path in box.kept if os.path.exists(path)]
-    back = [*_shown_again(box), *kept, *kept_places(box.home)]
+    back = [*list_shown_again(box), *kept, *kept_places(box.home)]
     for place in covered_places(box.home):
         if os.path.isdir(place) and not is_inside(place, box.workspace):
-            private = place in ("/tmp", "/var/tmp")
+            private = place in TEMPORARY_PLACES
             try:
                 _hide_one(place, [path for path in back if is_inside(path, place)], private=private)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, place) from error
 
 
-def _shown_again(box: Box) -> list[str]:
+def list_shown_again(box: Box) -> list[str]:
+    """What is to be seen although it may lie in a place that is not."""
     shown = [box.workspace, *box.writable, *box.readable, *box.approved, *git_directories(box.workspace)]
     return [path for path in shown if os.path.exists(path)]
 
@@ -94,7 +95,7 @@ def _hide(box: Box, environment_files: list[str]) -> None:
     present = [place for place in places if os.path.lexists(place) and not box.is_approved(place)]
     if not present:
         return
-    back = _shown_again(box)
+    back = list_shown_again(box)
     for place in present:
         real = os.path.realpath(place)
         if real == box.workspace:
@@ -142,7 +143,7 @@ def _make_mount_point(path: str, *, directory: bool) -> None:
 
 def writable_places(box: Box) -> list[str]:
     """The places Landlock lets a process of this box write to."""
-    places = [*scratch_places(box.home), "/dev"]
+    places = [*scratch_places("" if box.wrapper else box.home), "/dev"]
     if box.kind == "reading":
         return places
     outside = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]

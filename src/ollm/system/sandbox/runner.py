@@ -11,12 +11,14 @@ from ollm.system.sandbox.box import SCRATCH_PREFIX, Box
 from ollm.system.sandbox.environment_files import EnvironmentFiles, TooManyDirectoriesError
 from ollm.system.sandbox.host import send_order, start_host
 
+MAX_WRAPPED_FILES = 1000  # that bubblewrap hides: it takes 9,000 words; where there are more, the broker hides them
+
 
 class BoxRunner:
     """Runs one command at a time. The process it keeps is used again by the next command of the same session."""
 
     def __init__(self) -> None:
-        self.host = 0
+        self.host = self._inner = 0
         self.finished = True
         self._session = ""
         self._control: socket.socket | None = None
@@ -29,12 +31,11 @@ class BoxRunner:
         box = Box.from_fields(command["box"])
         if os.path.basename(box.scratch).startswith(SCRATCH_PREFIX):  # made for boxes, and for nothing else
             self._scratches.add(box.scratch)
-        if self._control is None or self._session != command["session"]:
-            self.stop()
-            self._control, self.host = start_host(tuple(descriptors[4:]))
-            self._session = command["session"]
+        files = self._find_environment_files(box)
         fields = {name: command[name] for name in ("box", "argv", "environment", "terminal")}
-        fields["environment_files"] = self._find_environment_files(box)
+        fields["environment_files"] = files
+        self._keep_host(box, files or [], command["session"], tuple(descriptors[4:]))
+        assert self._control is not None
         self.finished, self._heard = False, b""
         try:
             send_order(self._control, fields, descriptors[:4])
@@ -42,11 +43,31 @@ class BoxRunner:
             self.stop()
             raise
 
+    def _keep_host(self, box: Box, files: list[str], session: str, namespaces: tuple[int, ...]) -> None:
+        """The process of the last command serves again, if the session, or the box made by a wrapper, is the same."""
+        session = f"{session} {box} {files}" if box.wrapper else session
+        if self._control is not None and self._session == session:
+            return
+        self.stop()
+        if box.wrapper:
+            from ollm.system.sandbox.bubblewrap import start_wrapped_host
+
+            self._control, self.host, self._inner = start_wrapped_host(box, files)
+        else:
+            self._control, self.host = start_host(namespaces)
+        self._session = session
+
+    @property
+    def processes(self) -> set[int]:
+        """Those of the box itself, which end when all others have."""
+        return {self.host, self._inner}
+
     def _find_environment_files(self, box: Box) -> list[str] | None:
         if not box.hides_environment_files:
             return []
         try:
-            return [file for root in (box.workspace, *box.writable) for file in self._look_through(root)]
+            found = [file for root in (box.workspace, *box.writable) for file in self._look_through(root)]
+            return None if box.wrapper and len(found) > MAX_WRAPPED_FILES else found
         except TooManyDirectoriesError:
             return None
 
@@ -75,7 +96,7 @@ class BoxRunner:
         """The process has ended, and with it all that was in the box."""
         if self._control is not None:
             self._control.close()
-        self._control, self.host, self.finished = None, 0, True
+        self._control, self.host, self._inner, self.finished = None, 0, 0, True
 
     def remove_scratches(self) -> None:
         """Take away the temporary directories of the boxes: nobody is left who would, and who made them may have been

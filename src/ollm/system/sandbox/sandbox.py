@@ -10,7 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from ollm.system.sandbox.box import SCRATCH_PREFIX, Box, Kind, Level, Network, explain_why_unboxable, is_inside
+from ollm.system.sandbox.box import (
+    SCRATCH_PREFIX,
+    WHOLE_LEVELS,
+    Box,
+    Kind,
+    Level,
+    Network,
+    explain_why_unboxable,
+    find_bubblewrap,
+    is_inside,
+)
 from ollm.system.sandbox.names import covered_places
 
 Mode = Literal["auto", "require", "off"]
@@ -92,7 +102,7 @@ class Sandbox:
     @property
     def approves_itself(self) -> bool:
         """Whether a shell command that would be asked about may run in its box instead."""
-        return self._auto_approve and self.level == "full"
+        return self._auto_approve and self.level in WHOLE_LEVELS
 
     @property
     def description(self) -> str:
@@ -110,10 +120,9 @@ class Sandbox:
         network: Network | None = None,
         approved: Iterable[str] = (),
         program: Iterable[str] = (),
-        cautious: bool = False,
     ) -> Box | None:
         """The box of a command, or None where there is none. `program` are the words of a hook or a server, which see
-        the folders they are kept in. A `cautious` one is for what nobody was asked about."""
+        the folders they are kept in."""
         if self.level == "none":
             return None
         return Box(
@@ -127,8 +136,8 @@ class Sandbox:
             readable=tuple(self._find_own_folders(program)),
             approved=tuple(map(os.path.realpath, approved)),
             executed=self._executed,
-            cautious=cautious,
-            scratch=self._make_scratch() if self.level in ("landlock", "seatbelt") else "",
+            scratch="" if self.level == "full" else self._make_scratch(),
+            wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
         )
 
     def _find_own_folders(self, program: Iterable[str]) -> Iterator[str]:
@@ -152,7 +161,7 @@ class Sandbox:
     def make_environment(self, box: Box | None, *, unasked: bool, programs: str = os.defpath) -> dict[str, str]:
         """Variables to add for a command: where its temporary files go, and settings that keep git, started unasked,
         from running programs a repository names. `programs` is its PATH."""
-        added = {"TMPDIR": box.scratch} if box is not None and box.scratch else {}
+        added = {"TMPDIR": box.scratch} if box is not None and box.scratch and not box.wrapper else {}
         if not unasked:
             return added
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"}
@@ -175,6 +184,7 @@ class Sandbox:
 
 DESCRIPTIONS: dict[Level, str] = {
     "full": "full: namespaces, seccomp and Landlock",
+    "bubblewrap": "full, through bubblewrap: namespaces, seccomp and Landlock; we may make no namespaces ourselves",
     "landlock": "landlock: Landlock and seccomp; user namespaces are not allowed here",
     "seatbelt": "seatbelt: sandbox-exec (not tried by its authors)",
     "none": "none: this system offers no way to confine commands",
@@ -229,7 +239,7 @@ def _make_key() -> list[str]:
     for name in ("user", "mnt", "pid"):
         with suppress(OSError):
             said.append(os.readlink(f"/proc/self/ns/{name}"))
-    return [*said, os.uname().release, str(os.geteuid())]
+    return [*said, os.uname().release, str(os.geteuid()), find_bubblewrap()]
 
 
 def _find_names(files: Iterable[Path]) -> Iterator[str]:
