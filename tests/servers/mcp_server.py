@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel
 
 server = MCPServer("tested")
 if trace := os.environ.get("TRACE"):
@@ -60,6 +61,16 @@ async def learn(context: Context) -> str:
     server.add_tool(add, name="multiply")
     await context.session.send_tool_list_changed()
     return "learnt"
+
+
+class City(BaseModel):
+    name: str
+
+
+@server.tool()
+async def inquire(context: Context) -> str:
+    """Ask the person."""
+    return (await context.elicit("Which city?", City)).action
 
 
 @server.resource("notes://today")

@@ -26,6 +26,8 @@ class OAuthMcp:
         self.refreshing: set[str] = set()
         self.asked: list[str] = []
         self.refuse_login = False
+        self.open_to_all = False
+        self.endpoints: dict[str, str] = {}  # what the metadata says in place of the truth
         self.root = ""
 
     @property
@@ -37,6 +39,9 @@ class OAuthMcp:
         self.valid.add(token)
         self.refreshing.add(refresh)
         return {"access_token": token, "token_type": "Bearer", "expires_in": self.life, "refresh_token": refresh}
+
+    def may_enter(self, header: str) -> bool:
+        return self.open_to_all or header.removeprefix("Bearer ") in self.valid
 
     def authorize(self, query: dict[str, str]) -> str:
         code = secrets.token_hex(8)
@@ -66,6 +71,7 @@ class OAuthMcp:
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
                 **named,
+                **self.endpoints,
             }
         return None
 
@@ -109,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send(201, {**json.loads(body), "client_id": "client-1", "token_endpoint_auth_method": "none"})
         elif self.path == "/token":
             self.send(*self.state.exchange({name: values[0] for name, values in parse_qs(body).items()}))
-        elif self.headers.get("authorization", "").removeprefix("Bearer ") not in self.state.valid:
+        elif not self.state.may_enter(self.headers.get("authorization", "")):
             self.send(401, {"error": "no token"}, **{"WWW-Authenticate": "Bearer"})
         else:
             self.answer(json.loads(body))
@@ -132,9 +138,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve_oauth_mcp() -> Iterator[OAuthMcp]:
+def serve_oauth_mcp(handler: type[Handler] = Handler) -> Iterator[OAuthMcp]:
     state = OAuthMcp()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"state": state}))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (handler,), {"state": state}))
     state.root = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

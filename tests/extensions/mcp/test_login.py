@@ -85,6 +85,20 @@ async def test_a_refused_login_is_told_and_nothing_is_kept(tmp_path: Path, safe:
         assert not (runner.home / "mcp-logins.json").exists()
 
 
+@pytest.mark.parametrize("endpoint", ["authorization_endpoint", "token_endpoint"])
+async def test_no_key_is_sent_over_a_plain_line_to_another_machine(
+    tmp_path: Path, safe: OAuthMcp, endpoint: str
+) -> None:
+    safe.endpoints[endpoint] = "http://login.example/x"
+    async with running(tmp_path, []) as runner:
+        configure(runner, mcpServers={"safe": {"url": safe.url}})
+        done = await log_in(runner)
+
+    assert done.code == 1
+    assert "safe names http://login.example for its login, which is not encrypted" in done.err
+    assert not (runner.home / "mcp-logins.json").exists()
+
+
 async def test_a_login_counts_for_its_own_address_alone(tmp_path: Path, safe: OAuthMcp) -> None:
     with serve_oauth_mcp() as other:
         async with running(tmp_path, []) as runner:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
+from ollm.extensions.mcp.http import may_be_newer
 from ollm.extensions.mcp.results import summarize_error
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
@@ -210,23 +211,31 @@ class McpConnection:
 
     async def _hold(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
-        from mcp import Client
-
         try:
-            async with Client(self._open(line), **self._build_client_options()) as client:
-                # Output schemas come from the server; checking them would run its regular expressions.
-                client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign,assignment]
-                _mend_answers(client)
-                ready.set_result(client)
-                await line.over.wait()
+            try:
+                await self._hold_client("legacy", line, ready)
+            except Exception as error:
+                if not self.server.url or ready.done() or not may_be_newer(line.status, error):
+                    raise
+                line.status = 0
+                await self._hold_client("auto", line, ready)
         except StartError as error:
             _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
             line.mark_lost(self._explain_refusal(line.status) or summarize_error(error))
             _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
 
-    def _build_client_options(self) -> dict[str, Any]:
-        return {"mode": "auto" if self.server.url else "legacy", **self.features.build_options()}
+    async def _hold_client(self, mode: str, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
+        """`legacy` begins with a handshake, after which a server can ask questions and tell that its tools changed;
+        only one that refuses it is spoken to as `auto` finds, request by request."""
+        from mcp import Client
+
+        async with Client(self._open(line), mode=mode, **self.features.build_options()) as client:
+            # Output schemas come from the server; checking them would run its regular expressions.
+            client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign,assignment]
+            _mend_answers(client)
+            ready.set_result(client)
+            await line.over.wait()
 
     def _explain_refusal(self, status: int) -> str:
         if status == 401:

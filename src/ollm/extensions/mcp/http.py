@@ -5,11 +5,29 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
+from ollm.domain.errors import OllmError
+from ollm.extensions.mcp.results import find_root_error
 from ollm.extensions.mcp.settings import McpServer
 
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 CONNECT_TIMEOUT_SECONDS = 10.0
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+class PlainAddressError(OllmError):
+    """A server names an address for its login that would be spoken to where others can listen."""
+
+
+def check_address(url: str, server: McpServer) -> None:
+    """Refuse a plain http address that is neither on this machine nor the one the person configured: what a login sends
+    there is a key."""
+    parts, own = urlsplit(url), urlsplit(server.url)
+    configured = (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS and not configured:
+        where = f"{parts.scheme}://{parts.netloc}"
+        raise PlainAddressError(f"{server.name} names {where} for its login, which is not encrypted; it was not used.")
 
 
 @asynccontextmanager
@@ -26,12 +44,21 @@ async def open_http_transport(
         if response.status_code >= 400:
             note_refusal(response.status_code)
 
-    hooks = {"response": [note_status, limit_response]}
+    async def check_request(request: Any) -> None:
+        check_address(str(request.url), server)
+
+    hooks = {"request": [check_request], "response": [note_status, limit_response]}
     async with (
         httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks, auth=auth) as client,
         streamable_http_client(server.url, http_client=client) as streams,
     ):
         yield streams
+
+
+def may_be_newer(status: int, error: BaseException) -> bool:
+    """Whether a server that refused the handshake answered at all, and not for want of a login."""
+    answered = status > 0 or type(find_root_error(error)).__name__ == "MCPError"
+    return answered and status not in (401, 403)
 
 
 async def limit_response(response: Any) -> None:

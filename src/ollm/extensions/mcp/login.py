@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOGIN_SECONDS = 300.0
 EARLY_REFRESH_SECONDS = 30.0
 MAX_HEAD_BYTES = 16 * 1024
-PAGE = b"<!doctype html><title>ollm</title><p>You are logged in. You can close this page and go back to the terminal."
+PAGE = b"<!doctype html><title>ollm</title><p>ollm has the answer: the terminal says whether you are logged in."
 NO_PAGE = b"<!doctype html><title>ollm</title><p>The login failed. The terminal says why."
 
 
@@ -244,18 +244,24 @@ def ignore_status(status: int) -> None:
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
     """Log in anew, keep the tokens, and give the number of tools that are there then."""
     from mcp import Client
-    from ollm.extensions.mcp.http import open_http_transport
-    from ollm.extensions.mcp.results import summarize_error
+    from ollm.extensions.mcp.http import check_address, open_http_transport
+    from ollm.extensions.mcp.results import find_root_error, summarize_error
+
+    async def show_checked(url: str) -> None:
+        check_address(url, server)
+        await show(url)
 
     try:
         async with listen_for_browser(port) as browser:
             storage = LoginStorage(file, server, fresh=True)
-            auth = build_auth(storage, server, browser.uri, show, browser.wait)
+            auth = build_auth(storage, server, browser.uri, show_checked, browser.wait)
             async with Client(open_http_transport(server, ignore_status, auth), mode="auto") as client:
                 found = await client.list_tools() if client.server_capabilities.tools else None
     except OllmError:
         raise
     except Exception as error:
+        if isinstance(root := find_root_error(error), OllmError):
+            raise root from error
         raise LoginRequiredError(f"The login at {server.name} failed: {summarize_error(error)}.") from error
     if not storage.record.tokens:
         raise LoginRequiredError(f"{server.name} did not ask for a login.")

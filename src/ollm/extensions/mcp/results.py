@@ -116,10 +116,16 @@ def render_contents(contents: Any) -> str:
     )[:MAX_TEXT_CHARACTERS]
 
 
-def summarize_error(error: BaseException) -> str:
-    """What went wrong, out of the groups that task groups wrap it in, in one line."""
+def find_root_error(error: BaseException) -> BaseException:
+    """What went wrong, out of the groups that task groups wrap it in."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    return error
+
+
+def summarize_error(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    error = find_root_error(error)
     if type(error).__name__ == "ValidationError" and hasattr(error, "errors"):
         fault = error.errors()[0]
         place = ".".join(str(part) for part in fault["loc"])
