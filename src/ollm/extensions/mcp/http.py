@@ -47,7 +47,7 @@ async def open_http_transport(
     async def check_request(request: Any) -> None:
         check_address(str(request.url), server)
 
-    hooks = {"request": [check_request], "response": [note_status, limit_response]}
+    hooks: dict[str, list[Callable[..., Any]]] = {"request": [check_request], "response": [note_status, limit_response]}
     async with (
         httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks, auth=auth) as client,
         streamable_http_client(server.url, http_client=client) as streams,
