@@ -182,7 +182,9 @@ async def test_a_protected_file_is_neither_shown_nor_written_unasked(tmp_path: P
 
 async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:
     script: list[Answer | str] = ["```bash\ncat a.py\n```", "```bash\nrm a.py\n```", "It sets x."]
-    said, runner = await run_task(tmp_path, {"a.py": "x = 4711\n"}, "What does a.py do?", script, "--mode", "plan")
+    said, runner = await run_task(
+        tmp_path, {"a.py": "x = 4711\n"}, "Delete a.py unless it sets x.", script, "--mode", "plan"
+    )
 
     looked, refused = said["toolCalls"]
     assert (looked["name"], looked["status"]) == ("read_file", "ok")
@@ -313,3 +315,112 @@ async def test_the_function_that_was_forgotten_is_named_with_its_text(tmp_path: 
     assert last_message(runner, 2).endswith("Now change show in shop.py.")
     assert "def show(item):\n    return item" in last_message(runner, 2)
     assert "return f'{item} [{CURRENCY}]'" in read(runner, "shop.py")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("Could you explain to me how one would delete a.py?", "You can:\n```bash\nrm a.py\n```"),
+        ("What would rm a.py do?", "It deletes:\n```bash\nrm a.py\n```"),
+        ("Wie lösche ich a.py?", "So:\n```bash\nrm a.py\n```\nDann ist sie weg."),
+        ("I want to know the command to delete a.py. Don't run it.", "So:\n```bash\nrm a.py\n```"),
+        ("Review a.py, but do not change anything.", "I would write:\n\na.py\n```python\nX = 1\n```"),
+    ],
+)
+@pytest.mark.parametrize("form", ["blocks", "auto"])
+async def test_an_explanation_is_shown_whole_and_never_carried_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, answer: str, form: str
+) -> None:
+    monkeypatch.setenv("OLLM_CALL_FORM", form)
+    said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, asked, [answer])
+
+    assert read(runner, "a.py") == "x = 1\n"
+    assert said["text"] == answer
+    assert said["toolCalls"] == []
+    assert len(runner.server.chats) == 1
+
+
+async def test_two_blocks_for_one_file_count_one_after_the_other(tmp_path: Path) -> None:
+    answer = "a.py\n```\nx = 2\n```\n\na.py\n```\nx = 3\ny = 4\n```"
+    said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Set x in a.py to 3 and add y.", [answer, "Done."])
+
+    assert read(runner, "a.py") == "x = 3\ny = 4\n"
+    assert [call["status"] for call in said["toolCalls"]] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "path", "text"),
+    [
+        ("```bash\ncat > P.md <<'EOF'\n# A\n```\nls\n```\nEOF\n```", "P.md", "# A\n```\nls\n```\n"),
+        ("P.md\n```\n# A\n\n```\nls\n```\n\nend\n```", "P.md", "# A\n\n```\nls\n```\n\nend\n"),
+        ("1. Create the file b.py:\n\n   ```python\n   if 1:\n       x\n   ```\n", "b.py", "if 1:\n    x\n"),
+        ("src\\b.py\r\n```python\r\nprint(1)\r\n```\r\n", "src/b.py", "print(1)\n"),
+        ("**b.py**\n~~~python\nprint(1)\n~~~", "b.py", "print(1)\n"),
+        ("Makefile\n```\nall:\n    echo hi\n```", "Makefile", "all:\n\techo hi\n"),
+    ],
+)
+async def test_odd_blocks_are_read_as_they_are_meant(tmp_path: Path, answer: str, path: str, text: str) -> None:
+    _, runner = await run_task(tmp_path, {"o.txt": "o\n"}, f"Create {path}.", [answer, "Done."])
+
+    assert read(runner, path) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "block"),
+    [
+        ("def g():\n    a = 1\n    b = 2\n    return a + b\n", "def g():\n    # ... existing code ...\n    return 5"),
+        ("<p>\n<h1>A</h1>\n<b>1</b>\n<b>2</b>\n</p>\n", "<p>\n<h1>B</h1>\n<!-- rest of the page -->\n</p>"),
+        (None, "def serve():\n    pass\n\n# ... rest of code"),
+    ],
+)
+async def test_a_block_that_leaves_code_out_is_refused(tmp_path: Path, old: str | None, block: str) -> None:
+    files = {} if old is None else {"a.py": old}
+    said, runner = await run_task(tmp_path, files, "Change a.py.", [f"a.py\n```\n{block}\n```", "No.", "No.", "No."])
+
+    assert [call["status"] for call in said["toolCalls"]] == ["failed"]
+    assert "leaves a part of the code out" in json.dumps(runner.server.chats[1]["messages"])
+    assert (read(runner, "a.py") if old else None) == old
+
+
+async def test_a_command_that_writes_over_a_file_the_model_has_not_seen_is_a_block(tmp_path: Path) -> None:
+    text = "".join(f"line {n} of a long page that says nothing\n" for n in range(200))
+    answer = "```bash\ncat > page.txt <<'EOF'\nnothing\nEOF\n```"
+    _, runner = await run_task(tmp_path, {"page.txt": text}, "Mend page.txt", [answer, "No.", "No."])
+
+    assert read(runner, "page.txt") == text
+
+
+@pytest.mark.parametrize(
+    ("asked", "script", "account"),
+    [
+        ("Delete a.py.", ["I deleted a.py.", "I deleted a.py."], "No file was changed and no command was run."),
+        (
+            "Delete o.bin.",
+            ["```bash\nrm o.bin\n```", "Done."],
+            "Changed: o.bin (deleted). Ran: rm o.bin (exit code 0).",
+        ),
+        (
+            "Make t.txt and delete it.",
+            ["```bash\ntouch t.txt\n```", "```bash\nrm t.txt\n```", "Done."],
+            "Ran: touch t.txt (exit code 0); rm t.txt (exit code 0).",
+        ),
+        (
+            "Try 2 in a.py, then take it back.",
+            ["a.py\n```\nx = 2\n```", "a.py\n```\nx = 1\n```", "Ok."],
+            "",
+        ),
+        ("What is x in a.py?", ["It is 1."], ""),
+    ],
+)
+async def test_the_account_says_what_was_in_fact_done(
+    tmp_path: Path, asked: str, script: list[Answer | str], account: str
+) -> None:
+    said, _ = await run_task(tmp_path, {"a.py": "x = 1\n", "o.bin": "\0\1"}, asked, script)
+
+    assert said["err"].strip() == (f"ollm: {account}" if account else "")
+
+
+async def test_in_plan_mode_nothing_is_said_to_be_left(tmp_path: Path) -> None:
+    _, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Set x in a.py to 2.", ["The plan: x."], "--mode", "plan")
+
+    assert len(runner.server.chats) == 1

@@ -237,10 +237,13 @@ class LocalConversation:
         """Help for a model that writes blocks; none for the others."""
         if self.parts.model.facts.call_form != "blocks":
             return None
+        from ollm.providers.text_calls.block_rendering import can_change
         from ollm.runtime.calls.turn_guide import TurnGuide
 
-        model = self.parts.model
-        return TurnGuide(self.parts.project_files.get(), model.window, names_steps=model.facts.is_tiny)
+        model, changes = self.parts.model, can_change(self.parts.prompt.tools)
+        return TurnGuide(
+            self.parts.project_files.get(), model.window, names_steps=model.facts.is_tiny, may_change=changes
+        )
 
     async def _explore(self, text: str) -> str:
         """What a task found out before the model is asked, where one was wanted."""

@@ -92,6 +92,8 @@ class TurnCalls:
             guide.adopt_request(self._request)
         if self._guide and not answer.calls and (bare := self._guide.read_bare_command(answer.text)):
             answer.calls.append(bare)
+        if self._guide:
+            self._guide.begin_answer()
         for piece in answer.calls:
             found = self._guide.resolve_call(piece) if self._guide else piece
             name, arguments = unwrap_deferred_call(found.name, wrap_arguments(found.arguments))

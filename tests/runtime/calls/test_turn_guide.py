@@ -9,15 +9,7 @@ from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF
-from ollm.runtime.calls.turn_guide import (
-    MAX_CHANGE_CHARS,
-    NO_WORDS,
-    TurnGuide,
-    count_changed_lines,
-    describe_changes,
-    list_changed_lines,
-    shorten_command,
-)
+from ollm.runtime.calls.turn_guide import NO_WORDS, TurnGuide
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from tests.runtime.calls.support import ASK
 from tests.runtime.calls.test_project_files import Place
@@ -192,34 +184,6 @@ async def test_a_file_that_no_longer_parses_is_said(scene: Scene) -> None:
     assert "a.py" in facts
     assert len(facts.splitlines()) > 3
     assert "mend it." in scene.guide.find_missing()
-
-
-def test_changes_are_told_by_kind_and_bounded() -> None:
-    assert describe_changes({}, {}, set(), set()) == ""
-    assert describe_changes({"a": "x"}, {"a": "x"}, {"a"}, {"a"}) == ""
-    assert describe_changes({}, {"a": "x\ny\n"}, set(), {"a"}) == "Created a (2 lines)."
-    assert describe_changes({}, {"a": "x"}, {"a"}, {"a"}) == ""
-    assert describe_changes({"b": "x"}, {}, {"b"}, set()) == "Deleted b."
-    many = {f"f{number}": "x" for number in range(500)}
-    assert len(describe_changes({}, many, set(), set(many))) == MAX_CHANGE_CHARS
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "counts"),
-    [("", "", (0, 0)), ("", "a\nb\n", (2, 0)), ("a\nb\n", "a\n", (0, 1)), ("a\n", "b\n", (1, 1)), ("a", "a\n", (0, 0))],
-)
-def test_changed_lines_are_counted(before: str, after: str, counts: tuple[int, int]) -> None:
-    assert count_changed_lines(before, after) == counts
-
-
-def test_long_lists_of_changes_and_commands_are_cut() -> None:
-    lines = "".join(f"{number}\n" for number in range(15))
-    assert list_changed_lines("", lines).splitlines()[-1] == "…"
-    assert len(list_changed_lines("", lines).splitlines()) == 15
-    assert "…" not in list_changed_lines("", "".join(f"{number}\n" for number in range(14)))
-    assert shorten_command("a  b\nc") == "a b c"
-    assert shorten_command("x" * 60) == "x" * 60
-    assert shorten_command("x" * 61) == "x" * 59 + "…"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.definitions import WHOLE_SHARE, find_definitions, place_definitions, remove_definitions
+from ollm.providers.text_calls.indentation import match_indentation
 from ollm.providers.text_calls.line_edits import (
     append_lines,
     compute_kept_share,
@@ -22,9 +23,11 @@ from ollm.providers.text_calls.line_edits import (
     place_similar,
     place_similar_line,
 )
+from ollm.providers.text_calls.placeholders import has_placeholder, leaves_out
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
+LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 BROKEN_OFF = "The block broke off before its end: nothing was done. Write less at once."
 OUTPUT_REPEATED = "That is output, not a command: nothing was run. Take another step."
@@ -59,6 +62,16 @@ def read_change(
 ) -> Change:
     """What this block does to the file at `path`, which holds `current` or is not there. `removed` are the definitions
     that are to go: one that is only shown again is meant so. `request` says which of several like lines are meant."""
+    body = match_indentation(body, current or "", path)
+    change = _read_change(path, body, current, shown_whole, removed, request)
+    written = change.edits or (("", change.content or ""),)
+    left_out = any(leaves_out(new, old) if old else has_placeholder(new, current or "") for old, new in written)
+    return Change(mistake=LEFT_OUT.format(path)) if left_out and not change.mistake else change
+
+
+def _read_change(
+    path: str, body: str, current: str | None, shown_whole: bool, removed: Collection[str], request: str
+) -> Change:
     if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
         return _check_pairs(path, pairs, current)
     if _MARKER.search(body):

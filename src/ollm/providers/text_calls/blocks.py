@@ -6,7 +6,7 @@ A model that knows no tool calls writes what it has seen most: a fenced block. P
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from ollm.domain.struct import Data
@@ -57,7 +57,8 @@ PROGRAMS = frozenset(
         "tree",
     ]
 )
-_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
 _PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+-]*(?:/[\w.@+-]+)*", re.ASCII)
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _NAME_PREFIX = re.compile(
@@ -67,6 +68,11 @@ _NAME_PREFIX = re.compile(
 _NAME_SUFFIX = re.compile(
     r"\s*\((?:new|updated|changed|modified|new file|complete|full)\)$|\s*(?:now|:)$", re.IGNORECASE
 )
+_NAMED = re.compile(
+    r"^(?:[-*\d.)]+\s*)?(?:\w+,?\s+){0,3}?(?:creat|updat|writ|sav|chang|edit|modif|replac|mak|add|fil)\w*\b.*:$",
+    re.IGNORECASE,
+)
+_WINDOWS = re.compile(r"(?:[\w.@+-]+\\)+[\w.@+-]+", re.ASCII)
 _TICKED = re.compile(r"`([^`\s]+)`|\*\*([^*\s]+)\*\*")
 _COMMENT_NAME = re.compile(
     r"^\s*(?:#|//|--|;|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S+?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE
@@ -97,20 +103,25 @@ def read_blocks(text: str, tools: Collection[str] = (), known: Collection[str] =
             place += len(lines[number])
             number += 1
             continue
-        last, closed = _find_end(lines, number, opening["mark"], _is_page(opening["info"], lines[:number], known))
-        body = "".join(lines[number + 1 : last])
+        last, closed = _find_end(lines, number, opening, known)
+        body = _remove_indent("".join(lines[number + 1 : last]).replace("\r\n", "\n"), len(opening["indent"]))
         end = place + sum(map(len, lines[number : last + closed]))
         blocks.append(_classify(opening["info"].strip(), body, lines[:number], place, end, closed, tools, known))
         number, place = last + closed, end
     return _admit_bare_command(blocks, text)
 
 
-def find_steps(text: str, tools: Collection[str] = (), known: Collection[str] = ()) -> tuple[list[Block], int]:
+def find_steps(
+    text: str,
+    tools: Collection[str] = (),
+    known: Collection[str] = (),
+    is_meant: Callable[[Block], bool] = lambda _: True,
+) -> tuple[list[Block], int]:
     """The blocks that are calls, and where what the model made up behind them begins: any number of files, then at most
     one command or tool, for whatever follows those was written without their result."""
     steps: list[Block] = []
     for block in read_blocks(text, tools, known):
-        if block.kind == "code":
+        if block.kind == "code" or not is_meant(block):
             if steps:
                 break
             continue
@@ -120,20 +131,52 @@ def find_steps(text: str, tools: Collection[str] = (), known: Collection[str] = 
     return steps, steps[-1].end if steps else len(text)
 
 
-def _find_end(lines: list[str], opened: int, mark: str, nested: bool) -> tuple[int, bool]:
-    """The line that closes the block, and whether there is one. A page of text may hold blocks of its own."""
-    depth = 1
-    for number in range(opened + 1, len(lines)):
+def _find_end(lines: list[str], opened: int, opening: re.Match[str], known: Collection[str]) -> tuple[int, bool]:
+    """The line that closes the block, and whether there is one. A page of text may hold blocks of its own, and so may
+    the text that a command writes."""
+    mark, depth = opening["mark"], 1
+    nested = _is_page(opening["info"], lines[:opened], known)
+    shell = _name_in_info(opening["info"].strip(), known)[1] in SHELLS
+    number = opened
+    while (number := number + 1) < len(lines):
+        if shell and (end := find_heredoc_end(lines, number)):
+            number = end
+            continue
         found = _FENCE.match(lines[number].rstrip("\r\n"))
         if found is None or found["mark"][0] != mark[0] or len(found["mark"]) < len(mark):
             continue
-        if found["info"].strip():
+        if found["info"].strip() or (nested and depth == 1 and _opens_inner(lines, number, known)):
             depth += nested
             continue
         depth -= 1
         if depth <= 0:
             return number, True
     return len(lines), False
+
+
+def find_heredoc_end(lines: list[str], number: int) -> int:
+    """The line that ends the text which begins behind this line of a command; 0 where none does."""
+    begins = HEREDOC.search(lines[number])
+    ends = (place for place in range(number + 1, len(lines)) if begins and lines[place].strip() == begins[2])
+    return next(ends, 0)
+
+
+def _opens_inner(lines: list[str], number: int, known: Collection[str]) -> bool:
+    """Whether a bare fence in a page begins a block in it: text follows at once, and two more fences come."""
+    follows = lines[number + 1].strip() if number + 1 < len(lines) else ""
+    if not follows or follows.startswith("#") or looks_like_path(follows.strip("*#:` \t"), known):
+        return False
+    fences = [line for line in lines[number + 1 :] if _FENCE.match(line.rstrip("\r\n"))]
+    bare = [line for line in fences if not line.strip().strip("`~")]
+    return len(bare) == len(fences) and len(fences) >= 2 and len(fences) % 2 == 0
+
+
+def _remove_indent(body: str, indent: int) -> str:
+    """The lines of a block that stands under a list item, as far left as its fence."""
+    if not indent:
+        return body
+    lines = body.splitlines(keepends=True)
+    return "".join(line[min(indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
 
 
 def _is_page(info: str, before: list[str], known: Collection[str]) -> bool:
@@ -214,11 +257,16 @@ def _name_before(before: list[str], known: Collection[str]) -> str:
     above = [line.strip() for line in before[-2:]]
     line = above[-1] if above and above[-1] else above[0] if above else ""
     plain = line.strip("*#:` \t")
+    plain = plain.replace("\\", "/") if _WINDOWS.fullmatch(plain) else plain
     for candidate in (plain, _NAME_SUFFIX.sub("", _NAME_PREFIX.sub("", plain)).strip("*#:`\"' \t")):
         if looks_like_path(candidate, known):
             return candidate.removeprefix("./")
+    if not line.endswith((":", ":**")):
+        return ""
     ticked = {name for pair in _TICKED.findall(line) for name in pair if looks_like_path(name.strip("`"), known)}
-    return ticked.pop().strip("`").removeprefix("./") if len(ticked) == 1 and line.endswith(":") else ""
+    words = {word.strip("`*:,\"'") for word in line.split()} if not ticked and _NAMED.match(line) else set()
+    named = ticked or {word for word in words if looks_like_path(word, known) and not word[:1].isdigit()}
+    return named.pop().strip("`").removeprefix("./") if len(named) == 1 else ""
 
 
 def _name_inside(body: str, known: Collection[str]) -> tuple[str, str]:

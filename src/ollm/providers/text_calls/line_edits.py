@@ -16,6 +16,7 @@ ELLIPSIS = re.compile(
 _IMPORT = re.compile(r"^(?:import|from)\s+\w")
 _CONSTANT = re.compile(r"^[A-Z][A-Z\d_]*\s*=")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?)\s*$")
+_VALUE_KEY = re.compile(r"^([A-Za-z_][\w.-]*)\s*[:=]\s*\S")
 _KEY = re.compile(r"^\s*(?:export\s+|const\s+|let\s+|var\s+|-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*(?:[:=]|$)")
 
 
@@ -50,6 +51,9 @@ def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
     known = set(map(str.strip, old))
     if not lines or lines[0][:1].isspace() or any(line.strip() in known for line in lines):
         return None
+    keys = {found[1] for line in old if (found := _VALUE_KEY.match(line))}
+    if any((found := _VALUE_KEY.match(line)) and found[1] in keys for line in lines):
+        return None  # it sets anew what is set there
     kind = _IMPORT if all(map(_IMPORT.match, lines)) else _CONSTANT if all(map(_CONSTANT.match, lines)) else None
     places = [number for number, line in enumerate(old) if kind and kind.match(line)]
     if not places:

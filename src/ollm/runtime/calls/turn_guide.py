@@ -13,6 +13,7 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED, read_change
+from ollm.runtime.calls.change_facts import count_changed_lines, describe_changes, shorten_command
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from ollm.runtime.model.block_steering import NO_WORDS
@@ -20,14 +21,17 @@ from ollm.runtime.model.block_steering import NO_WORDS
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
 CHARS_PER_TOKEN = 3
 MAX_WATCHED_FILES = 400
-MAX_CHANGE_LINES = 14
-MAX_COMMAND_CHARS = 60
-MAX_CHANGE_CHARS = 1_200
 MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAID = 3  # times that it says the same
 MAX_SHOWN_CHARS = 2_400  # of a file that is shown again with the step that is left
+NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
+_HEREDOC = re.compile(
+    r"cat\s*>\s*(?P<path>[\w./-]+)\s*<<-?\s*(?P<quote>['\"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n(?P<body>.*\n)?(?P=mark)",
+    re.DOTALL,
+)
+_EXPANDS = re.compile(r"[$`\\]")
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
 _PART = re.compile(r"Now change (\w+) in (\S+)\.$")
@@ -47,12 +51,15 @@ class Resolved(Data, frozen=True):
 class TurnGuide:
     """One for each turn."""
 
-    def __init__(self, files: ProjectFiles, window: int, *, names_steps: bool = False) -> None:
+    def __init__(self, files: ProjectFiles, window: int, *, names_steps: bool = False, may_change: bool = True) -> None:
         self._files = files
+        self._may_change = may_change  # False where nothing may be changed or run: nothing is left to be done there
         self._names_steps = names_steps  # after every step, for a model too small to choose the next one
         self._window = window
         self._request = ""
         self._names: list[str] = []
+        self._there: set[str] = set()  # the files there were before the first step
+        self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
         self._changed: dict[str, None] = {}
         self._commands: list[tuple[str, int]] = []
@@ -67,27 +74,48 @@ class TurnGuide:
         """The names and texts that go with the user's words."""
         from ollm.services.request_reading.primed_request import prime_request
 
-        self._request = request
+        self.adopt_request(request)
         self._names = await self._files.list_names()
+        self._there = set(self._names)
         max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
-        primed = prime_request(request, self._names, self._files.read_text, max_chars)
+        primed = prime_request(self._request, self._names, self._files.read_text, max_chars)
         for path in primed.whole:
             self._files.remember_whole(path)
         return primed.text
 
     def adopt_request(self, request: str) -> None:
-        """The form was found out in the middle of a turn: nothing was sent with the request."""
-        self._request = request
+        """What is to be done. Where the form was found out in the middle of a turn, nothing was sent with it."""
+        from ollm.services.request_reading.plain_words import strip_courtesy
+
+        self._request = strip_courtesy(request)
 
     def describe_deeds(self) -> str:
-        """What was in fact done, for the person: files with counts of lines, commands with exit codes."""
-        told = []
-        for name in self._changed:
-            added, removed = count_changed_lines(self._first.get(name, ""), self._files.read_text(name) or "")
-            told.append(f"{name} (+{added} -{removed})" if self._files.exists(name) else f"{name} (deleted)")
+        """What was in fact done, for the person: files with counts of lines, commands with exit codes; that nothing
+        was, where something was to be done."""
+        told = list(filter(None, map(self._describe_deed, self._changed)))
         changed = f"Changed: {', '.join(told)}." if told else ""
         ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
-        return " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
+        said = " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
+        return said or (NOTHING_DONE if self._is_work() else "")
+
+    def _describe_deed(self, name: str) -> str:
+        """A file with its lines; nothing of one that is as it was."""
+        if not self._files.exists(name):
+            return f"{name} (deleted)" if name in self._there else ""
+        before, after = self._first.get(name), self._files.read_text(name) or ""
+        added, removed = count_changed_lines(before or "", after)
+        return "" if before == after else f"{name} (+{added} -{removed})"
+
+    def _is_work(self) -> bool:
+        """Whether something is to be different afterwards, and may be."""
+        from ollm.services.request_reading.explanations import asks_how
+        from ollm.services.request_reading.unfinished_work import asks_for_change
+
+        return self._may_change and asks_for_change(self._request) and not asks_how(self._request)
+
+    def begin_answer(self) -> None:
+        """The blocks of another answer are read next."""
+        self._pending = {}
 
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """A block that names a file becomes the call that makes its change."""
@@ -100,6 +128,9 @@ class TurnGuide:
             arguments["command"] = close_substitution(command)
             if _OUTPUT.match(command):
                 return Resolved(name=piece.name, arguments=arguments, refusal=OUTPUT_REPEATED)
+            written = _HEREDOC.fullmatch(command.strip())
+            if written and self._files.exists(written["path"]) and (written["quote"] or not _EXPANDS.search(command)):
+                return self._resolve_file(written["path"], written["body"] or "", whole=True)
         if piece.name != FILE_BLOCK:
             return Resolved(name=piece.name, arguments=arguments)
         return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
@@ -108,8 +139,9 @@ class TurnGuide:
         from ollm.services.request_reading.unfinished_work import find_removed_names
 
         path = self._find_path(path)
-        current = self._files.read_text(path)
-        shown = current is not None and self._files.knows_whole(path, current)
+        saved = self._files.read_text(path)
+        current = self._pending.get(path, saved)
+        shown = saved is not None and self._files.knows_whole(path, saved)
         if current is None and self._files.exists(path):
             return Resolved(name="write_file", arguments={"path": path, "content": content})
         removed = find_removed_names(self._request)
@@ -117,10 +149,13 @@ class TurnGuide:
         refusal = change.mistake or ("" if whole else BROKEN_OFF)
         if change.edits and not refusal:
             edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
+            self._pending[path] = apply_edits(current or "", edits)
             return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
         arguments: JsonObject = {"path": path, "content": content if change.content is None else change.content}
         if current is not None and not refusal:
             arguments["overwrite"] = True
+        if not refusal:
+            self._pending[path] = str(arguments["content"])
         return Resolved(name="write_file", arguments=arguments, refusal=refusal)
 
     def _make_edit(self, old: str, new: str, current: str) -> JsonObject:
@@ -131,11 +166,10 @@ class TurnGuide:
     def read_bare_command(self, answer: str) -> CallPiece | None:
         """A command that is all of an answer, where something was to be done: it only lacks its fence."""
         from ollm.providers.text_calls.blocks import PROGRAMS
-        from ollm.services.request_reading.unfinished_work import asks_for_change
 
         line = answer.strip()
         plain = line.split(" ")[0] in PROGRAMS and "\n" not in line and not line.endswith((".", ":", "?"))
-        if not plain or " " not in line or self._commands or self._changed or not asks_for_change(self._request):
+        if not plain or " " not in line or self._commands or self._changed or not self._is_work():
             return None
         return CallPiece("shell", {"command": line})
 
@@ -149,6 +183,7 @@ class TurnGuide:
     async def note_before(self, calls: Sequence[ToolCall]) -> None:
         """How the files are that these calls may change."""
         self._names = await self._files.list_names()
+        self._there |= set() if self._changed or self._commands else set(self._names)
         watched = self._names if len(self._names) <= MAX_WATCHED_FILES else self._find_mentioned(calls)
         self._before = self._files.read_texts(watched)
 
@@ -178,6 +213,7 @@ class TurnGuide:
             for name in (*after, *before)
             if before.get(name) != after.get(name) and (name in before or name not in names)
         )
+        self._changed |= dict.fromkeys(sorted(names - set(self._names)))
         self._first = {**{name: before[name] for name in self._changed if name in before}, **self._first}
         if before != after:
             self._since_change = []
@@ -231,9 +267,10 @@ class TurnGuide:
 
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
+        from ollm.services.request_reading.explanations import asks_how
         from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
-        if self._rounds >= MAX_FACTS:
+        if self._rounds >= MAX_FACTS or not self._may_change or asks_how(self._request):
             return ""
         deeds = Deeds(
             changed=tuple(self._changed),
@@ -285,46 +322,13 @@ class TurnGuide:
         return [f"{sentence.rstrip('.')}: mend it." for sentence in told if sentence]
 
 
-def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str], new: set[str]) -> str:
-    """Lines that changed, files that came and went, and files that parsed and no longer do."""
-    from ollm.services.syntax_check import describe_broken_syntax
-
-    told = [f"Deleted {name}." for name in sorted(old - new)]
-    for name, text in sorted(after.items()):
-        earlier = before.get(name)
-        if earlier == text or (earlier is None and name in old):
-            continue
-        if earlier is None:
-            count = len(text.splitlines())
-            told.append(f"Created {name} ({count} line{'' if count == 1 else 's'}).")
-        else:
-            told.append(f"Changed lines of {name}:\n{list_changed_lines(earlier, text)}")
-        if broken := describe_broken_syntax(name, earlier, text):
-            told.append(broken)
-    return "\n".join(told)[:MAX_CHANGE_CHARS]
-
-
 def close_substitution(command: str) -> str:
     """The command with the slash that ends sed's `s/old/new`, without which it never runs."""
     return _OPEN_SUBSTITUTION.sub(r"\1/\2", command)
 
 
-def count_changed_lines(before: str, after: str) -> tuple[int, int]:
-    lines = list_changed_lines(before, after, 10_000).splitlines()
-    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
-
-
-def shorten_command(command: str) -> str:
-    line = " ".join(command.split())
-    return line if len(line) <= MAX_COMMAND_CHARS else f"{line[: MAX_COMMAND_CHARS - 1]}…"
-
-
-def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -> str:
-    import difflib
-
-    lines = [
-        line
-        for line in difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
-        if not line.startswith(("@@", "---", "+++"))
-    ]
-    return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])
+def apply_edits(text: str, edits: Sequence[JsonObject]) -> str:
+    """The text as the edits leave it."""
+    for edit in edits:
+        text = text.replace(str(edit["target"]), str(edit["replacement"]), -1 if edit.get("replaceAll") else 1)
+    return text

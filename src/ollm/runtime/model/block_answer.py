@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -19,31 +19,43 @@ from ollm.providers.text_calls.blocks import Block
 from ollm.providers.text_calls.reading_commands import SKILLS_FOLDER, find_skill_reading, translate_command
 from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_CALL_REPEATS
 from ollm.runtime.model.block_steering import (
+    PRIMED,
     asks_for_words,
     choose_beginning,
     choose_temperature,
     find_words_instead,
     join_beginning,
+    names_step,
 )
 from ollm.runtime.model.request_format import format_request
 from ollm.runtime.model.speed import SpeedMeter
 from ollm.services.loop_detection.streamed_text import StreamTracker
 
 MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeats itself
-_ASKS_HOW = re.compile(
-    r"\s*(?:how (?:do|can|would|could|should) (?:i|you|we|one)|how to|what(?: is the|'s the)? command|which command|"
-    r"explain how|show me how|tell me how|what does .* mean)\b",
-    re.IGNORECASE,
-)
 CLOSED = "\n```\n"  # ends a beginning that is all of a command
 FENCE = "```"
 FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
 
 
+def find_request(messages: Sequence[PromptMessage]) -> str:
+    """The user's last words, without what was sent with them."""
+    own = (said for said in reversed(messages) if said.role == "user" and said.sources and not names_step(said))
+    asked = next((said.content for said in own), "")
+    return asked.partition(PRIMED)[0]
+
+
 def asks_how(messages: Sequence[PromptMessage]) -> bool:
     """Whether the user asks how something is done: commands in the answer are quoted then, not meant to be run."""
-    asked = next((message.content for message in reversed(messages) if message.role == "user" and message.sources), "")
-    return _ASKS_HOW.match(asked) is not None
+    from ollm.services.request_reading.explanations import asks_how as asks
+
+    return asks(find_request(messages))
+
+
+def is_step_meant(messages: Sequence[PromptMessage], step: Block) -> bool:
+    """Whether this block is a step, and not quoted in an answer to a question."""
+    from ollm.services.request_reading.explanations import is_meant
+
+    return is_meant(find_request(messages), step.kind, step.body)
 
 
 class BlockAnswer:
@@ -56,7 +68,8 @@ class BlockAnswer:
         self._tools = {tool.name: tool for tool in request.tools}
         self._wants_words = asks_for_words(request.messages)
         quoting = self._wants_words or asks_how(request.messages)
-        self._parser = BlockStreamParser(tuple(self._tools), quoting=quoting)
+        meant = partial(is_step_meant, request.messages)
+        self._parser = BlockStreamParser(tuple(self._tools), quoting=quoting, is_meant=meant)
         self._pace = SpeedMeter()
         self._loop = StreamTracker("text", MAX_CALL_REPEATS)
         self._finish = FinishPiece()

@@ -20,7 +20,7 @@ NO_WORDS = "Now say in a sentence what was done or found."
 MAX_SAID_OUTPUT_CHARS = 400
 MAX_SHOWN_LINES = 2  # times that an answer begins with a line that seems wrong; then with the file
 _TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
-_NAMED = re.compile(r"(?:^|\. |\n)Now [^\n]+\.$|: mend it\.$")
+_NAMED = re.compile(r"(?:^|\. |\n)Now [^\n]+\.$|: (?:mend it|remove it there)\.$")
 
 
 def names_step(message: PromptMessage) -> bool:
@@ -74,11 +74,13 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
     """What the answer begins with; empty where the next step is not plain. `whole`: for a tiny model, to which a step
     that is plain to its end is not left, and a line that is wrong is shown."""
     from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_words
+    from ollm.services.request_reading.plain_words import strip_courtesy
 
     turn = list_turn(messages)
     if not turn:
         return ""
-    asked, mark, primed = turn[0].content.partition(PRIMED)
+    said, mark, primed = turn[0].content.partition(PRIMED)
+    asked = strip_courtesy(said)
     told = turn[-1].content
     if len(turn) == 1:
         return begin_first_step(asked, mark + primed, whole=whole)

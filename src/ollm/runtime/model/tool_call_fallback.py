@@ -304,11 +304,11 @@ class ToolCallFallback:
         if self.facts.call_form != "unknown" or not may_run or "```" not in parser.full_text:
             return None
         from ollm.providers.text_calls.blocks import find_steps
-        from ollm.runtime.model.block_answer import asks_how
+        from ollm.runtime.model.block_answer import is_step_meant
 
-        if asks_how(self._request.messages):
-            return None
         steps, end = find_steps(parser.full_text)
+        if not steps or not is_step_meant(self._request.messages, steps[0]):
+            return None
         ends_answer = len(steps) == 1 and steps[0].kind == "shell" and not parser.full_text[end:].strip()
         return CallPiece("shell", {"command": steps[0].body}) if ends_answer and steps[0].closed else None
 

@@ -1,0 +1,47 @@
+"""What steps did to the files, in words: the lines that changed, files that came and went."""
+
+from __future__ import annotations
+
+MAX_CHANGE_LINES = 14
+MAX_COMMAND_CHARS = 60
+MAX_CHANGE_CHARS = 1_200
+
+
+def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str], new: set[str]) -> str:
+    """Lines that changed, files that came and went, and files that parsed and no longer do."""
+    from ollm.services.syntax_check import describe_broken_syntax
+
+    told = [f"Deleted {name}." for name in sorted(old - new)]
+    for name, text in sorted(after.items()):
+        earlier = before.get(name)
+        if earlier == text or (earlier is None and name in old):
+            continue
+        if earlier is None:
+            count = len(text.splitlines())
+            told.append(f"Created {name} ({count} line{'' if count == 1 else 's'}).")
+        else:
+            told.append(f"Changed lines of {name}:\n{list_changed_lines(earlier, text)}")
+        if broken := describe_broken_syntax(name, earlier, text):
+            told.append(broken)
+    return "\n".join(told)[:MAX_CHANGE_CHARS]
+
+
+def count_changed_lines(before: str, after: str) -> tuple[int, int]:
+    lines = list_changed_lines(before, after, 10_000).splitlines()
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def shorten_command(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= MAX_COMMAND_CHARS else f"{line[: MAX_COMMAND_CHARS - 1]}…"
+
+
+def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -> str:
+    import difflib
+
+    lines = [
+        line
+        for line in difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+        if not line.startswith(("@@", "---", "+++"))
+    ]
+    return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])

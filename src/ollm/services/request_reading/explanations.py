@@ -1,0 +1,104 @@
+"""Whether the blocks of an answer are meant to be carried out, by what was asked: an explanation only quotes them.
+
+Asked how something is done, a model quotes commands and files. Asked a question, it may look, but what would change
+something is part of its words. Pure: words in, yes or no out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from ollm.services.request_reading.plain_words import forbids_change, strip_courtesy
+from ollm.services.request_reading.unfinished_work import asks_for_change
+
+StepKind = Literal["shell", "file", "tool", "code"]
+
+_ASKS_HOW = re.compile(
+    r"\s*(?:(?:tell|show|teach|explain(?: to)?|describe(?: to)?)(?: me| us)?,?\s+)?"
+    r"(?:how (?:do|can|would|could|should|does) (?:i|you|we|one|someone|anyone|people)\b|how to\b|"
+    r"how (?:i|one) (?:can|would|could|should)\b|what(?: is the|'s the)? command\b|which command\b|"
+    r"(?:give|show|write|tell)(?: me| us)? (?:the|an?) (?:\w+ )?(?:commands?|one-liner|examples?)\b|"
+    r"(?:the|an) (?:command|example)\b|what (?:would|will) happen\b|what happens\b|"
+    r"what(?:'s| is| are) the differences?\b|what does .* mean\b)|"
+    r"\s*(?:i (?:want|would like|need) to know|i'd like to know|i wonder) "
+    r"(?:how to|how (?:i|one|you)\b|(?:what |which )?(?:the )?command)",
+    re.IGNORECASE,
+)
+_NOT_RUN = re.compile(
+    r"\b(?:do not|don't|dont|without|never|not)\s+(?:actually\s+)?(?:run(?:ning)?|execut(?:e|ing)|do(?:ing)?)\s+"
+    r"(?:it|that|this|them|any(?:thing| of| command)|the commands?|commands)\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\s*(?:(?:is|are|was|were|does|do|did|has|have)\b[^.!]*\?|"
+    r"(?:what|which|who|whose|where|when|why|how|explain|describe|tell|say|show|"
+    r"list|count|find|read|summari[sz]e|review|suggest|compare|check|look at|print|give (?:me|us)|i want to know)\b)",
+    re.IGNORECASE,
+)
+_EXPLAINS = re.compile(
+    r"\b(?:explain|describe|review|suggest|summari[sz]e|compare|what .*\b(?:do|does|happen|mean|for))\b", re.IGNORECASE
+)
+_WRITES = re.compile(r"(?<![0-9&<>=-])>{1,2}(?!&)\s*(?!/dev/null\b)[^\s&|;]|<<")
+_SEPARATOR = re.compile(r"\|\||&&|[|;\n&(){}`]|\$\(|\b(?:do|then|else|xargs(?:\s+-\S+)*)\s")
+_ASSIGNMENT = re.compile(r"^(?:\s*(?:\w+=\S*|if|while|for\s+\w+\s+in.*|!|time|sudo\s))+\s*")
+_CODE_WRITES = re.compile(r"\b(?:remove|unlink|rmtree|rename|write|mkdir|system|subprocess|truncate|w\b)")
+_SED_WRITES = re.compile(r"\s-\w*i|\s--in-place")
+_FIND_WRITES = re.compile(r"\s-(?:delete|exec|execdir|ok|fprint)")
+_LOOKING_GIT = re.compile(r"git\s+(?:log|diff|show|status|blame|ls-files|grep|branch\s*$|rev-parse|describe)\b")
+LOOKING = frozenset(
+    (  # noqa: SIM905
+        "cat ls grep egrep fgrep rg wc head tail sort uniq cut awk gawk tr diff cmp comm pwd tree du df stat file echo "
+        "printf test [ nl tac column jq date which type basename dirname realpath readlink seq expr bc strings od xxd "
+        "hexdump paste join fold rev md5sum sha256sum uname whoami id env printenv cd true false done fi esac less more"
+    ).split()
+)
+RUNNING = frozenset("python python3 node pytest ruby perl sh bash go cargo npm make".split())  # noqa: SIM905
+
+
+def asks_how(request: str) -> bool:
+    """Whether nothing of the answer is to be carried out: it is asked how something is done."""
+    return _ASKS_HOW.match(strip_courtesy(request)) is not None
+
+
+def is_question(request: str) -> bool:
+    """Whether words are wanted and no change. A question in a language that is not known here counts by its mark."""
+    words = strip_courtesy(request)
+    if forbids_change(words):
+        return True
+    if asks_for_change(request):
+        return False
+    return _QUESTION.match(words) is not None or (words.rstrip().endswith("?") and words == request)
+
+
+def is_meant(request: str, kind: StepKind, body: str) -> bool:
+    """Whether this block of an answer to the request is a step; otherwise it is quoted."""
+    if asks_how(request):
+        return False
+    stays = _NOT_RUN.search(request) is not None
+    if kind not in ("shell", "file") or not (is_question(request) or (stays and kind == "shell")):
+        return True
+    return kind == "shell" and is_looking(body, runs=not stays and _EXPLAINS.search(request) is None)
+
+
+def is_looking(command: str, *, runs: bool) -> bool:
+    """Whether a command only looks; `runs`: or runs a program without changing something by itself."""
+    if _WRITES.search(re.sub(r"'[^']*'|\"[^\"]*\"", "_", command)):
+        return False
+    parts = (
+        _ASSIGNMENT.sub("", part).strip() for part in _SEPARATOR.split(re.sub(r"'[^']*'|\"[^\"]*\"", "_", command))
+    )
+    return all(_is_looking_part(part, command, runs=runs) for part in parts if part)
+
+
+def _is_looking_part(part: str, command: str, *, runs: bool) -> bool:
+    program = part.split(maxsplit=1)[0].rpartition("/")[2]
+    if program in RUNNING or part.startswith("./"):
+        return runs and not (" -c" in part and _CODE_WRITES.search(command))
+    if program == "sed":
+        return not _SED_WRITES.search(part)
+    if program == "find":
+        return not _FIND_WRITES.search(part)
+    if program == "git":
+        return _LOOKING_GIT.match(part) is not None
+    return program in LOOKING or program.endswith(":")  # no command at all, but output

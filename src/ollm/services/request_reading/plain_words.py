@@ -1,0 +1,30 @@
+"""A request without its courtesies, and whether it forbids changes. Pure: words in, words out."""
+
+from __future__ import annotations
+
+import re
+
+_COURTESY = re.compile(
+    r"^\s*(?:(?:hi|hello|hey|ok|okay)\b(?: there)?[,!.]?\s+)?"
+    r"(?:(?:can|could|would|will) you(?: please)?|i(?:'d| would) like you to|i (?:want|need) you to|"
+    r"kannst du(?: bitte)?|könntest du(?: bitte)?|bitte|peux-tu|pourrais-tu|puedes|podrías)\s+",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(
+    r"\b(?:do not|don't|dont|without|never|not)\s+(?:actually\s+)?"
+    r"(?:chang|edit|modify|touch|writ|delet|remov|alter)(?:e|ing|ting)?\s+"
+    r"(?:it\b|them\b|any(?:thing\b|\s+(?:of\s+the\s+)?(?:files?|code)\b)|(?:the|my)\s+(?:files?|code)\b|files\b|code\b)|"
+    r"\b(?:change|modify|touch|edit|write|delete)\s+nothing\b",
+    re.IGNORECASE,
+)
+
+
+def strip_courtesy(request: str) -> str:
+    """`Could you please rename …` as `rename …`; a question mark that only belonged to the courtesy goes with it."""
+    plain = _COURTESY.sub("", request, count=1)
+    return plain if plain == request else re.sub(r"\?\s*$", ".", plain)
+
+
+def forbids_change(request: str) -> bool:
+    """Whether it says that no file is to be different afterwards."""
+    return _FORBIDS.search(request) is not None

@@ -1,0 +1,95 @@
+"""Whether the blocks of an answer are meant to be carried out."""
+
+import pytest
+
+from ollm.services.request_reading.explanations import asks_how, is_looking, is_meant, is_question
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "How do I delete a.py?",
+        "Could you explain to me how one would delete a.py?",
+        "Explain how to set x",
+        "What is the command to list files?",
+        "Show me the command that deletes a.py",
+        "Give me an example of a for loop in bash",
+        "What would happen if I ran rm a.py?",
+        "What is the difference between rm and unlink?",
+        "I want to know the command to delete a.py",
+    ],
+)
+def test_an_explanation_is_never_carried_out(asked: str) -> None:
+    assert asks_how(asked)
+    assert not is_meant(asked, "shell", "ls")
+    assert not is_meant(asked, "file", "x = 1")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What does a.py do?",
+        "What would rm a.py do?",
+        "Wie lösche ich a.py?",
+        "Review a.py and suggest improvements, but do not change anything.",
+        "Explain what `rm a.py` does.",
+        "Which port does server.ini set?",
+    ],
+)
+def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
+    assert is_question(asked)
+    assert is_meant(asked, "shell", "cat a.py | grep x")
+    assert not is_meant(asked, "shell", "rm a.py")
+    assert not is_meant(asked, "file", "x = 1")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Delete a.py",
+        "Do it.",
+        "Can you delete a.py?",
+        "Kannst du a.py löschen?",
+        "Run python a.py and tell me what it prints.",
+        "How many lines of a.log have WARN? Put the number into n.txt.",
+        "build.sh should print built, but it fails. Run it, find out why and fix it.",
+        "Fix a.py without running it.",
+    ],
+)
+def test_work_is_carried_out(asked: str) -> None:
+    assert is_meant(asked, "file", "x = 1")
+    assert not is_question(asked)
+
+
+def test_what_is_not_to_be_run_is_not() -> None:
+    assert not is_meant("Fix a.py without running it.", "shell", "python a.py")
+    assert is_meant("Fix a.py without running it.", "shell", "cat a.py")
+    assert is_meant("Fix a.py.", "shell", "python a.py")
+    assert not is_meant("What does python wipe.py do?", "shell", "python wipe.py")
+    assert is_meant("What is the output of main.py?", "shell", "python main.py")
+
+
+@pytest.mark.parametrize(
+    ("command", "looks"),
+    [
+        ("cat a.py", True),
+        ("grep -rn 'a > b' . | wc -l", True),
+        ("for f in *.py; do wc -l $f; done", True),
+        ("find . -name '*.py' 2>/dev/null | xargs wc -l", True),
+        ("awk -F, '{s+=$2} END {print s}' a.csv", True),
+        ("sed -n 1,5p a.py", True),
+        ("git log --oneline", True),
+        ("python -c 'print(1)'", True),
+        ("cat a.py > b.py", False),
+        ("sed -i s/a/b/ a.py", False),
+        ("find . -delete", False),
+        ("git checkout a.py", False),
+        ("ls && rm a.py", False),
+        ("grep $(rm a.py) b", False),
+        ("for i in 1 2; do rm a.py; done", False),
+        ("python -c 'import os; os.remove(\"a.py\")'", False),
+        ("ls | xargs rm", False),
+    ],
+)
+def test_commands_that_only_look(command: str, looks: bool) -> None:
+    assert is_looking(command, runs=True) is looks
