@@ -131,7 +131,7 @@ NAMED = [
         "services/chat_compression/compression_state.py",
         "            self._merge_oldest()\n",
         "            pass\n",
-        COMPRESSION + "test_truncate_alone_gets_under_its_target_or_to_the_least_there_can_be",
+        COMPRESSION + "test_truncate_alone_removes_the_oldest_also_what_the_user_said",
     ),
     NamedMutant(
         "D221 detection can be switched off",
@@ -145,7 +145,7 @@ NAMED = [
         "services/chat_compression/compression_state.py",
         "if is_user_group(group) or self.total <= self.target:",
         "if self.total <= self.target:",
-        SERVICES + "test_the_strategy_decides_whether_a_model_writes_the_summary",
+        COMPRESSION + "test_user_messages_and_pairs_of_call_and_result_survive",
     ),
     NamedMutant(
         "P12 a compaction makes the context smaller",
@@ -194,14 +194,14 @@ NAMED = [
         "services/chat_compression/service.py",
         "text = self._add_facts(summary.without_repeats(text, asked), work, originals, (longest, replaced), asked)",
         'text = ""',
-        "tests/services/chat_compression/test_service.py::test_a_long_old_answer_is_always_made_smaller",
+        COMPRESSION + "test_the_second_answer_is_used_when_the_first_was_bad",
     ),
     NamedMutant(
         "S7.3 the core variables pass",
         "services/environment_sanitization.py",
         "(*CORE_ALLOW, *HARMLESS_NAMES, *good_allow)",
         "(*HARMLESS_NAMES, *good_allow)",
-        "tests/services/test_environment_sanitization.py::test_ordinary_variables_pass",
+        VARIABLES,
     ),
     NamedMutant(
         "S7.8 the environment of tools is sanitised",

@@ -18,6 +18,19 @@ SWAPS: dict[type[ast.cmpop], str] = {
     ast.IsNot: "is",
 }
 
+PLAIN = (
+    "None",
+    "True",
+    "False",
+    "''",
+    "b''",
+    "[]",
+    "()",
+    "{}",
+    "0",
+)  # nothing for nothing: the type checker would tell
+MIN_BOUND = 100  # a bound that is moved by one changes nothing that anybody could see: from here on it is doubled
+
 
 class Mutant(NamedTuple):
     """One change: the bytes from `start` to `end` of a file become `text`."""
@@ -88,13 +101,10 @@ class Finder(ast.NodeVisitor):
         if isinstance(node.value, bool):
             self._add(node, "constant", str(not node.value))
         elif isinstance(node.value, int):
-            self._add(node, "constant", str(node.value + 1))
+            self._add(node, "constant", str(node.value + 1 if node.value < MIN_BOUND else node.value * 2))
 
     def visit_Return(self, node: ast.Return) -> None:
-        plain = isinstance(node.value, ast.Constant) and (
-            node.value.value is None or isinstance(node.value.value, bool)
-        )
-        if node.value is not None and not plain:
+        if node.value is not None and ast.unparse(node.value) not in PLAIN:
             self._add(node.value, "return", "None")
         self.generic_visit(node)
 

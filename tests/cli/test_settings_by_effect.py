@@ -86,7 +86,7 @@ async def test_the_oldest_sessions_go_by_themselves_when_there_are_more_than_the
     assert kept == ["third", "fourth"]
 
 
-NAMES = "PATH HOME LANG LC_TIME TERM PLAIN MY_TOKEN DB_PASSWORD AWS_SECRET_ACCESS_KEY"
+NAMES = "PATH HOME LANG LC_TIME TERM PLAIN MY_TOKEN DB_PASSWORD AWS_SECRET_ACCESS_KEY GITHUB_ACTOR AWS_REGION"
 SHOW = f"for name in {NAMES}; do printenv $name > /dev/null && echo has $name; done; true"
 
 
@@ -97,16 +97,17 @@ SHOW = f"for name in {NAMES}; do printenv $name > /dev/null && echo has $name; d
         (
             {},
             {"PATH", "HOME", "LANG", "LC_TIME", "TERM", "PLAIN"},
-            {"MY_TOKEN", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY"},
+            {"MY_TOKEN", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "GITHUB_ACTOR", "AWS_REGION"},
         ),
         ({"allowList": ["MY_TOKEN"]}, {"MY_TOKEN", "PATH"}, {"DB_PASSWORD"}),
         ({"denyPatterns": ["PLA*"]}, {"PATH", "HOME"}, {"PLAIN", "MY_TOKEN"}),
+        ({"denyPatterns": ["*"]}, {"PATH", "HOME", "LANG", "LC_TIME", "TERM"}, {"PLAIN", "AWS_REGION"}),
     ],
 )
 async def test_a_command_of_the_model_sees_the_variables_that_the_settings_let_through(
     tmp_path: Path, settings: dict[str, Any], seen: set[str], hidden: set[str]
 ) -> None:
-    variables = {name: f"value-of-{name}" for name in ("MY_TOKEN", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "PLAIN")}
+    variables = {name: f"value-of-{name}" for name in NAMES.split()[5:]}
     variables |= {"LANG": "C.UTF-8", "LC_TIME": "C", "TERM": "xterm"}
     async with running(tmp_path, [shell(SHOW), "Done."], window=32_768) as runner:
         configure(runner, environment=settings)
@@ -136,9 +137,11 @@ async def test_the_threshold_decides_when_old_messages_are_compacted(tmp_path: P
             for number in range(3):
                 assert (await ask(runner, f"note {number}: {LONG}", "--continue")).code == 0
         (session,) = runner.sessions()
-        requests[threshold] = (session["metadata"]["compressionCount"], len(runner.server.chats))
+        seen = runner.server.chats[-1]["messages"]
+        requests[threshold] = (session["metadata"]["compressionCount"], sum(len(str(one["content"])) for one in seen))
 
     assert requests[0.3][0] > requests[0.95][0] == 0
+    assert requests[0.3][1] < requests[0.95][1] - len(LONG), "an old message is not sent whole any more"
 
 
 @covers("S8.5")

@@ -69,6 +69,19 @@ def test_an_interrupted_call_gets_a_placeholder() -> None:
     assert [message.content for message in window.collect_messages()] == ["build", "", INTERRUPTED_TEXT]
 
 
+def test_long_arguments_of_a_call_keep_an_equal_share_and_short_ones_stay() -> None:
+    for arguments, kept in (
+        ({"path": "a.py", "content": "x" * 5000}, {"path": 4, "content": 50}),
+        ({"content": "x" * 5000}, {"content": 100}),
+        ({"lines": ["x" * 5000]}, {"cut": 100}),
+    ):
+        call = ToolCall(id="c1", name="write_file", arguments=arguments)
+        said = PromptMessage(role="assistant", content="", calls=(call,))
+        window = RecentWindow(ResumeSettings(message_chars=200), [PromptMessage(role="user", content="write"), said])
+        (short,) = window.collect_messages()[1].calls
+        assert {name: len(value) for name, value in short.arguments.items()} == kept
+
+
 def test_a_turn_longer_than_the_window_still_starts_with_its_request() -> None:
     window = RecentWindow(ResumeSettings(messages=5), [PromptMessage(role="user", content="do it all")])
     for n in range(50):

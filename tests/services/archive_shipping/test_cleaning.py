@@ -45,10 +45,14 @@ def test_the_result_of_a_call_about_a_hidden_file_stays_here() -> None:
         cleaned = PLAIN.clean_call(call)
         assert "the plan" not in str(cleaned), call
         assert HIDDEN_TEXT in str(cleaned)
+    for path, sent in (("secret/plan.png", []), ("logo.png", ["iVBORw0KGgo="])):
+        call = make("read_file", "a picture", path=path)
+        call["result"] = {"llmContent": "a picture", "images": ["iVBORw0KGgo="]}
+        assert PLAIN.clean_call(call)["result"]["images"] == sent
 
 
 def test_lines_about_hidden_files_are_left_out_of_lists_and_searches() -> None:
-    cleaned = PLAIN.clean_call(make("grep", "a.py:3: total\nsecret/plan.md:1: total\nb.py", pattern="total"))
+    cleaned = PLAIN.clean_call(make("grep", "a.py:3: total\nsecret/plan.md:1: total\nsecret/my plan:2: x\nb.py", pattern="t"))
 
     assert cleaned["result"]["llmContent"].split("\n") == ["a.py:3: total", "b.py", HIDDEN_TEXT]
 
