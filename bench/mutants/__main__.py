@@ -7,6 +7,8 @@ when the same test passes without the mutant.
 """
 
 import argparse
+import hashlib
+import json
 import random
 import shutil
 import sys
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from bench.mutants.copies import ROOT, describe_environment, make_copy
 from bench.mutants.explained import find_reason
-from bench.mutants.judge import Judge, judge_all
+from bench.mutants.judge import judge_all
 from bench.mutants.named import judge_named
 from bench.mutants.reach import Reach, find_reach, join_reach, load_reach, save_reach
 from bench.mutants.sites import Mutant, find_mutants, list_modules, parses
@@ -33,7 +35,13 @@ def main() -> int:
     drawn = choose_mutants(options.packages, options.count, options.seed)
     mutants = [mutant for mutant in drawn if not find_reason(mutant, ROOT)]
     print(f"{len(drawn)} mutants of {', '.join(options.packages)}, seed {options.seed}", flush=True)
-    outcomes = judge_all(mutants, Judge(reach, options.budget), options.jobs)
+    earlier = load_killed(options.reach) if options.again else {}
+    known = [mutant for mutant in mutants if name_mutant(mutant) in earlier]
+    tried = judge_all([mutant for mutant in mutants if mutant not in known], reach, options.budget, options.jobs)
+    killed = {name_mutant(mutant): failed for mutant, failed in tried if failed}
+    save_killed({**earlier, **killed}, options.reach)
+    outcomes = [(mutant, "killed" if failed else "survived") for mutant, failed in tried]
+    outcomes += [(mutant, "killed") for mutant in known]
     outcomes += [(mutant, "explained") for mutant in drawn if mutant not in mutants]
     print_table(outcomes, options.packages)
     return 0
@@ -48,6 +56,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=20, help="seconds of near tests, and of the rest, for a mutant")
     parser.add_argument("--map", nargs="*", metavar="TESTS", help="find anew what these tests (all of them) come past")
     parser.add_argument("--reach", type=Path, default=REACH, help="the file that keeps what the tests come past")
+    parser.add_argument("--again", action="store_true", help="leave out what an earlier run has seen killed")
     parser.add_argument("--named", nargs="*", metavar="WORD", help="the mutants that have a name, one by one")
     return parser.parse_args()
 
@@ -74,6 +83,22 @@ def get_reach(options: argparse.Namespace) -> Reach:
     reach = join_reach(known, reach) if known is not None and options.map else reach
     save_reach(reach, options.reach)
     return reach
+
+
+def name_mutant(mutant: Mutant) -> str:
+    """By its module as it is now: another text may be another mutant."""
+    text = hashlib.sha256(mutant.path.read_bytes()).hexdigest()[:12]
+    return f"{mutant.path.relative_to(ROOT)} {text} {mutant.start} {mutant.kind}"
+
+
+def load_killed(reach: Path) -> dict[str, str]:
+    path = reach.with_name("killed.json")
+    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def save_killed(killed: dict[str, str], reach: Path) -> None:
+    reach.with_name("killed.json").write_text(json.dumps(killed), encoding="utf-8")
 
 
 def print_table(outcomes: list[tuple[Mutant, str]], packages: list[str]) -> None:

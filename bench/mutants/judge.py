@@ -91,8 +91,18 @@ def find_own_tests(path: Path) -> Path:
     return Path("tests", *inner.parts[:-1], f"test_{inner.stem}.py")
 
 
-def judge_all(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Mutant, str]]:
-    files = judge.list_files(mutants)
+def judge_all(mutants: list[Mutant], reach: Reach, budget_seconds: float, jobs: int) -> list[tuple[Mutant, str]]:
+    """Each with the test that noticed it; those that live meet three times as many tests once more."""
+    tried = judge_once(mutants, Judge(reach, budget_seconds), jobs)
+    alive = [mutant for mutant, failed in tried if not failed]
+    more = judge_once(alive, Judge(reach, 3 * budget_seconds), jobs)
+    return [*((mutant, failed) for mutant, failed in tried if failed), *more]
+
+
+def judge_once(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Mutant, str]]:
+    files = judge.list_files(mutants) if mutants else []
+    if not files:
+        return [(mutant, "") for mutant in mutants]
     free: SimpleQueue[Copy] = SimpleQueue()
     copies = [Copy(files) for _ in range(jobs)]
     for copy in copies:
@@ -106,7 +116,7 @@ def judge_all(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Muta
             free.put(copy)
         outcome = "killed" if failed else "survived"
         print(f"{outcome:8} {describe(mutant)} {failed and '<- ' + failed[-90:]}", flush=True)
-        return mutant, outcome
+        return mutant, failed
 
     try:
         with ThreadPoolExecutor(jobs) as pool:

@@ -137,6 +137,7 @@ async def test_a_server_that_ignores_the_schema_is_noticed_and_not_asked_again(t
     async with running(tmp_path, script, kind="vllm") as runner:
         first = await runner.run("-p", "what does note.txt say?")
         assert runner.server.chats[2]["response_format"]
+        assert runner.server.chats[2]["temperature"] == 0
         assert "ignores response_format" in first.err
         assert facts(runner)["bindsAnswers"] is False
         await runner.run("-p", "what does note.txt say?")

@@ -30,7 +30,11 @@ def test_pasted_text_is_counted_and_does_not_hide_the_question() -> None:
 
 def test_a_sentence_that_does_not_fit_is_cut_where_it_names_things_and_not_at_all_where_little_fits() -> None:
     words = "it goes on and on about nothing in particular and comes to no end "
-    for text in (f"Use port 8443 since {words * 6}", f"{words * 6} so use port 8443", f"{words * 3} port 8443 {words * 3}"):
+    for text in (
+        f"Use port 8443 since {words * 6}",
+        f"{words * 6} so use port 8443",
+        f"{words * 3} port 8443 {words * 3}",
+    ):
         line = shorten_request(text, 30, cost)
         assert "8443" in line
         assert "…" in line

@@ -75,6 +75,31 @@ async def test_readers_run_side_by_side_and_the_rest_in_order(tmp_path: Path) ->
     assert table.order == ["begin x", "end x", "begin y", "end y"]
 
 
+async def test_eight_readers_run_at_once_and_more_wait(tmp_path: Path) -> None:
+    class Crowd(Tool[list[int]], frozen=True):
+        """Say how many are here."""
+
+        name: ClassVar[str] = "crowd"
+        reads_only: ClassVar[bool] = True
+
+        def summary(self) -> str:
+            return "Crowd"
+
+        async def run(self, context: ToolContext, needs: list[int]) -> ToolResult:
+            needs[0] += 1
+            needs[1] = max(needs)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            needs[0] -= 1
+            return ToolResult(llm_content="")
+
+    table, counts = Table(tmp_path), [0, 0]
+    table.registry.register(Crowd, counts)
+
+    assert {record.status for record in await table.run(*[("crowd", {})] * 20)} == {"ok"}
+    assert counts == [0, 8]
+
+
 @covers("T12.1")
 @pytest.mark.parametrize("arguments", [None, [], "text", 5, True, {UNPARSED_KEY: "{half"}])
 async def test_arguments_that_are_no_object_get_a_result_that_says_so(tmp_path: Path, arguments: Any) -> None:

@@ -16,6 +16,7 @@ def test_the_workspace_comes_before_the_home_and_odd_folders_are_left_out(tmp_pa
     plant(mine, "other", "# What it is for\n")
     plant(theirs, "review", "---\nname: review\ndescription: theirs\x07\n---\n")
     plant(theirs, "Odd Name", "# no\n")
+    plant(theirs, "wordy", f"---\ndescription: {'d' * 500}\n---\n")
     plant(theirs, "named", "---\nname: ../../etc\ndescription: d\n---\n")
     (theirs / "empty").mkdir()
     (theirs / "linked").symlink_to(mine / "other")
@@ -26,6 +27,7 @@ def test_the_workspace_comes_before_the_home_and_odd_folders_are_left_out(tmp_pa
         ("named", "d"),
         ("other", "What it is for"),
         ("review", "theirs"),
+        ("wordy", "d" * 200),
     ]
     assert found[2].path == ".ollm/skills/review/SKILL.md"
     assert found[1].path == str(mine / "other" / "SKILL.md")

@@ -83,3 +83,9 @@ async def test_a_search_shows_question_and_answer_together_and_the_message_being
         "message 2 (assistant): The file has a byte order mark; open it with utf-8-sig.",
     ]
     assert {hit.message_id for hit in later} == {1, 3}
+    messages[0] = msgspec.structs.replace(
+        messages[0], parts=(TextPart("filler " * 200 + said[0][1] + " filler" * 200),)
+    )
+    (first,) = [hit for hit in await SessionArchive(load_said).search(asked, 3) if hit.message_id == 1]
+    assert "does the import fail" in str(first)
+    assert 200 < len(str(first).split(" | ")[0]) < 300, "a passage around the words, not the message"

@@ -52,7 +52,9 @@ def test_the_result_of_a_call_about_a_hidden_file_stays_here() -> None:
 
 
 def test_lines_about_hidden_files_are_left_out_of_lists_and_searches() -> None:
-    cleaned = PLAIN.clean_call(make("grep", "a.py:3: total\nsecret/plan.md:1: total\nsecret/my plan:2: x\nb.py", pattern="t"))
+    cleaned = PLAIN.clean_call(
+        make("grep", "a.py:3: total\nsecret/plan.md:1: total\nsecret/my plan:2: x\nb.py", pattern="t")
+    )
 
     assert cleaned["result"]["llmContent"].split("\n") == ["a.py:3: total", "b.py", HIDDEN_TEXT]
 
