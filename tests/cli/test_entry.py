@@ -126,3 +126,10 @@ def test_an_error_is_kept_in_the_log(inside: Inside) -> None:
     inside.fail("sessions", "rename", "zzzzzzzz", "x", code=2)
 
     assert "'zzzzzzzz' is not a session id." in (inside.home / "logs" / "ollm.log").read_text()
+
+
+def test_an_error_drives_no_terminal(inside: Inside) -> None:
+    said = inside.fail("sessions", "rename", "\x1b[31mzz\u202e", "x", code=2)
+
+    assert "\\x1b[31m" in said
+    assert not {"\x1b", "\u202e"} & set(said)

@@ -95,10 +95,11 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _print_error(message: str, action: str) -> None:
     from ollm.app import redact_error
+    from ollm.system.terminal_text import clean_lines
 
-    print(f"ollm: {redact_error(message)}", file=sys.stderr)
+    print(f"ollm: {clean_lines(redact_error(message))}", file=sys.stderr)
     if action:
-        print(f"  {redact_error(action)}", file=sys.stderr)
+        print(f"  {clean_lines(redact_error(action))}", file=sys.stderr)
 
 
 def _report_system_error(error: OSError, debug: bool) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import BusyError, NotFoundError, UsageError
+from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
 from ollm.store.session_files import MessagePage
 from ollm.store.session_files.store import SessionFiles
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
@@ -229,3 +229,14 @@ def test_without_a_trash_nothing_is_in_it(tmp_path: Path) -> None:
     assert files.list_trashed_before(WHEN) == []
     with pytest.raises(NotFoundError):
         files.restore_from_trash(UNKNOWN, at=WHEN)
+
+
+def test_a_directory_in_the_place_of_a_document_is_named_and_left(home: Home) -> None:
+    path = home.document(UNKNOWN)
+    path.mkdir(parents=True)
+    (path / "mine.txt").write_text("precious")
+
+    with pytest.raises(StorageError, match="is a directory, which ollm did not write"):
+        home.files.remove(UNKNOWN)
+
+    assert (path / "mine.txt").read_text() == "precious"

@@ -5,13 +5,14 @@ import random
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
 from ollm.store.session_files.journal import encode_json
-from ollm.store.session_index import database, stamps
+from ollm.store.session_index import database, entries, stamps
 from ollm.store.session_index import index as indexing
 from ollm.store.session_index.entries import UNREAD_TITLE, make_writer_row
 from ollm.store.session_index.index import SessionIndex
@@ -348,3 +349,23 @@ def test_sessions_whose_files_are_gone_are_taken_out(tmp_path):
 
     assert [row["sessionId"] for row in index.list_sessions()] == [other]
     assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 1
+
+
+def test_damage_that_nobody_has_thought_of_costs_the_other_sessions_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    odd, sound = home.recorded("odd one"), home.recorded("sound one")
+    real = entries.read_changes
+
+    def read(stamp: stamps.Stamp, session_id: str, *rest: Any) -> entries.SessionRow:
+        if session_id == odd:
+            raise TypeError("unhashable type: 'list'")
+        return real(stamp, session_id, *rest)
+
+    monkeypatch.setattr(entries, "read_changes", read)
+
+    rows = {row["sessionId"]: row for row in home.index().list_sessions()}
+
+    assert "unhashable" in rows[odd]["damaged"]
+    assert rows[sound]["damaged"] is None

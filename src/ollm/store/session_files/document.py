@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import re
@@ -146,6 +147,8 @@ class SessionDocument:
             found = parse_object(head)
             if not is_valid_json(head):
                 self._damage.note("the file header is not valid JSON and was read as well as it could be")
+            elif "messages" in found or "toolCalls" in found or has_repeated_name(head):
+                self._damage.note("the file header names something twice")
             return found
         except (ValueError, RecursionError):
             self._damage.count_lost_entry("the file header is damaged")
@@ -172,6 +175,22 @@ def detect_own_layout(file: BinaryIO) -> Line | None:
         return first
     second = next(found, None)
     return first if second and _ENTRY.fullmatch(second[2]) else None
+
+
+def has_repeated_name(head: bytes) -> bool:
+    """Whether an object in the head gives two values to one name: a reader of JSON sees the last of them only."""
+    if all(head.count(f'"{name}":'.encode()) < 2 for name in ("title", *FIELDS)):
+        return False
+    repeated = False
+
+    def take_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        nonlocal repeated
+        found = dict(pairs)
+        repeated = repeated or len(found) < len(pairs)
+        return found
+
+    json.loads(head, object_pairs_hook=take_object, parse_int=str)
+    return repeated
 
 
 def salvage_head(text: bytes) -> JsonObject:

@@ -221,7 +221,7 @@ def _convert_part(part: Any) -> Any:
     """A part of a type we do not know is shown as what it is."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    if isinstance(part, dict) and part.get("type") not in _PART_TYPES:
+    if isinstance(part, dict) and not any(part.get("type") == known for known in _PART_TYPES):
         return {
             "type": "text",
             "text": part["text"] if isinstance(part.get("text"), str) else encode_json(part).decode(),

@@ -193,6 +193,11 @@ class SessionFiles:
         """Take away every file with this session's name, in the trash too. Raises `BusyError` while it is open."""
         session_id = parse_id(session_id)
         if not list(self.places.iter_files(session_id)):
+            if (path := self.places.get_document_path(session_id)).is_dir():
+                raise StorageError(
+                    f"{path} is a directory, which ollm did not write; it was left.",
+                    action="Look into it, and move it away if you do not need it.",
+                )
             raise self._make_unknown_error(session_id)
         with self._hold_lock(session_id):
             for path in self.places.iter_files(session_id):

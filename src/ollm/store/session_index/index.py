@@ -258,6 +258,11 @@ class SessionIndex:
         except StorageError as error:  # to be tried again the next time
             taker, known = None, ""
             line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            # damage that nobody has thought of costs the other sessions nothing
+            taker, known = None, ""
+            why = f"it cannot be read ({type(error).__name__}: {error})"
+            line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, why)
         values |= line._asdict() | {"stamp": known}
         if taker:
             values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
