@@ -22,6 +22,7 @@ from tests.servers.postgres import PostgresServer, find_binaries
 from bench.row import Row, seconds
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import NO_FILTERS, search_sessions
+from ollm.store.session_index.words import split_words
 from ollm.store.team_archive.connection import ArchiveTarget, open_connection
 from ollm.store.team_archive.reading import search_messages
 from ollm.store.team_archive.schema import migrate_schema
@@ -148,11 +149,12 @@ def fill_archive(server: PostgresServer, home: Path) -> str:
                 owner = ("searcher", "colleague")[number % 2]
                 query = "INSERT INTO ollm.sessions (session_id, owner, writer, host) VALUES (%s, %s, 'm', 'h')"
                 connection.execute(query, (path.stem, owner))
-                into = "COPY ollm.messages (session_id, number, role, at, text) FROM STDIN"
+                into = "COPY ollm.messages (session_id, number, role, at, text, words) FROM STDIN"
                 with connection.cursor().copy(into) as copy:
                     for message in json.loads(path.read_bytes())["messages"]:
                         at = f"{AT[:11]}{number % 24:02}:{message['id'] % 60:02}:00Z"
-                        copy.write_row((path.stem, message["id"], "user", at, message["parts"][0]["text"]))
+                        text = message["parts"][0]["text"]
+                        copy.write_row((path.stem, message["id"], "user", at, text, " ".join(split_words(text))))
         connection.execute("VACUUM ANALYZE ollm.messages")
         connection.execute("ANALYZE ollm.sessions")
     return url.replace("postgres@", "searcher@")

@@ -1,10 +1,11 @@
 """A deletion here reaches there, now or later; what the limit removes does not."""
 
 from pathlib import Path
+from uuid import uuid4
 
 from ollm.app import ProcessScope
 from tests.servers.archive_machine import ArchiveMachine, MakeMachine
-from tests.servers.postgres import free_port
+from tests.servers.postgres import PostgresServer, free_port
 
 
 def test_a_deleted_session_is_deleted_there_with_the_next_push(machine: MakeMachine) -> None:
@@ -14,7 +15,7 @@ def test_a_deleted_session_is_deleted_there_with_the_next_push(machine: MakeMach
 
     said = laptop.ollm("sessions", "delete", session, "--yes")
 
-    assert "next `ollm archive push` deletes it" in said
+    assert "next `ollm archive push` deletes what you have of it" in said
     assert laptop.json("status")["deletionsWaiting"] == 1
     assert laptop.json("push")["deleted"] == 1
     assert [row["sessionId"] for row in laptop.json("list")] == [other]
@@ -45,6 +46,31 @@ def test_kept_copies_are_said_at_each_delete(machine: MakeMachine) -> None:
 
     laptop.run("push")
     assert [row["sessionId"] for row in laptop.json("list")] == [session]
+
+
+def test_a_copy_of_another_persons_session_is_deleted_here_and_stays_theirs(
+    machine: MakeMachine, archive_url: str, postgres: PostgresServer
+) -> None:
+    role = f"colleague_{uuid4().hex[:8]}"
+    postgres.create_role(role)
+    owner, guest = machine("owner"), machine("guest", url=archive_url.replace("postgres@", f"{role}@"))
+    owner.run("setup", "--person", role, "--person", "postgres", "--team", "shop")
+    session, mine = owner.record("Theirs"), guest.record("Mine")
+    owner.run("push")
+    guest.run("pull", session)
+    guest.run("push")
+
+    said = guest.ollm("sessions", "delete", session, "--yes")
+
+    assert said.endswith("postgres's session stays in the archive and in lists; only postgres can delete it there.\n")
+    assert guest.json("push")["deleted"] == guest.json("status")["deletionsWaiting"] == 0
+    assert "☁ Theirs (postgres on" in guest.ollm("sessions", "list")
+    guest.run("pull", session)
+    assert "Theirs" in guest.ollm("sessions", "view", session)
+    said = guest.ollm("sessions", "clear", "--all", "--yes")
+    assert "deletes what you have of it in the archive. It was a copy: postgres's session stays" in said
+    assert guest.json("push")["deleted"] == 1
+    assert [row["sessionId"] for row in owner.json("list")] == [session] != [mine]
 
 
 def test_what_the_limit_removes_stays_in_the_archive(machine: MakeMachine) -> None:

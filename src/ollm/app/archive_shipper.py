@@ -154,7 +154,7 @@ class ArchiveShipper:
 
     def _refresh(self, connection: Connection) -> None:
         """Keep the list of what others have, and bring copies that were pulled here to where they stand now."""
-        rows = reading.list_sessions(connection)
+        rows = reading.list_sessions(connection, tasks=True)
         self.archive.state.save_listed(rows)
         for row in rows:
             self._follow(connection, row)

@@ -32,11 +32,14 @@ def is_archive_used(process: ProcessScope, *, ask: bool) -> bool:
     return bool(settings.url or settings.url_env)
 
 
-def list_archived_rows(process: ProcessScope, *, ask: bool, warn: Warn = lambda _text: None) -> list[dict[str, Any]]:
+def list_archived_rows(
+    process: ProcessScope, *, ask: bool, tasks: bool = False, warn: Warn = lambda _text: None
+) -> list[dict[str, Any]]:
     """Sessions that are in the archive and not here, in the form of the local list, with `archive` in each: its owner,
-    the machine, and where it is in use. With `ask` an old list is asked for anew."""
+    the machine, and where it is in use. With `ask` an old list is asked for anew, with `tasks` those are in it."""
     if not is_archive_used(process, ask=ask):
         return []
+    from ollm.services.chat_recording.tasks import TASK_ORIGIN
     from ollm.store.team_archive.state import ArchiveState
 
     with contextlib.closing(ArchiveState(process.home.archive_state, process.clock)) as state:
@@ -47,7 +50,8 @@ def list_archived_rows(process: ProcessScope, *, ask: bool, warn: Warn = lambda 
                 warn(f"the archive's sessions are from an earlier list: {error.message}")
         rows: list[dict[str, Any]] = msgspec.json.decode(state.load_listed())
     here = set(process.session_files.places.list_ids())
-    return [_make_row(row) for row in rows if row["sessionId"] not in here]
+    shown = (row for row in rows if tasks or row["origin"] != TASK_ORIGIN)
+    return [_make_row(row) for row in shown if row["sessionId"] not in here]
 
 
 def refresh_list(process: ProcessScope) -> None:
@@ -57,7 +61,7 @@ def refresh_list(process: ProcessScope) -> None:
 
     archive = TeamArchiveScope(process)
     with contextlib.closing(archive), archive.connect(timeout=ASK_TIMEOUT_SECONDS) as connection:
-        archive.state.save_listed(list_sessions(connection))
+        archive.state.save_listed(list_sessions(connection, tasks=True))
 
 
 def _make_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +79,7 @@ def list_workspace_rows(process: ProcessScope, workspace: str) -> list[dict[str,
 
 
 def search_archived(
-    process: ProcessScope, text: str, limit: int, warn: Warn, **filters: str | None
+    process: ProcessScope, text: str, limit: int, warn: Warn, *, tasks: bool = False, **filters: str | None
 ) -> list[dict[str, Any]]:
     """Hits in sessions that are in the archive and not here, as the local search has them, with `archive` in each."""
     if not is_archive_used(process, ask=True):
@@ -86,7 +90,7 @@ def search_archived(
     archive = TeamArchiveScope(process)
     try:
         with contextlib.closing(archive), archive.connect(timeout=ASK_TIMEOUT_SECONDS) as connection:
-            hits = search_messages(connection, text, limit=limit, **filters)
+            hits = search_messages(connection, text, limit=limit, tasks=tasks, **filters)
     except OllmError as error:
         warn(f"the archive was not searched: {error.message}")
         return []

@@ -26,7 +26,7 @@ from ollm.store.team_archive import reading
 from ollm.store.team_archive.connection import ArchiveAwayError, ArchiveTarget, open_connection, translate_faults
 from ollm.store.team_archive.leases import refuse_held_lease, take_lease
 from ollm.store.team_archive.records import ArchivedSession
-from ollm.store.team_archive.sending import Machine, SessionSender
+from ollm.store.team_archive.sending import Machine, SessionSender, make_diverged_error
 from ollm.store.team_archive.state import ArchiveState, SentState
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class TeamArchiveScope:
         stamp = read_stamp(self.process.session_directories, session_id)
         known = self.state.get_sent(session_id)
         sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
-        count = ship_session(lambda: self._open_outgoing(session_id), sender)
+        count = ship_session(lambda: self._open_outgoing(session_id), sender, known=known is not None)
         text = stamp.text if stamp else ""
         self.state.set_sent(session_id, SentState(text, self.target_key, sender.seq, ""))
         return count
@@ -222,10 +222,7 @@ class TeamArchiveScope:
         if sent is None or stamp is None or sent.stamp != stamp.text:
             if sent is not None and sent.seq >= found.last_seq:
                 return True
-            raise BusyError(
-                f"Session {found.session_id} is here already, with words that the archive does not have.",
-                action="Send them with `ollm archive push`, or make a copy with `ollm archive pull ID --fork`.",
-            )
+            raise make_diverged_error(found.session_id, found.host)
         return sent.seq >= found.last_seq
 
     def _pull_fork(self, connection: Connection, found: ArchivedSession) -> PulledSession:
@@ -245,6 +242,9 @@ class TeamArchiveScope:
             (session_id, self.machine.id),
         ).fetchone()
         if row and row[0] > known.seq and not force:
+            stamp = read_stamp(self.process.session_directories, session_id)
+            if stamp and stamp.text != known.stamp:
+                raise make_diverged_error(session_id, row[1])
             raise BusyError(
                 f"Session {session_id} went on on {row[1]}.",
                 action=f"Get what was said there with `ollm archive pull {session_id}`, or go on anyway with --force.",
@@ -308,7 +308,7 @@ class TeamArchiveScope:
         gone = 0
         for name in names:
             gone += reading.forget_session(connection, name)
-            self.state.remove_tombstone(name)
+            self.state.confirm_deletion(name)
         return gone
 
     def close(self) -> None:

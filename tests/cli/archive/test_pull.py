@@ -30,10 +30,10 @@ def test_words_that_only_this_machine_has_are_never_overwritten(machine: MakeMac
     desktop.run("push")
     laptop.go_on(session, "From the laptop")
 
-    laptop.run("pull", session, code=1)
-    assert "words that the archive does not have" in laptop.warned
-    laptop.run("push", code=1)
-    assert "went on on" in laptop.warned
+    for command in (("pull", session), ("push",)):
+        laptop.run(*command, code=1)
+        assert f"Keep both with `ollm archive push {session} --fork`" in " ".join(laptop.warned.split())
+    assert f"push {session} --fork" in laptop.run("status", session, code=5)
 
     laptop.run("pull", session, "--fork")
     (fork,) = laptop.ids() - {session}

@@ -1,5 +1,6 @@
 """Sending one session again and again: what is gone here is gone there, what is the same is not sent."""
 
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,24 @@ def test_a_lost_state_file_sends_nothing_twice(machine: MakeMachine) -> None:
     state.write_bytes(machine_id)  # as a back-up had it
 
     assert laptop.json("push") == {"sessions": 0, "records": 0, "unchanged": 1, "deleted": 0, "skipped": {}}
+
+
+def test_a_machine_that_forgot_what_it_sent_goes_on_with_its_own_and_never_over_others(machine: MakeMachine) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    mine, both = laptop.record("One", "Two"), laptop.record("Shared")
+    laptop.run("push")
+    desktop.run("pull", both)
+    desktop.go_on(both, "From the desktop")
+    desktop.run("push")
+    for path in laptop.home.glob("archive.db*"):
+        path.unlink()
+    laptop.go_on(mine, "Three")
+
+    report = json.loads(laptop.run("push", "--json", code=1))
+
+    assert (report["sessions"], list(report["skipped"])) == (1, [both])
+    assert "Three" in desktop.json("search", "three")[0]["snippet"]
+    assert "desktop" in desktop.json("search", "desktop")[0]["snippet"]
 
 
 def test_turning_redaction_off_sends_the_session_as_it_is(machine: MakeMachine, archive_url: str) -> None:

@@ -17,6 +17,17 @@ def test_a_search_takes_any_text_literally(machine: MakeMachine) -> None:
         assert laptop.json("search", unwanted) == [], unwanted
 
 
+def test_paths_and_ideographs_are_found_by_their_parts_and_whole(machine: MakeMachine) -> None:
+    laptop = machine("laptop")
+    session = laptop.record("See https://example.org/shop and src/Cart.py:12", "日本語の文章", "x" * 3000 + " ÉTÉ")
+    laptop.run("push")
+
+    for wanted in ("cart", "cart.py", "CART.PY:12", "(src/cart.py)", "shop", "語", "本語", "été", "x" * 3000):
+        assert [hit["sessionId"] for hit in laptop.json("search", wanted)] == [session], wanted
+    for unwanted in ("語本", "py.cart", "cart.org"):
+        assert laptop.json("search", unwanted) == [], unwanted
+
+
 def test_hits_have_a_snippet_with_the_word_and_can_be_narrowed(machine: MakeMachine) -> None:
     laptop = machine("laptop")
     laptop.record("lorem " * 3000 + "needle in the hay", "The needle is found.")

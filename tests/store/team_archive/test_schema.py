@@ -53,6 +53,10 @@ def test_what_an_older_version_holds_is_kept_and_people_stay_in(postgres: Postgr
             "INSERT INTO ollm.sessions (session_id, owner, writer, host, title)"
             " VALUES ('00000000-0000-4000-8000-000000000001', 'old_hand', 'm', 'h', 'Kept')"
         )
+        connection.execute(
+            "INSERT INTO ollm.messages (session_id, number, role, at, text)"
+            " VALUES ('00000000-0000-4000-8000-000000000001', 1, 'user', now(), 'See src/Cart.py, 日本語')"
+        )
         person = ArchiveMachine(tmp_path / "home", url.replace("postgres@", "old_hand@"))
         person.run("list", code=1)
         assert "run `ollm archive setup` with this version" in person.warned
@@ -60,6 +64,7 @@ def test_what_an_older_version_holds_is_kept_and_people_stay_in(postgres: Postgr
 
     assert [row["title"] for row in person.json("list")] == ["Kept"]
     assert person.json("search", "anything") == []
+    assert all(person.json("search", wanted) for wanted in ("cart", "cart.py", "語"))
 
 
 def test_a_newer_schema_is_refused_and_left_alone(archive_url: str) -> None:

@@ -20,10 +20,14 @@ def test_a_tombstone_stays_until_it_is_removed(tmp_path: Path) -> None:
 
     state.add_tombstone(SESSION)
 
-    assert state.get_sent(SESSION) is None
+    assert state.get_sent(SESSION)
     assert ArchiveState(tmp_path / "a.db").list_tombstones() == [SESSION]
     state.remove_tombstone(SESSION)
     assert state.list_tombstones() == []
+
+    state.add_tombstone(SESSION)
+    state.confirm_deletion(SESSION)
+    assert (state.list_tombstones(), state.get_sent(SESSION)) == ([], None)
 
 
 def test_a_damaged_file_is_put_aside(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
 
 @click.command("list")
 @click.option("--limit", type=click.IntRange(min=1, max=1000), default=100, show_default=True, help="Maximum to show.")
+@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
 @json_option
-def list_archived(limit: int, as_json: bool) -> None:
+def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
     """List the sessions in the archive that you may see, last active first."""
     from ollm.app import ProcessScope
     from ollm.app.team_archive import TeamArchiveScope
@@ -25,7 +26,7 @@ def list_archived(limit: int, as_json: bool) -> None:
 
     archive = TeamArchiveScope(ProcessScope())
     with archive.connect() as connection:
-        found = list_sessions(connection, limit=limit)
+        found = list_sessions(connection, limit=limit, tasks=tasks)
     if as_json:
         print_json(found)
         return
@@ -36,7 +37,9 @@ def list_archived(limit: int, as_json: bool) -> None:
     rows = [
         (
             short[row.session_id],
-            ("● " if row.in_use else "") + cut_text(row.title or "(no title)", TITLE_CELLS),
+            ("● " if row.in_use else "")
+            + ("↳ " if row.origin == "task" else "")
+            + cut_text(row.title or "(no title)", TITLE_CELLS),
             format_age(row.last_activity),
             f"{row.owner} on {row.host}",
             cut_text(row.model, MODEL_CELLS),
@@ -53,8 +56,9 @@ def list_archived(limit: int, as_json: bool) -> None:
 @click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role.")
 @click.option("--since", metavar="TIME", help="Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
 @click.option("--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum to show.")
+@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
 @json_option
-def search(text: tuple[str, ...], role: str | None, since: str | None, limit: int, as_json: bool) -> None:
+def search(text: tuple[str, ...], role: str | None, since: str | None, limit: int, tasks: bool, as_json: bool) -> None:
     """Search all messages in the archive that you may see. TEXT is taken literally; all its words must be there."""
     from ollm.app import ProcessScope
     from ollm.app.team_archive import TeamArchiveScope
@@ -64,7 +68,7 @@ def search(text: tuple[str, ...], role: str | None, since: str | None, limit: in
     wanted = parse_since(since) if since else None
     archive = TeamArchiveScope(ProcessScope())
     with archive.connect() as connection:
-        hits = search_messages(connection, " ".join(text), limit=limit, role=role, since=wanted)
+        hits = search_messages(connection, " ".join(text), limit=limit, role=role, since=wanted, tasks=tasks)
     if as_json:
         print_json(hits)
         return

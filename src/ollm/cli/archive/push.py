@@ -9,22 +9,29 @@ import click
 from ollm.cli.completers import complete_session
 from ollm.cli.options import json_option, print_json
 from ollm.cli.table import warn
-from ollm.domain.errors import ExitCode
+from ollm.domain.errors import ExitCode, UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.app.team_archive import PushReport
+    from ollm.app.team_archive import PushReport, TeamArchiveScope
 
 
 @click.command()
 @click.argument("sessions", metavar="[ID]...", nargs=-1, shell_complete=complete_session)
 @click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option("--fork", is_flag=True, help="Send what is here as a new session: for one that also went on elsewhere.")
 @click.option("--watch", is_flag=True, help="Stay and send what is new while a session is open (archive.push decides).")
 @click.option("--keeper", type=int, hidden=True)
 @click.option("--linger", type=float, default=5.0, hidden=True)
 @json_option
 def push(
-    sessions: tuple[str, ...], dry_run: bool, watch: bool, keeper: int | None, linger: float, as_json: bool
+    sessions: tuple[str, ...],
+    dry_run: bool,
+    fork: bool,
+    watch: bool,
+    keeper: int | None,
+    linger: float,
+    as_json: bool,
 ) -> int:
     """Send sessions to the archive: those named, or all that changed since they were last sent.
 
@@ -45,6 +52,8 @@ def push(
 
         run_quietly(ArchiveShipper(archive, keeper=keeper, linger=linger).run)
         return ExitCode.DONE
+    if fork:
+        return push_forks(archive, ids or [], as_json=as_json)
     with archive.connect() as connection:
         if notice := archive.announce(ids):
             warn(notice)
@@ -54,6 +63,28 @@ def push(
     else:
         print_report(report)
     return ExitCode.FAILED if report.skipped else ExitCode.DONE
+
+
+def push_forks(archive: TeamArchiveScope, ids: list[str], *, as_json: bool) -> int:
+    """Send each of these as a session of its own; the sessions themselves become what the archive has."""
+    from ollm.app.archive_forks import push_fork
+
+    if not ids:
+        raise UsageError("--fork needs the ID of a session.", action="For example: ollm archive push ID --fork.")
+    with archive.connect() as connection:
+        forks = [push_fork(archive, connection, session_id) for session_id in ids]
+    if as_json:
+        print_json(forks)
+        return ExitCode.DONE
+    for fork in forks:
+        there = make_printable(f"{fork.owner} on {fork.host}")
+        print(f"Sent what was said here as session {fork.session_id}.")
+        print(
+            f"Session {fork.source} stays as it is here: {make_printable(fork.behind)}"
+            if fork.behind
+            else f"Session {fork.source} is now as it is in the archive, from {there}."
+        )
+    return ExitCode.DONE
 
 
 def print_report(report: PushReport) -> None:

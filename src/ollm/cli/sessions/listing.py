@@ -70,7 +70,7 @@ def search(
     if not workspace and not model:
         from ollm.app.archived_sessions import search_archived
 
-        hits += search_archived(process, " ".join(text), limit, warn, role=role, since=filters.since)
+        hits += search_archived(process, " ".join(text), limit, warn, tasks=tasks, role=role, since=filters.since)
     if as_json:
         print_rows(hits)
         return

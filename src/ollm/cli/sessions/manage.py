@@ -27,9 +27,10 @@ def delete(session: str, yes: bool) -> None:
     session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
     title = _format_title(library, session_id)
     confirm_or_fail(f"Delete session {library.places.shorten_id(session_id)}{title}? {DELETE_WARNING}", yes)
+    copies = _find_archived(process, [session_id])
     for error in library.delete_many([session_id], make_progress("Deleting")):
         raise error
-    print(f"Deleted session {session_id}.{_explain_archived(process)}")
+    print(f"Deleted session {session_id}.{copies.explain_deletion() if copies else ''}")
     if left := [path.name for path in library.places.list_others(session_id)]:
         warn(f"Not written by ollm, and left: {', '.join(left)}.")
 
@@ -143,24 +144,25 @@ def _format_title(library: SessionLibrary, session_id: str) -> str:
     return f" ({make_printable(title)})" if title else ""
 
 
-def _explain_archived(process: ProcessScope) -> str:
-    """What becomes of the copies in the team archive; nothing where there is none."""
+def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | None:
+    """The copies in the team archive; None where there is none."""
     if not process.home.archive_state.exists():
-        return ""
-    from ollm.app.archive_deletions import explain_deletion
+        return None
+    from ollm.app.archive_deletions import ArchivedCopies
 
-    return explain_deletion(process)
+    return ArchivedCopies(process, ids)
 
 
 def _delete_each(process: ProcessScope, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
     from ollm.cli.sessions.table import make_progress
 
+    copies = _find_archived(process, ids)
     failed = process.library.delete_many(ids, make_progress("Deleting"))
     for error in failed:
         warn(error.message)
     gone = len(ids) - len(failed)
-    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.{_explain_archived(process)}")
+    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.{copies.explain_deletion() if copies else ''}")
     if failed:
         raise OllmError(f"{len(failed)} could not be deleted.")
 
@@ -168,4 +170,5 @@ def _delete_each(process: ProcessScope, ids: list[str]) -> None:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
+    from ollm.app.archive_deletions import ArchivedCopies
     from ollm.services.chat_recording import SessionLibrary

@@ -34,7 +34,7 @@ def show_sessions(
         else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
     )
     if not trash:
-        rows = _add_archived(process, rows)
+        rows = _add_archived(process, rows, tasks=tasks)
     short = shorten_ids(row["sessionId"] for row in rows)
     if place:
         rows = [row for row in rows if row["workspace"] == place]
@@ -55,11 +55,11 @@ def show_sessions(
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
 
 
-def _add_archived(process: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> list[dict[str, Any]]:
     """With those that are in the team archive only."""
     from ollm.app.archived_sessions import list_archived_rows
 
-    both = [*rows, *list_archived_rows(process, ask=True, warn=warn)]
+    both = [*rows, *list_archived_rows(process, ask=True, tasks=tasks, warn=warn)]
     return sorted(both, key=lambda row: str(row["lastActivity"]), reverse=True)
 
 
@@ -101,7 +101,7 @@ def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, .
     if row.get("origin") == "task":
         mark = "↳ "
     if place := row.get("archive"):
-        mark, title = "☁ ", f"{title or '(no title)'} ({place['owner']} on {place['host']})"
+        mark, title = f"☁ {mark}", f"{title or '(no title)'} ({place['owner']} on {place['host']})"
     return (
         short[row["sessionId"]],
         mark + cut_text(title or "(no title)", TITLE_CELLS),

@@ -7,14 +7,20 @@ from contextlib import AbstractContextManager
 
 from ollm.services.archive_shipping.outgoing import OutgoingSession
 from ollm.store.team_archive.records import ArchiveRecord
-from ollm.store.team_archive.sending import SessionSender, make_batches
+from ollm.store.team_archive.sending import SessionMovedOnError, SessionSender, make_batches
 
 OpenOutgoing = Callable[[], AbstractContextManager[OutgoingSession]]
 
 
-def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender) -> int:
-    """Bring the archive to where the session stands; gives how many records were sent. Safe to break off and repeat."""
-    sender.begin()
+def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender, *, known: bool = True) -> int:
+    """Bring the archive to where the session stands; gives how many records were sent. Safe to break off and repeat.
+    Where it is not `known` whether this machine sent it before, what it holds decides whether it went on elsewhere."""
+    try:
+        sender.begin()
+    except SessionMovedOnError:
+        if known or not _has_all(open_outgoing, sender):
+            raise
+        sender.adopt()
     with open_outgoing() as outgoing:
         count, told = 0, None
         for batch in make_batches(outgoing.iter_records()):
@@ -29,6 +35,15 @@ def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender) -> int:
     elif sender.sent and told != head:
         sender.send([], head)
     return sender.sent
+
+
+def _has_all(open_outgoing: OpenOutgoing, sender: SessionSender) -> bool:
+    """Whether everything that the archive holds of the session is here as it is there."""
+    with open_outgoing() as outgoing:
+        here: dict[tuple[str, str], bytes] = {
+            (record.kind, record.key): record.digest for record in outgoing.iter_records()
+        }
+    return all(here.get((kind, key)) == digest for kind, key, digest in sender.list_digests())
 
 
 def _find_gone(open_outgoing: OpenOutgoing, sender: SessionSender) -> list[ArchiveRecord]:

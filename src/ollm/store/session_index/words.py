@@ -10,9 +10,11 @@ from unicodedata import normalize
 _ALONE = r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])"
 _PRIVATE = r"[\ue000-\uf8ff]"  # what marks are made of
 _WORD = r"\w"
-_ENDING = r"[^\W_]+\Z"
+_LETTERS = r"[^\W_]+"
+_ENDING = rf"{_LETTERS}\Z"
 _SEPARATOR = "\x1f"
 MAX_WORDS = 64
+MAX_WORD_CHARS = 200
 MIN_PREFIX_CHARS = 3  # from this length on a word also finds longer ones that begin with it
 OPEN, CLOSE = "«", "»"
 SNIPPET_CHARS = 60
@@ -46,6 +48,11 @@ def separate_words(text: str) -> str:
         return text
     clean = re.sub(_PRIVATE, " ", text.encode("utf-8", "replace").decode())
     return re.sub(_ALONE, rf"\1{_SEPARATOR}", clean)
+
+
+def split_words(text: str) -> list[str]:
+    """Every word of a text once, in lower case and in no order; what is very long counts by its beginning."""
+    return list({word[:MAX_WORD_CHARS] for word in re.findall(_LETTERS, separate_words(text).lower())})
 
 
 def parse_words(text: str) -> list[SearchWord]:

@@ -6,9 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.struct import Data
 from ollm.store.session_files.places import match_prefix
+from ollm.store.session_index.words import MAX_WORDS, split_words
 from ollm.store.team_archive.connection import translate_faults
 from ollm.store.team_archive.leases import LEASE_SECONDS
 from ollm.store.team_archive.records import ArchivedSession, ArchiveHit, ArchiveRecord
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 MAX_LISTED_SESSIONS = 1000
+MAX_WANTED_CHARS = 1000
 _FETCH_ROWS = 200
 _COLUMNS = (
     "s.session_id::text, s.owner, s.host, s.title, s.model, s.workspace, s.origin, s.start_time, s.last_activity,"
@@ -28,11 +33,17 @@ _SESSIONS = (
 )
 
 
-def list_sessions(connection: Connection, *, limit: int = MAX_LISTED_SESSIONS) -> list[ArchivedSession]:
-    """What this person may see, last active first."""
-    query = f"{_SESSIONS} ORDER BY s.last_activity DESC LIMIT %s"
+def list_sessions(
+    connection: Connection, *, limit: int = MAX_LISTED_SESSIONS, tasks: bool = False
+) -> list[ArchivedSession]:
+    """What this person may see, last active first; with `tasks` those too, as far as conversations leave room."""
+    query = (
+        f"{_SESSIONS} WHERE (%s OR s.origin IS DISTINCT FROM 'task')"
+        " ORDER BY (s.origin IS NOT DISTINCT FROM 'task'), s.last_activity DESC LIMIT %s"
+    )
     with translate_faults():
-        return [_make_session(row) for row in connection.execute(query.encode(), (limit,))]
+        found = [_make_session(row) for row in connection.execute(query.encode(), (tasks, limit))]
+    return sorted(found, key=lambda row: row.last_activity, reverse=True)
 
 
 def find_session(connection: Connection, prefix: str) -> ArchivedSession:
@@ -67,16 +78,32 @@ def open_records(connection: Connection, session_id: str, after: int = 0) -> Ite
 
 
 def search_messages(
-    connection: Connection, text: str, *, limit: int = 20, role: str | None = None, since: str | None = None
+    connection: Connection,
+    text: str,
+    *,
+    limit: int = 20,
+    role: str | None = None,
+    since: str | None = None,
+    tasks: bool = False,
 ) -> list[ArchiveHit]:
-    """The newest messages and calls that hold all words of the text, else those that hold it as part of a word."""
+    """The newest messages and calls that hold all words of the text, else those that hold it as part of a word; with
+    `tasks` those of tasks too."""
     wanted = text.strip()
     if not wanted or "\0" in wanted:
         raise UsageError("Nothing to search for.", action="Give one word or more.")
-    query = "SELECT * FROM ollm.search_messages(%s, %s, %s, %s::timestamptz)"
+    wanted = wanted[:MAX_WANTED_CHARS]
+    typed = wanted.split()[:MAX_WORDS]
+    words = list(dict.fromkeys(word for part in typed for word in split_words(part)))
+    query = "SELECT * FROM ollm.search_messages(%s, %s, %s, %s::timestamptz, %s::text[], %s::text[], %s)"
     with translate_faults():
-        rows = connection.execute(query, (wanted[:1000], limit, role, since)).fetchall()
+        rows = connection.execute(query, (wanted, limit, role, since, words, find_phrases(typed), tasks)).fetchall()
     return [_make_hit(row, wanted) for row in rows]
+
+
+def find_phrases(typed: list[str]) -> list[str]:
+    """What was typed as one word and is several (a path, ideographs): it must stand together, too."""
+    several = [word.lower() for word in typed if len(split_words(word)) > 1]
+    return [word.strip("".join(letter for letter in set(word) if not letter.isalnum())) for word in several]
 
 
 def count_sessions(connection: Connection) -> tuple[int, int]:
@@ -94,18 +121,50 @@ def read_viewer(connection: Connection) -> str:
 
 
 def forget_session(connection: Connection, session_id: str) -> bool:
-    """Delete a session of one's own with all it holds; False when the archive has none. It is not taken back later."""
+    """Delete a session of one's own with its tasks and all they hold; False when the archive has none. It is not taken
+    back later."""
     remember = (
-        "INSERT INTO ollm.deletions (session_id, owner) VALUES (%s, ollm.viewer())"
+        "INSERT INTO ollm.deletions (session_id, owner) SELECT unnest(%s::uuid[]), ollm.viewer()"
         " ON CONFLICT (session_id, owner) DO UPDATE SET deleted_at = now()"
     )
     with translate_faults(), connection.transaction():
-        connection.execute(remember, (session_id,))
+        names = [session_id, *_find_tasks(connection, session_id)]
+        connection.execute(remember, (names,))
         gone = connection.execute(
-            "DELETE FROM ollm.sessions WHERE session_id = %s AND owner = ollm.viewer()", (session_id,)
+            "DELETE FROM ollm.sessions WHERE session_id = ANY(%s::uuid[]) AND owner = ollm.viewer()", (names,)
         ).rowcount
         connection.execute("SELECT pg_notify('ollm_archive', %s)", (session_id,))
     return bool(gone)
+
+
+def _find_tasks(connection: Connection, session_id: str) -> list[str]:
+    """One's own tasks of a conversation, by what their heads say."""
+    query = (
+        "SELECT s.session_id::text, r.body FROM ollm.sessions AS s JOIN ollm.records AS r USING (session_id)"
+        " WHERE s.owner = ollm.viewer() AND s.origin = 'task' AND r.kind = 'head'"
+        " AND position(convert_to(%s, 'UTF8') IN r.body) > 0"
+    )
+    return [name for name, body in connection.execute(query, (session_id,)) if _read_parent(body) == session_id]
+
+
+def _read_parent(head: bytes) -> str | None:
+    try:
+        found = msgspec.json.decode(head, type=_TaskHead)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return found.metadata.parent.session_id
+
+
+class _Parent(Data, frozen=True):
+    session_id: str
+
+
+class _TaskMetadata(Data, frozen=True):
+    parent: _Parent
+
+
+class _TaskHead(Data, frozen=True):
+    metadata: _TaskMetadata
 
 
 def _make_session(row: tuple[Any, ...]) -> ArchivedSession:

@@ -61,6 +61,7 @@ def _run_next_step(connection: Connection, wanted: int) -> None:
     version = read_schema_version(connection)  # another machine may have been quicker
     _refuse_newer(version)
     if version < wanted:
+        connection.execute("SET LOCAL statement_timeout = 0")  # a large archive takes its time, once
         connection.execute(STEPS[version].encode())
         connection.execute("INSERT INTO ollm.schema_version (version) VALUES (%s)", (version + 1,))
 

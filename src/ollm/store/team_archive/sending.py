@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ollm.domain.clock import parse_stamp
 from ollm.domain.errors import BusyError, DeniedError, OllmError
 from ollm.domain.struct import Data
+from ollm.store.session_index.words import split_words
 from ollm.store.team_archive.connection import translate_faults
 from ollm.store.team_archive.records import ArchivedHead, ArchiveRecord
 
@@ -70,6 +71,20 @@ class SessionSender:
         if row:
             self._check(row)
 
+    def adopt(self) -> None:
+        """Go on from where the archive stands: for a machine that has all of it and forgot that it had sent it."""
+        with translate_faults():
+            row = self._read_row("")
+        self.seq = row.last_seq if row else 0
+
+    def list_digests(self) -> Iterator[tuple[str, str, bytes]]:
+        """Kind, name and digest of all that the archive holds but the head, which changes with every message."""
+        query = (
+            "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s AND kind <> 'head' AND body IS NOT NULL"
+        )
+        with translate_faults():
+            return iter(self._connection.execute(query, (self._id,)).fetchall())
+
     def filter_new(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRecord]:
         """Those that the archive does not hold as they are."""
         if not self._stored:
@@ -123,7 +138,9 @@ class SessionSender:
             self._connection.execute(query, (self._id, self._machine.id, self._machine.host, self._id))
         row = self._read_row("FOR UPDATE OF s")
         if row is None:
-            raise DeniedError(f"Session {self._id} is another person's, or was deleted just now.", action=_FORK)
+            raise DeniedError(
+                f"Session {self._id} is another person's, or was deleted just now.", action=explain_fork(self._id)
+            )
         self._check(row)
         return row
 
@@ -137,12 +154,9 @@ class SessionSender:
 
     def _check(self, row: _Row) -> None:
         if not row.mine:
-            raise DeniedError(f"Session {self._id} belongs to another person.", action=_FORK)
+            raise DeniedError(f"Session {self._id} belongs to another person.", action=explain_fork(self._id))
         if row.last_seq != self.seq and row.writer != self._machine.id:
-            raise SessionMovedOnError(
-                f"Session {self._id} went on on {row.host}, and this machine does not have what was said there.",
-                action=f"Get it with `ollm archive pull {self._id}`, or a copy of its own with --fork.",
-            )
+            raise make_diverged_error(self._id, row.host)
         self.seq = max(self.seq, row.last_seq)
 
     def _insert_records(self, records: Sequence[ArchiveRecord], last: int) -> None:
@@ -166,10 +180,12 @@ class SessionSender:
     def _insert_texts(self, records: Sequence[ArchiveRecord], head: ArchivedHead) -> None:
         entries = [record.text for record in records if record.text]
         query = (
-            "INSERT INTO ollm.messages (session_id, number, call, role, at, text)"
-            " SELECT %s, * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::timestamptz[], %s::text[])"
+            "INSERT INTO ollm.messages (session_id, number, call, role, at, text, words)"
+            " SELECT %s, t.number, t.call, t.role, t.at, t.text, array_to_tsvector(string_to_array(t.words, ' '))"
+            " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[])"
+            " AS t(number, call, role, at, text, words)"
             " ON CONFLICT (session_id, number, call) DO UPDATE"
-            " SET role = EXCLUDED.role, at = EXCLUDED.at, text = EXCLUDED.text"
+            " SET role = EXCLUDED.role, at = EXCLUDED.at, text = EXCLUDED.text, words = EXCLUDED.words"
         )
         columns = (
             [entry.number for entry in entries],
@@ -177,6 +193,7 @@ class SessionSender:
             [entry.role for entry in entries],
             [parse_time(entry.timestamp, head.last_activity) for entry in entries],
             [entry.text.replace("\0", "") for entry in entries],
+            [" ".join(split_words(entry.text)) for entry in entries],
         )
         if entries:
             self._connection.execute(query, (self._id, *columns))
@@ -203,7 +220,14 @@ class SessionSender:
         self._connection.execute(query, (last, self._machine.id, self._machine.host, *texts, *times, *counts, self._id))
 
 
-_FORK = "Make a session of your own from it: `ollm archive pull ID --fork`."
+def make_diverged_error(session_id: str, host: str) -> SessionMovedOnError:
+    """Neither side may overwrite the other: there is one way out, whoever noticed it."""
+    message = f"Session {session_id} went on on {host} and here; neither has what was said in the other."
+    return SessionMovedOnError(message, action=explain_fork(session_id))
+
+
+def explain_fork(session_id: str) -> str:
+    return f"Keep both with `ollm archive push {session_id} --fork`: it sends what was said here as a new session."
 
 
 def make_batches(records: Iterable[ArchiveRecord]) -> Iterator[list[ArchiveRecord]]:

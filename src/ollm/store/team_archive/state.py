@@ -73,15 +73,24 @@ class ArchiveState:
             connection.execute("DELETE FROM sent WHERE session_id = ?", (session_id,))
 
     def add_tombstone(self, session_id: str) -> None:
-        """The session was deleted here: it is to be deleted there, as soon as that can be confirmed."""
+        """The session was deleted here: it is to be deleted there, as soon as that can be confirmed. Not where it is
+        another person's and this was a copy."""
+        query = (
+            "INSERT OR REPLACE INTO tombstones SELECT ?, ?"
+            " WHERE NOT EXISTS (SELECT 1 FROM sent WHERE session_id = ? AND owner <> '')"
+        )
         with self._database.begin_write() as connection:
-            moment = to_epoch_ms(self._clock())
-            connection.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?)", (session_id, moment))
-            connection.execute("DELETE FROM sent WHERE session_id = ?", (session_id,))
+            connection.execute(query, (session_id, to_epoch_ms(self._clock()), session_id))
 
     def list_tombstones(self) -> list[str]:
         with self._database.begin_read() as connection:
             return [row[0] for row in connection.execute("SELECT session_id FROM tombstones ORDER BY at")]
+
+    def confirm_deletion(self, session_id: str) -> None:
+        """It is deleted there; nothing more is to be known of it."""
+        with self._database.begin_write() as connection:
+            for table in ("tombstones", "sent"):
+                connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
 
     def remove_tombstone(self, session_id: str) -> None:
         with self._database.begin_write() as connection:
