@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from bench.recall.conversation import make_conversation, make_everyday_conversation
+from bench.recall.conversation import make_conversation, make_everyday_conversation, make_passing_conversation
 from bench.recall.everyday import EVERYDAY_HELD_BACK, EVERYDAY_TUNING, Exchange
 from bench.recall.facts import HELD_BACK, TUNING, ToldFact
 from bench.recall.fresh import FRESH
-from ollm.services.message_search import search_messages
+from bench.recall.in_passing import FIRST_SET, SECOND_SET
+from ollm.services.message_search import SearchedMessage, search_messages
 from ollm.services.message_search.search import split_question, split_words
 from ollm.services.message_search.words import stem
 
@@ -79,9 +80,10 @@ def count_found(facts: tuple[ToldFact, ...], ask: Callable[[ToldFact], str], mis
     return found
 
 
-def count_found_exchanges(exchanges: tuple[Exchange, ...], missed: list[str] | None = None) -> int:
+def count_found_exchanges(
+    exchanges: tuple[Exchange, ...], messages: tuple[SearchedMessage, ...], missed: list[str] | None = None
+) -> int:
     """Those whose fact stands in the first hits, or beside them, where `recall` shows it with them."""
-    messages = make_everyday_conversation()
     found = 0
     for exchange in exchanges:
         hits = search_messages(messages, exchange.question, FIRST_HITS)
@@ -108,8 +110,14 @@ def main() -> None:
         print(f"{name:<24} {count_found(facts, ask, missed)} of {len(facts)}")
         if asked.verbose:
             print(*(f"  {line}" for line in missed), sep="\n")
-    for name, exchanges in (("tuned on", EVERYDAY_TUNING), ("held back", EVERYDAY_HELD_BACK)):
-        print(f"{'everyday, ' + name:<24} {count_found_exchanges(exchanges)} of {len(exchanges)}")
+    everyday, passing = make_everyday_conversation(), make_passing_conversation()
+    for name, exchanges, messages in (
+        ("everyday, tuned on", EVERYDAY_TUNING, everyday),
+        ("everyday, held back", EVERYDAY_HELD_BACK, everyday),
+        ("in passing, first set", FIRST_SET, passing),
+        ("in passing, second set", SECOND_SET, passing),
+    ):
+        print(f"{name:<24} {count_found_exchanges(exchanges, messages)} of {len(exchanges)}")
     print(f"unrelated questions that found something: {len(list(list_unrelated_answers()))} of {len(UNRELATED)}")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from bench.context_simulation.scenario import Scenario
-from bench.recall.everyday import EXCHANGES
+from bench.recall.everyday import EXCHANGES, Exchange
 from bench.recall.facts import FACTS
 from bench.recall.fresh import FRESH
+from bench.recall.in_passing import FIRST_SET, SECOND_SET
 from ollm.services.message_search import SearchedMessage
 
 BEFORE = (
@@ -56,10 +58,20 @@ def make_conversation(seed: int = 4) -> tuple[SearchedMessage, ...]:
 @cache
 def make_everyday_conversation(seed: int = 9) -> tuple[SearchedMessage, ...]:
     """The same with the exchanges of everyday work somewhere in it, each whole."""
+    return _mix_in(make_conversation(), EXCHANGES, seed)
+
+
+@cache
+def make_passing_conversation(seed: int = 5) -> tuple[SearchedMessage, ...]:
+    """All of that with what was said in passing somewhere in it."""
+    return _mix_in(make_everyday_conversation(), (*FIRST_SET, *SECOND_SET), seed)
+
+
+def _mix_in(messages: Sequence[SearchedMessage], added: Iterable[Exchange], seed: int) -> tuple[SearchedMessage, ...]:
     exchanges: list[list[tuple[str, str]]] = [
-        [("user", exchange.said), ("assistant", exchange.answer)] for exchange in EXCHANGES
+        [("user", exchange.said), ("assistant", exchange.answer)] for exchange in added
     ]
-    for message in make_conversation():
+    for message in messages:
         if message.role == "user":
             exchanges.append([])
         exchanges[-1].append((message.role, message.text))

@@ -15,8 +15,8 @@ from ollm.services.protected_facts import find_facts, without_markers
 
 TextCost = Callable[[str], int]
 
-LINE_TOKENS = (28, 24, 20)  # a line of the newest third of the ledger, and of each older one
-NEW_LINE_TOKENS = 40  # a line that is added while there is room, once the oldest stand shortened
+LINE_TOKENS = (40, 34, 28)  # a line of the newest third of the ledger, and of each older one
+NEW_LINE_TOKENS = 64  # a line that is added while there is room, once the oldest stand shortened
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 KEPT_SHARE = 0.55  # of the cap, when the ledger is written anew
