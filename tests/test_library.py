@@ -119,10 +119,11 @@ from pathlib import Path
 from ollm import *
 
 async def main() -> None:
-    options = ConversationOptions(workspace=Path.cwd(), home=Path("elsewhere").absolute(), record=False)
+    price = {"provider.price.prompt": 2.0, "provider.price.completion": 10.0, "provider.price.reused": 0.5}
+    options = ConversationOptions(workspace=Path.cwd(), home=Path("elsewhere").absolute(), record=False, flags=price)
     async with open_conversation(options) as conversation:
         first = await conversation.ask("/approval yolo")
-        used = conversation.usage.prompt_tokens
+        used = [conversation.usage.prompt_tokens, round(conversation.cost, 9)]
         try:
             await conversation.ask("fail")
             reason = ""
@@ -141,7 +142,7 @@ async def test_ask_gives_the_answer_or_raises_and_leaves_no_record_where_none_is
     async with ScriptedServer(["Hello.", refused, "Again."]) as server:
         said = json.loads(await run(ASKING, tmp_path, server))
 
-    assert said == ["Hello.", 20, "model-error", "Again."]
+    assert said == ["Hello.", [20, 9e-05], "model-error", "Again."]
     assert server.chats[0]["messages"][-1]["content"] == "/approval yolo"
     assert list((tmp_path / "elsewhere" / "sessions").glob("*.json")) == []
     assert len(list((tmp_path / "home" / "sessions").glob("*.json"))) == 1

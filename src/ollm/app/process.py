@@ -168,7 +168,7 @@ class ProcessScope(RunSettings):
         if facts.served_window and facts.said_window == said and facts.served_window < said:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
-        model.said_window = said
+        model.said_window, model.price = said, self.settings.provider.price
         return model
 
     async def compare_set_window(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:

@@ -63,6 +63,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
                 if isinstance(event, ConfirmationRequested):
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
+        printer.cost = conversation.cost
         printer.close(conversation.session_id or "")
     return int(printer.exit_code)
 
@@ -183,6 +184,8 @@ class JsonPrinter(Printer):
             "usage": self._usage,
             "reason": self.reason,
         }
+        if self.cost:
+            document["cost"] = round(self.cost, 9)
         if self._message:
             document["message"] = self._message
             sys.stderr.write(f"ollm: {strip_controls(self._message)}\n")

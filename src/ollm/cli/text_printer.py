@@ -40,6 +40,7 @@ class Printer:
     reason: TurnReason = "answered"
     denied = 0
     ran = 0
+    cost = 0.0  # by the price in the settings
 
     def show(self, event: AnyEvent) -> None:
         if isinstance(event, TurnFinished):

@@ -198,6 +198,17 @@ ServerType = Literal[
 ]
 
 
+class TokenPrice(Data, frozen=True):
+    """What a million tokens cost, in whatever currency the person counts in."""
+
+    prompt: Annotated[float, Meta(ge=0, description="Price of a million tokens of the prompt.")] = 0
+    completion: Annotated[float, Meta(ge=0, description="Price of a million tokens of answers.")] = 0
+    reused: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Price of a million tokens of the prompt that the server had read before; unset: as prompt."),
+    ] = None
+
+
 class ProviderSettings(Data, frozen=True):
     type: Annotated[
         ServerType | None,
@@ -216,6 +227,7 @@ class ProviderSettings(Data, frozen=True):
         Literal["auto", "native", "blocks", "text"],
         Meta(description="How the model calls tools; auto: what is known or found out about it."),
     ] = "auto"
+    price: TokenPrice = TokenPrice()
     timeouts: ProviderTimeouts = ProviderTimeouts()
 
 

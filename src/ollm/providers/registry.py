@@ -185,7 +185,8 @@ class ProviderRegistry:
         if not models:
             await provider.close()
             raise ModelError(
-                f"The model server at {url} has no model.", action="Pull or load one there, then try again."
+                f"The model server at {url} has no model.",
+                action="Load one there, or name one that it does not list: ollm -m NAME.",
             )
         return ProviderChoice(provider, pick_chat_model(models), f"{url} is configured; its first model")
 

@@ -42,6 +42,7 @@ class LocalConversation:
         self._turn: asyncio.Task[None] | None = None
         self.closed = False
         self._used = Usage()
+        self._cost = 0.0
         self._in_turn = False
         self._stopped_at = 0.0
         self.idle = IdleSummary(parts)
@@ -88,6 +89,11 @@ class LocalConversation:
     def usage(self) -> Usage:
         """Tokens of all turns since the conversation was opened."""
         return self._used
+
+    @property
+    def cost(self) -> float:
+        """What they cost by `provider.price`; 0 where none is set."""
+        return self._cost
 
     @asynccontextmanager
     async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
@@ -281,6 +287,7 @@ class LocalConversation:
         self.parts.state.last_loop = finished.message if finished.reason == "loop" else ""
         await self._warn_on_failure(recorder.save())
         self._used = self._used + finished.usage
+        self._cost += self.parts.state.model.compute_cost(finished.usage)
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)

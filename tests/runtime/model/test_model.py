@@ -1,6 +1,9 @@
 """The model of a conversation: messages in, pieces out, and what is learnt on the way."""
 
-from ollm.config.settings import ProviderTimeouts
+import pytest
+
+from ollm.config.settings import ProviderTimeouts, TokenPrice
+from ollm.domain.context import Usage
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import FinishPiece, ProgressPiece, TextPiece
@@ -23,6 +26,22 @@ def test_what_the_server_serves_and_how_it_counts_become_facts() -> None:
 
     assert (model.facts.served_window, model.facts.said_window, model.window) == (2048, 8192, 8192)
     assert (model.facts.token_factor, model.facts.token_samples) == (1.3, 9)
+
+
+@pytest.mark.parametrize(
+    ("price", "cost"),
+    [
+        (TokenPrice(), 0),
+        (TokenPrice(prompt=2, completion=10), 0.0025),
+        (TokenPrice(prompt=2, completion=10, reused=0), 0.0013),
+        (TokenPrice(prompt=2, completion=10, reused=0.5), 0.0016),
+    ],
+)
+def test_tokens_cost_what_the_settings_say(price: TokenPrice, cost: float) -> None:
+    model = offline()
+    model.price = price
+
+    assert model.compute_cost(Usage(prompt_tokens=1000, reused_tokens=600, completion_tokens=50)) == pytest.approx(cost)
 
 
 async def test_without_tools_the_answer_is_streamed_as_it_is() -> None:

@@ -7,6 +7,8 @@ from contextlib import aclosing
 
 import msgspec
 
+from ollm.config.settings import TokenPrice
+from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
@@ -35,7 +37,15 @@ class Model:
         self._reading = ReadingTime()
         self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
+        self.price = TokenPrice()
         self.advice = ""  # how the server would take tools, when it refused them
+
+    def compute_cost(self, usage: Usage) -> float:
+        """What these tokens cost, by the price in the settings; 0 without one."""
+        price, reused = self.price, min(usage.reused_tokens, usage.prompt_tokens)
+        again = price.prompt if price.reused is None else price.reused
+        read = (usage.prompt_tokens - reused) * price.prompt + reused * again
+        return (read + usage.completion_tokens * price.completion) / 1e6
 
     def set_served_window(self, window: int) -> None:
         """The server serves less than it said, or than it is set to."""
