@@ -125,3 +125,14 @@ def test_a_symbol_is_found_in_a_large_file_and_a_near_one_named(tmp_path: Path) 
 
     assert read("number_7999").stdout.startswith("[big.py, lines 15999 to 16000]\ndef number_7999():\n")
     assert "; did you mean only_here?" in read("ONLY_HERE").stderr
+
+
+def test_a_refused_outline_says_why_and_what_to_do(tmp_path: Path) -> None:
+    root = plant(tmp_path / "project")
+    (root / ".env").write_text("KEY=1\n")
+    secret = run("outline", ".env", tmp_path=tmp_path, cwd=root)
+    elsewhere = run("outline", "/etc/passwd", tmp_path=tmp_path, cwd=root)
+
+    assert (secret.returncode, "--workspace" in secret.stderr) == (1, False)
+    assert "files that may hold secrets are not outlined" in secret.stderr
+    assert "--workspace" in elsewhere.stderr

@@ -170,6 +170,7 @@ async def test_a_task_ends_with_its_parent_which_can_be_resumed(tmp_path: Path, 
         assert answer["sessionId"] == parent["sessionId"], "the task is not what is continued"
         expected = "cancelled" if how == signal.SIGINT else "interrupted"
         assert [call["status"] for call in parent["toolCalls"]] == [expected]
+        assert "Interrupted: Interrupted" not in json.dumps(runner.server.chats[-1])
         assert "lease" not in done.err
 
 

@@ -13,7 +13,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.front_matter import split_front_matter
 from ollm.domain.suggest import format_suggestion
-from ollm.domain.tasks import Agent
+from ollm.domain.tasks import Agent, AgentListing
 from ollm.system.terminal_text import strip_controls
 
 if TYPE_CHECKING:
@@ -63,6 +63,23 @@ def describe_agents(directories: Sequence[Path]) -> str:
             break
         told.append(line)
     return "; ".join(told)
+
+
+def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list[AgentListing]:
+    """Every agent that is defined, those that cannot be used with the reason."""
+    found = []
+    for name in list_agent_names(directories):
+        try:
+            agent = load_agent(directories, name)
+            check_agent_tools(agent, known_tools)
+        except (ToolFailure, OSError) as error:
+            found.append(AgentListing(name=name, problem=str(error)))
+        else:
+            about = agent.description
+            found.append(
+                AgentListing(name=name, description=about, mode=agent.mode, model=agent.model, tools=agent.tools)
+            )
+    return found
 
 
 def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.tasks import Agent, ParentCall, TaskReport, TaskRequest
+from ollm.domain.tasks import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,12 @@ class TaskRunner:
     @property
     def agent_directories(self) -> tuple[Path, ...]:
         return self._toolbox.storage.agent_directories
+
+    def list_agents(self) -> list[AgentListing]:
+        """What people defined, to be shown."""
+        from ollm.app.agents import list_agents
+
+        return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
         """Raises ToolFailure for an unknown agent, or when there is nothing to report."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -56,11 +57,18 @@ def _show(arguments: dict[str, Any], workspace: str | None, *, as_json: bool) ->
     call = ToolCall(id="c1", name="outline", arguments=arguments)
     record = asyncio.run(run_tool_call(options, call, lambda _event: None))
     if record.error is not None:
-        outside = record.error.type in ("Denied", "OutsideWorkspace")
-        action = "Name the directory it is in with --workspace." if outside else ""
-        raise OllmError(record.error.message, action=action)
+        raise OllmError(record.error.message, action=_advise(record.error.type, arguments["path"], options.workspace))
     text = record.result.llm_content if record.result else ""
     if as_json:
         print_json({"path": arguments["path"], "text": text})
     else:
         print(clean_lines(text))
+
+
+def _advise(kind: str, path: str, workspace: Path) -> str:
+    """What to do about an outline that was refused: the file is elsewhere, or may hold secrets."""
+    if kind not in ("Denied", "OutsideWorkspace"):
+        return ""
+    if (workspace / path).resolve().is_relative_to(workspace.resolve()):
+        return "Open it yourself: files that may hold secrets are not outlined."
+    return "Name the directory it is in with --workspace."

@@ -41,3 +41,14 @@ class Agent(Data, frozen=True):
     mode: ModeName = "plan"
     model: str = ""
     tools: tuple[str, ...] = ()
+
+
+class AgentListing(Data, frozen=True):
+    """An agent as people see it in a list; `problem` says why it cannot be used."""
+
+    name: str
+    description: str = ""
+    mode: str = ""
+    model: str = ""
+    tools: tuple[str, ...] = ()
+    problem: str = ""

@@ -14,7 +14,7 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.lazy import Lazy
-from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.domain.tasks import AgentListing, TaskReport, TaskRequest
 from ollm.domain.tools import ErrorInfo, ToolResult
 from ollm.runtime.event_stream import EventStream
 from ollm.runtime.model.model import Model
@@ -37,6 +37,8 @@ class TaskStarter(Protocol):
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
 
     def take_usage(self) -> Usage: ...
+
+    def list_agents(self) -> list[AgentListing]: ...
 
 
 class TaskParts(Protocol):

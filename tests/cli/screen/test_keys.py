@@ -93,6 +93,10 @@ class Keyboard:
         self._pressed = 0
         app.key_processor.after_key_press += self._count
 
+    def wait_for_keys(self, seconds: float) -> None:
+        """How long a key waits for the next one that would make another of both."""
+        self._app.timeoutlen = seconds
+
     def _count(self, _sender: object) -> None:
         self._pressed += 1
 
@@ -226,6 +230,14 @@ async def test_escape_goes_back_from_a_reason_then_stops_the_model() -> None:
         assert await board.type("\x1b") == ["refuse False"]
     async with keyboard(busy=True) as board:
         assert await board.type("\x1b") == ["stop"]
+
+
+async def test_escape_stops_the_model_at_once_and_alt_with_a_key_does_not() -> None:
+    async with keyboard(busy=True) as board:
+        board.wait_for_keys(PATIENCE * 2)
+        assert await board.type("\x1b") == ["stop"]
+        assert await board.type("\x1b\r") == []
+        assert board.actions.buffer.text == "\n"
 
 
 async def test_escape_twice_in_an_empty_input_goes_back_to_a_message() -> None:

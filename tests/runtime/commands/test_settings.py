@@ -132,3 +132,20 @@ async def test_trust_is_asked_about_and_given(talking: Talking) -> None:
         assert "is trusted (since" in (await talk.run("/trust")).text
         with pytest.raises(UsageError, match=r"Usage: /trust \[yes\]"):
             await talk.run("/trust maybe")
+
+
+async def test_the_agents_are_listed_with_what_is_wrong_with_one(talking: Talking) -> None:
+    async with talking([]) as talk:
+        none = await talk.run("/agents")
+        (talk.home / "agents").mkdir()
+        (talk.home / "agents" / "reviewer.md").write_text("---\ndescription: Reviews.\ntools: ls\n---\nBe strict.\n")
+        (talk.home / "agents" / "broken.md").write_text("---\ntools: fly\n---\nFly.\n")
+        shown = await talk.run("/agents")
+
+    assert (none.data, ".ollm/agents/NAME.md" in none.text) == ([], True)
+    assert [(one["name"], one["description"], bool(one["problem"])) for one in shown.data] == [
+        ("broken", "", True),
+        ("reviewer", "Reviews.", False),
+    ]
+    assert "@agent-reviewer" in shown.text
+    assert "cannot be used: Agent broken names the tool fly" in shown.text

@@ -27,6 +27,14 @@ def test_what_more_files_use_weighs_more_and_names_of_the_language_nothing() -> 
     assert "len" not in found
 
 
+def test_short_names_count_too() -> None:
+    users = {f"user{number}": "from core import db, Q\ndb(Q(1))\n" for number in range(3)}
+
+    found = weigh(facts(core="class Q: pass\ndef db(x): pass\n", **users))
+
+    assert (found["Q"], found["db"]) == (3.0, 3.0)
+
+
 def test_a_method_counts_where_its_class_is_named() -> None:
     """Everybody calls get(); not everybody means this one."""
     others = {f"other{number}": "settings.get(1)\n" for number in range(20)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -212,8 +213,9 @@ def add_choice_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters)
 
 def add_stop_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
     empty = Condition(lambda: not actions.buffer.text)
+    stops = Condition(lambda: actions.busy and not get_app().key_processor.input_queue)  # else it is Alt with a key
 
-    @keys.add("escape", filter=filters.here & ~filters.choosing & (~filters.vi | filters.asking))
+    @keys.add("escape", filter=filters.here & ~filters.choosing & (~filters.vi | filters.asking), eager=stops)
     def _escape(event: KeyPressEvent) -> None:
         if actions.refusing:
             actions.refuse(False)

@@ -20,6 +20,7 @@ class ScreenPrinter:
         self._alive = alive
         self._waiting: list[str] = []
         self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()
 
     def add(self, text: str) -> None:
         self._waiting.append(text)
@@ -29,18 +30,25 @@ class ScreenPrinter:
         """Something moves from now on."""
         self._wake.set()
 
+    def hurry(self) -> None:
+        """What stands on the screen is no longer so: do not wait for the next frame."""
+        self._wake.set()
+        self._hurry.set()
+
     async def run(self) -> None:
         while True:
             await self._wake.wait()
             if self._is_lent:
                 await asyncio.sleep(FRAME_SECONDS)
                 continue
+            self._hurry.clear()
             if not self._alive():
                 self._wake.clear()
             if self._waiting and self._app.is_running:
                 self._write_above()
             self._app.invalidate()
-            await asyncio.sleep(FRAME_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), FRAME_SECONDS)
 
     @property
     def _is_lent(self) -> bool:

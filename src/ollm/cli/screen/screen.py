@@ -127,6 +127,8 @@ class ChatScreen:
 
     def end_turn(self) -> None:
         self.transcript.live.end()
+        self._clear_hint()
+        self._printing.hurry()
         if asyncio.get_running_loop().time() - self._began > LONG_TURN_SECONDS:
             self._ring_bell()
 
@@ -248,6 +250,7 @@ class ChatScreen:
             self.buffer.reset()
             self.buffer.insert_text("\n".join([*waiting, *draft]))
         if self.chat.conversation:
+            self.show_hint("Stopping…", 1.0)
             self.spawn(self.chat.conversation.cancel())
 
     def take_back_queued(self) -> bool:

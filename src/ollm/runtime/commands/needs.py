@@ -10,6 +10,7 @@ from ollm.runtime.changes import Changeable
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
+    from ollm.domain.tasks import AgentListing
     from ollm.domain.workspace import ChatSession
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
@@ -65,6 +66,12 @@ class RewindNeeds(Changeable, Protocol):
     def files(self) -> Lazy[ToolContext]: ...
 
 
+class AgentSource(Protocol):
+    """Knows the agents people defined."""
+
+    def list_agents(self) -> list[AgentListing]: ...
+
+
 class SettingsNeeds(Changeable, Protocol):
     """For commands that change how the agent works."""
 
@@ -79,6 +86,9 @@ class SettingsNeeds(Changeable, Protocol):
 
     @property
     def skill_directories(self) -> tuple[Path, ...]: ...
+
+    @property
+    def tasks(self) -> Lazy[AgentSource] | None: ...
 
     @property
     def workspace(self) -> Path: ...

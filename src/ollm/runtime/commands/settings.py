@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import get_args
+
+import msgspec
 
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
@@ -31,6 +34,9 @@ Shift-Tab goes from one to the next. Rules that deny hold at every level."""
 PERMISSIONS_HELP = "What was allowed with *always* or for this session. `ollm policy check` tells what a call meets."
 SKILLS_HELP = (
     "Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."
+)
+AGENTS_HELP = (
+    "Agents are files `.ollm/agents/NAME.md` or `~/.ollm/agents/NAME.md`; write `@agent-NAME` in a message to use one."
 )
 TOOLS_HELP = "*shown* are those in the next request: the mode, the window and the model decide. The others still exist."
 TRUST_HELP = """Without `yes`: what this folder would bring (settings, hooks, instructions, agents). They count once it
@@ -63,6 +69,7 @@ def register_commands(commands: CommandTable) -> None:
         show_permissions
     )
     commands.register("skills", "List the skills the model can read.", more=SKILLS_HELP, during_turn=True)(show_skills)
+    commands.register("agents", "List the agents you defined.", more=AGENTS_HELP, during_turn=True)(show_agents)
     commands.register("tools", "List the tools the model can use.", more=TOOLS_HELP, during_turn=True)(tools)
     commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]", more=TRUST_HELP)(
         trust
@@ -160,6 +167,20 @@ async def show_skills(conversation: SettingsNeeds, arguments: str) -> CommandRep
     rows = [(skill.name, skill.description, skill.path) for skill in found]
     data = [{"name": skill.name, "description": skill.description, "path": skill.path} for skill in found]
     return CommandReply(text=render_table(("skill", "description", "file"), rows), data=data)
+
+
+async def show_agents(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    found = await asyncio.to_thread(conversation.tasks.get().list_agents) if conversation.tasks else []
+    if not found:
+        return CommandReply(text="No agents. Put one into `.ollm/agents/NAME.md` or `~/.ollm/agents`.", data=[])
+    rows = [
+        (f"@agent-{one.name}", one.description, one.mode, ", ".join(one.tools) or "all of its mode")
+        if not one.problem
+        else (f"@agent-{one.name}", f"cannot be used: {one.problem}", "", "")
+        for one in found
+    ]
+    text = render_table(("agent", "description", "mode", "tools"), rows)
+    return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
 async def trust(conversation: SettingsNeeds, arguments: str) -> CommandReply:

@@ -19,12 +19,13 @@ from ollm.services.code_map.outline import outline_text
 from ollm.services.code_map.syntax_tree import has_grammar
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 3
+CACHE_VERSION = 4
 MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
 MAX_LARGE_BYTES = 10 * 1024 * 1024  # of one that is looked through for a symbol
 MAX_WORDS = 6_000  # of one file
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
-_REFERENCE = re.compile(r"\b(?:[a-z_]\w{2,}(?=\s*[(!<])|[A-Z]\w{2,})")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_REFERENCE = re.compile(r"\b(?:[a-z_]\w*(?=\s*[(!<])|[A-Z]\w*)")
 _IMPORT = re.compile(r"^\s*(?:from|import|use|using|require|include)\b(.{0,400})", re.MULTILINE)
 
 
@@ -137,7 +138,7 @@ def read_large_files(root: Path, paths: Sequence[str], symbol: str) -> list[File
 def _find_references(text: str) -> set[str]:
     found = set(_REFERENCE.findall(text))
     for line in _IMPORT.findall(text):
-        found.update(_WORD.findall(line))
+        found.update(_NAME.findall(line))
     return found
 
 

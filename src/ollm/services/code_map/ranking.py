@@ -12,7 +12,6 @@ from ollm.services.code_map.definition import CodeDefinition
 from ollm.services.code_map.facts import FileFacts
 from ollm.services.code_map.languages import get_family, is_code
 
-MIN_NAME_CHARS = 3
 UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition stands
 TEST_SHARE = 0.3  # of a use in a test
 PRIVATE_SHARE = 0.2
@@ -51,7 +50,7 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, facts in enumerate(files):
         for inner, found in enumerate(facts.definitions):
-            if is_code(facts.path) and len(found.name) >= MIN_NAME_CHARS and not _only_lists(found):
+            if is_code(facts.path) and not _only_lists(found):
                 places[found.name].append((number, inner))
     weights = [[0.0] * len(facts.definitions) for facts in files]
     tests = [is_test(facts.path) for facts in files]

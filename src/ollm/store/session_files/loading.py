@@ -22,7 +22,7 @@ from ollm.store.session_files.reader import SessionReader
 CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
 MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
-INTERRUPTED_TEXT = "Interrupted: ollm stopped before this call finished. It may or may not have taken effect."
+INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
 
 
 class LoadedSession(Data, frozen=True):
