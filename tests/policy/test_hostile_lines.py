@@ -91,4 +91,4 @@ def test_an_unknown_option_asks_where_the_kernel_does_not_hold_it(place: Place, 
         .verdict.decision
         for level in LEVELS
     }
-    assert decisions == {"full": "allow", "landlock": "ask", "none": "ask"}
+    assert decisions == {"full": "allow", "bubblewrap": "allow", "landlock": "ask", "none": "ask"}

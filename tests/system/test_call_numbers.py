@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.kernel import NUMBERS
+from ollm.system.sandbox.kernel import AUDIT_ARCHES, NUMBERS
 from ollm.system.sandbox.seccomp import ATTRIBUTES, FORBIDDEN, NAMING, OLD_TIMES, OWNERS, SHARED_MEMORY
 
 HEADERS = (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm-generic/unistd.h"))
@@ -68,3 +68,18 @@ def test_the_headers_of_this_machine_say_the_same(column: int) -> None:
 
 def test_every_call_that_a_filter_names_has_a_number() -> None:
     assert set(FORBIDDEN + NAMING + ATTRIBUTES) | set(OWNERS) | set(SHARED_MEMORY) | set(OLD_TIMES) <= NUMBERS.keys()
+
+
+def test_a_filter_is_for_the_machine_it_says() -> None:
+    elf_machines = {"x86_64": 62, "aarch64": 183}  # EM_X86_64, EM_AARCH64
+    assert {name: 0xC0000000 | number for name, number in elf_machines.items()} == AUDIT_ARCHES
+
+
+def test_what_has_no_number_on_arm_has_a_newer_call_there() -> None:
+    newer = {"creat": "openat", "rename": "renameat2", "rmdir": "unlinkat", "lchown": "fchownat"}
+    times = dict.fromkeys(OLD_TIMES, "utimensat")
+    gone = [name for name, (_, arm) in NUMBERS.items() if arm < 0 and name not in ("iopl", "ioperm")]
+    assert all(
+        NUMBERS[{**newer, **times}.get(name, {"chmod": "fchmodat", "chown": "fchownat"}.get(name, f"{name}at"))][1] >= 0
+        for name in gone
+    )

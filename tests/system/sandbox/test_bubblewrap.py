@@ -10,7 +10,7 @@ import pytest
 
 from ollm.system.process_tree import find_descendants
 from ollm.system.sandbox.box import Box, find_bubblewrap
-from ollm.system.sandbox.bubblewrap import make_arguments
+from ollm.system.sandbox.bubblewrap import _make_scratch, make_arguments
 from ollm.system.sandbox.kernel import CLONE_NEWUSER
 from ollm.system.sandbox.seccomp import CallFilter, error
 from tests.cli.command import SCRIPT
@@ -70,6 +70,15 @@ def test_a_workspace_in_a_hidden_place_is_there(place: Path) -> None:
     options = list_options(Box("working", str(work), str(place / "home"), scratch=str(place / "scratch")))
 
     assert options.index(("--tmpfs", str(work.parent))) < options.index(("--bind", str(work), str(work)))
+
+
+def test_a_temporary_directory_that_went_away_is_made_again_and_must_be_ours(tmp_path: Path) -> None:
+    _make_scratch(str(tmp_path / "box"))
+    (tmp_path / "link").symlink_to(tmp_path / "box")
+
+    assert (tmp_path / "box").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(OSError, match="not ours"):
+        _make_scratch(str(tmp_path / "link"))
 
 
 def refuse_user_namespaces() -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 from ollm.system.sandbox.base import ACCELERATORS, RUN, RUN_KEPT
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
@@ -30,6 +32,7 @@ _HOST = (
 def start_wrapped_host(box: Box, environment_files: list[str]) -> tuple[socket.socket, int, int]:
     """Start a process in this box that takes orders: its control socket, the process id of bubblewrap, our child, and
     its own. The caller is single-threaded."""
+    _make_scratch(box.scratch)
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
     arguments = _pass_arguments(list(make_arguments(box, environment_files)))
@@ -55,6 +58,15 @@ def start_wrapped_host(box: Box, environment_files: list[str]) -> tuple[socket.s
         os.waitpid(child, 0)
         raise OSError(1, "bubblewrap made no box") from None
     return ours, child, inner
+
+
+def _make_scratch(directory: str) -> None:
+    """It must be there, and ours: who cleaned up after a killed agent may have taken it away."""
+    with suppress(FileExistsError):
+        os.mkdir(directory, 0o700)
+    about = os.lstat(directory)
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+        raise OSError(1, "the temporary directory of the box is not ours", directory)
 
 
 def _pass_arguments(words: list[str]) -> int:

@@ -9,7 +9,8 @@ import sys
 
 LINUX = sys.platform == "linux"
 MACHINE = os.uname().machine if LINUX else ""
-AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}.get(MACHINE, 0)
+AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # the ELF machine's number, 64 bits, little-endian
+AUDIT_ARCH = AUDIT_ARCHES.get(MACHINE, 0)
 _COLUMN = 0 if MACHINE == "x86_64" else 1
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x00020000, 0x02000000, 0x04000000

@@ -35,19 +35,32 @@ def build_profile(box: Box) -> str:
         "(version 1)",
         "(allow default)",
         "(deny file-write*)",
-        *(f"(allow file-write* (subpath {json.dumps(path)}))" for path in writable),
+        *(f"(allow file-write* (subpath {_quote(path)}))" for path in writable),
         '(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/fd/"))',
-        *(f"(deny file-read* (subpath {json.dumps(path)}))" for path in (*secret_places(box.home), *box.hidden)),
-        *(f"(allow file-read* (subpath {json.dumps(path)}))" for path in (box.workspace, *box.readable, *box.approved)),
-        "(deny process-info* (target others))",
-        "(deny signal (target others))",
+        *_reading_rules(box),
+        "(deny process-info*)(allow process-info* (target same-sandbox))",
+        "(deny signal)(allow signal (target same-sandbox))",
     ]
     if box.kind == "reading":
-        rules.append(r'(deny file-read* (regex #"/\.env[^/]*$"))')
+        rules.append(r'(deny file-read* (regex #"/[.][eE][nN][vV][^/]*$"))')
+        rules.append(r'(allow file-read* (regex #"/[.][eE][nN][vV][.](example|sample|template)$"))')
     else:
-        rules += [f"(deny file-write* (regex #{json.dumps(pattern)}))" for pattern in _steering_patterns()]
-        rules += [f"(allow file-write* (subpath {json.dumps(path)}))" for path in box.approved]
+        rules += [f"(deny file-write* (regex #{_quote(pattern)}))" for pattern in _steering_patterns()]
+        rules += [f"(deny file-write* (literal {_quote(path)}))" for path in box.executed]
+        rules += [f"(allow file-write* (subpath {_quote(path)}))" for path in box.approved]
     return "".join([*rules, *_network_rules(box)])
+
+
+def _reading_rules(box: Box) -> list[str]:
+    """What is hidden and what is seen again in it; what lies deeper comes later, and counts."""
+    places = dict.fromkeys((*secret_places(box.home), *box.hidden), "deny")
+    places |= dict.fromkeys((box.workspace, *box.readable, *box.approved), "allow")
+    return [f"({places[path]} file-read* (subpath {_quote(path)}))" for path in sorted(places, key=len)]
+
+
+def _quote(path: str) -> str:
+    """As it is: an escaped letter would name another path."""
+    return json.dumps(path, ensure_ascii=False)
 
 
 def _steering_patterns() -> list[str]:
