@@ -9,10 +9,9 @@ when the same test passes without the mutant.
 import argparse
 import hashlib
 import json
-import random
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import islice
 from pathlib import Path
 
@@ -65,10 +64,20 @@ def choose_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
     """An even share of each package, drawn by seed; a package alone gives the same ones."""
     chosen: list[Mutant] = []
     for package in packages:
-        every = [mutant for path in list_modules(ROOT, [package]) for mutant in find_mutants(path)]
-        random.Random(f"{seed} {package}").shuffle(every)
-        chosen += islice(filter(parses, every), count // len(packages))
+        every = [ranked for path in list_modules(ROOT, [package]) for ranked in rank_mutants(path, seed)]
+        chosen += islice((mutant for _, mutant in sorted(every) if parses(mutant)), count // len(packages))
     return chosen
+
+
+def rank_mutants(path: Path, seed: int) -> list[tuple[bytes, Mutant]]:
+    """By lot, which falls the same for a mutant whatever changes elsewhere in the module or beside it."""
+    lines, seen = path.read_text(encoding="utf-8").splitlines(), Counter[str]()
+    found = []
+    for mutant in find_mutants(path):
+        name = f"{seed} {path.relative_to(ROOT)} {lines[mutant.line - 1].strip()} {mutant.kind} {mutant.text}"
+        seen[name] += 1
+        found.append((hashlib.sha256(f"{name} {seen[name]}".encode()).digest(), mutant))
+    return found
 
 
 def get_reach(options: argparse.Namespace) -> Reach:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,16 @@ def test_a_2000_token_checkpoint_moves_the_next_trigger_to_3570() -> None:
     state = rules.compute_budget(8192, 500, 2000)
 
     assert (state.available, state.trigger) == (4463, 3570)
+
+
+def test_a_result_may_take_a_quarter_of_what_is_left_before_a_compaction() -> None:
+    state = rules.compute_budget(8192, 500)
+    even = msgspec.structs.replace(state, trigger=4000)
+
+    assert rules.compute_result_cap(even) == 1000
+    assert rules.compute_result_cap(even, 2000) == 500
+    assert rules.compute_result_cap(even, 4000) == max(8192 // 24, min(8192 // 16, rules.SMALL_RESULT_TOKENS))
+    assert rules.compute_result_cap(msgspec.structs.replace(even, trigger=80_000)) == state.available // 4
 
 
 def test_the_recent_window_is_at_most_a_tenth_of_what_is_available() -> None:

@@ -60,6 +60,7 @@ def test_a_person_reading_it_knows_what_to_do_next() -> None:
 
     text = render_rolling_summary(done, plan, 4000)
 
+    assert "more" not in text
     for part in (
         "1 of 2 steps done",
         "Now: mend parser",

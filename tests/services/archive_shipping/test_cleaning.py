@@ -40,6 +40,7 @@ def test_the_result_of_a_call_about_a_hidden_file_stays_here() -> None:
         make("read_file", "the plan", path="secret/plan.md"),
         make("read_many_files", "the plan", paths=["a.md", "./secret/plan.md"]),
         make("shell", "the plan", command="cat <secret/plan.md | head"),
+        make("shell", "the plan", command="cat a#b secret/plan.md"),
         make("write_file", "ok the plan", path="secret/plan.md", content="the plan"),
     ):
         cleaned = PLAIN.clean_call(call)

@@ -27,6 +27,17 @@ def test_every_scan_shows_what_a_first_one_would(tmp_path: Path) -> None:
         assert scan(service, root) == scan(fresh, root)
 
 
+def test_a_link_to_a_directory_is_a_name_and_not_gone_into(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    (root / "d").mkdir(parents=True)
+    (root / "d" / "a").touch()
+    (root / "again").symlink_to(root / "d")
+
+    found = scan(FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home"), root)
+
+    assert [place.files for place in found] == [[], ["a"]]
+
+
 def test_names_of_a_directory_that_did_not_change_are_not_read_again(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     (root / "d").mkdir(parents=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ollm.services.message_search import SearchedMessage, find_passage, search_messages
+from ollm.services.message_search.words import GROUPS
 
 SAID = [
     "The settings of resamo-svc live in /etc/resamo/a91f.toml.",
@@ -54,6 +55,13 @@ def test_a_question_in_other_words_finds_its_answer_first(question: str, number:
 )
 def test_what_nobody_spoke_of_is_not_found(question: str) -> None:
     assert search_messages(MESSAGES, question, 3) == []
+
+
+@pytest.mark.parametrize(("asked", "other"), [(group.split()[0], group.split()[-1]) for group in GROUPS])
+def test_a_word_that_means_the_same_is_found(asked: str, other: str) -> None:
+    messages = [SearchedMessage(number=1, role="user", text=f"so it was {other} there")]
+
+    assert [hit.message.number for hit in search_messages(messages, f"{asked}?", 3)] == [1]
 
 
 def test_what_the_user_said_comes_before_what_a_tool_printed() -> None:

@@ -33,6 +33,13 @@ def test_the_first_step_begins_where_the_words_say_it(request_: str, begun: str)
     assert begin_first_step(request_) == begun
 
 
+def test_two_values_to_set_begin_the_command_and_one_does_not() -> None:
+    primed = "\n\nFiles here: conf.py\n\nconf.py:\n```\nA_PORT = 1\nB_PORT = 2\n```"
+
+    assert begin_first_step("Set A_PORT to 9 and B_PORT to 8 in conf.py.", primed).startswith("```bash\nsed -i")
+    assert begin_first_step("Set A_PORT to 9 in conf.py.", primed) == ""
+
+
 @pytest.mark.parametrize(
     ("told", "begun"),
     [

@@ -176,6 +176,8 @@ def test_users_and_others_are_joined_in_order(
     [
         ({"role": "user", "content": "whole", "shown": "short", "id": 3}, "short", (3,)),
         ({"role": "user", "content": "x", "id": "m1"}, "x", ()),
+        ({"role": "user", "content": "first", "id": 1}, "first", (1,)),
+        ({"role": "user", "content": "none", "id": 0}, "none", ()),
         ({"role": "user", "content": "x", "id": 0}, "x", ()),
         ({"role": "user", "content": "x", "id": 3, "sources": [1, 2]}, "x", (1, 2)),
         ({"role": "user", "content": [{"text": "a"}, {"other": 1}, {"text": "b"}, "c"]}, "ab", ()),
