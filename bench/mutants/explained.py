@@ -4,11 +4,51 @@ from pathlib import Path
 
 from bench.mutants.sites import Mutant
 
-EXPLAINED: dict[tuple[str, str, str], str] = {}
+CACHE = "what a cache holds is not seen"
+BY_ONE = "a bound of work moved by one"
+BLOCK = "how much is read at a time is not seen"
+EXPLAINED = {
+    (
+        "services/chat_compression/options.py",
+        "summary_max_tokens: int = 1024",
+        "constant",
+    ): "the runtime always says it",
+    ("services/chat_compression/service.py", "if work.total <= work.target:", "comparison"): BY_ONE,
+    ("services/code_map/facts.py", "name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]", "constant"): CACHE,
+    ("services/file_discovery/reading.py", "if len(files) + len(folders) == len(listed):", "arithmetic"): (
+        "a shorter way to the same answer"
+    ),
+    (
+        "services/file_discovery/watch.py",
+        "if len(paths) > _MAX_WORDS or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):",
+        "comparison",
+    ): BY_ONE,
+    (
+        "services/snapshots/manager.py",
+        "share = current_tokens / max_tokens if max_tokens > 0 else 0.0",
+        "constant",
+    ): "no window has one token",
+    ("services/token_counting.py", "if len(cache) > MAX_CACHED_TEXTS:", "comparison"): CACHE,
+    (
+        "store/database.py",
+        "return found.f_blocks > 0 and found.f_bavail * found.f_frsize < MIN_ROOM_BYTES",
+        "constant",
+    ): "no disk has one block",
+    ("store/session_files/marks.py", "_BLOCK_BYTES = 1 << 18", "constant"): BLOCK,
+    (
+        "store/session_files/marks.py",
+        "while place >= 0:",
+        "constant",
+    ): "what is looked for never stands at the beginning",
+    ("store/session_index/search.py", "ranked = total <= MAX_RANKED_HITS", "comparison"): BY_ONE,
+    ("store/team_archive/reading.py", "return (int(row[0]), int(row[1])) if row else (0, 0)", "constant"): (
+        "a count always gives a row"
+    ),
+}
 
 
 def find_reason(mutant: Mutant, root: Path) -> str:
-    """By module, kind and the text that is changed."""
+    """By module, the line that is changed, and the kind of change."""
     module = str(mutant.path.relative_to(root / "src" / "ollm"))
-    before = mutant.path.read_bytes()[mutant.start : mutant.end].decode()
-    return EXPLAINED.get((module, mutant.kind, before), "")
+    line = mutant.path.read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
+    return EXPLAINED.get((module, line, mutant.kind), "")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from bench.mutants.blocks import find_holders, list_blocks, mark_source
 from bench.mutants.copies import ROOT, Copy
+from bench.mutants.explained import EXPLAINED, find_reason
 from bench.mutants.judge import Judge
 from bench.mutants.named_list import NAMED
 from bench.mutants.reach import Reach
@@ -86,6 +87,14 @@ def test_what_a_named_mutant_switches_off_and_the_test_that_notices_it_are_there
         assert source.count(named.before) == 1, named
         compile(source.replace(named.before, named.after), named.module, "exec")
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), named
+
+
+def test_an_explained_mutant_is_one_that_can_be_drawn() -> None:
+    for module, line, kind in EXPLAINED:
+        found = find_mutants(ROOT / "src" / "ollm" / module)
+        lines = (ROOT / "src" / "ollm" / module).read_text(encoding="utf-8").splitlines()
+        assert any((lines[one.line - 1].strip(), one.kind) == (line, kind) for one in found), (module, line)
+        assert all(find_reason(one, ROOT) for one in found if (lines[one.line - 1].strip(), one.kind) == (line, kind))
 
 
 @pytest.mark.skipif(not SOAK, reason="collects tests in a copy of the tree: make soak")

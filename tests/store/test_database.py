@@ -60,6 +60,23 @@ def test_an_older_schema_is_brought_forward_with_its_rows(tmp_path: Path) -> Non
     assert [row["key"] for row in rows] == ["key"]
 
 
+def test_one_file_is_all_there_is_and_deleted_words_are_gone_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    before = Database(path, WORKSPACE_MIGRATIONS).connect()
+    before.execute("PRAGMA journal_mode = WAL")
+    before.execute("CREATE TABLE said (words TEXT)")
+    before.close()
+
+    connection = Database(path, WORKSPACE_MIGRATIONS).connect()
+    connection.execute("INSERT INTO said VALUES ('the heron flies at dawn')")
+    assert sorted(found.name for found in tmp_path.iterdir() if found.stat().st_size) == ["memory.db"]
+    assert b"heron" in path.read_bytes()
+    connection.execute("DELETE FROM said")
+    connection.close()
+
+    assert b"heron" not in path.read_bytes()
+
+
 def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
     database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
 

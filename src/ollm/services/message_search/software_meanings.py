@@ -84,7 +84,7 @@ application app program software
 version release edition revision upgrade
 release version launch ship publish rollout deploy delivery
 deploy deployment rollout ship release install publish delivery
-install setup installation setup
+install setup installation
 rewrite refactor refactoring redo rework restructure overhaul rewritten
 rewrote rewrite redid redo
 migration migrate upgrade move schema switch transition
