@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from itertools import islice
 from pathlib import Path
 
+from bench.mutants.blocks import list_blocks
 from bench.mutants.copies import ROOT, describe_environment, make_copy
 from bench.mutants.explained import find_reason
 from bench.mutants.judge import judge_all
@@ -31,6 +32,8 @@ def main() -> int:
     if options.named is not None:
         return judge_named(options.named)
     reach = get_reach(options)
+    for package in options.packages:
+        print(count_blocks(reach, package))
     drawn = choose_mutants(options.packages, options.count, options.seed)
     mutants = [mutant for mutant in drawn if not find_reason(mutant, ROOT)]
     print(f"{len(drawn)} mutants of {', '.join(options.packages)}, seed {options.seed}", flush=True)
@@ -92,6 +95,17 @@ def get_reach(options: argparse.Namespace) -> Reach:
     reach = join_reach(known, reach) if known is not None and options.map else reach
     save_reach(reach, options.reach)
     return reach
+
+
+def count_blocks(reach: Reach, package: str) -> str:
+    """How many blocks of its functions some test comes past, in whichever process."""
+    names = [
+        f"{path.relative_to(ROOT)} {block.name}"
+        for path in list_modules(ROOT, [package])
+        for block in list_blocks(path.read_bytes())
+    ]
+    reached = sum(name in reach.blocks for name in names)
+    return f"{package}: tests come past {reached:,} of {len(names):,} blocks ({100 * reached / len(names):.1f} %)"
 
 
 def name_mutant(mutant: Mutant) -> str:

@@ -13,11 +13,15 @@ EXPLAINED = {
         "summary_max_tokens: int = 1024",
         "constant",
     ): "the runtime always says it",
+    ("services/chat_compression/service.py", "if not asked or work.total <= work.target:", "comparison"): BY_ONE,
     ("services/chat_compression/service.py", "if work.total <= work.target:", "comparison"): BY_ONE,
+    ("services/checkpoints.py", "if counter.count_text(text) <= tokens:", "comparison"): BY_ONE,
     ("services/code_map/facts.py", "name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]", "constant"): CACHE,
     ("services/file_discovery/reading.py", "if len(files) + len(folders) == len(listed):", "arithmetic"): (
         "a shorter way to the same answer"
     ),
+    ("services/file_discovery/project_map.py", "while waiting and failures < _MAX_FAILURES:", "comparison"): BY_ONE,
+    ("services/file_discovery/watch.py", "self.generation += 1", "constant"): "another number is another number",
     (
         "services/file_discovery/watch.py",
         "if len(paths) > _MAX_WORDS or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):",

@@ -48,7 +48,7 @@ class Judge:
     def judge(self, mutant: Mutant, copy: Copy) -> str:
         """The test that noticed it, or nothing."""
         inner = mutant.path.relative_to(ROOT)
-        source = mutant.path.read_bytes()
+        source = (copy.path / inner).read_bytes()  # as it was when the copy was made
         tests = [test for test in self.choose(mutant, copy.tests) if self._reliable.get(test, True)]
         copy.write(inner, mutant.apply(source))
         try:

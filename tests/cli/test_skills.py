@@ -52,6 +52,7 @@ async def test_a_skill_is_a_line_in_the_prompt_and_read_on_demand(tmp_path: Path
         assert "make release` and nothing else" not in first
         assert "make release` and nothing else" in second
         assert (done.code, done.out) == (0, "I know how now.\n")
+        assert ".ollm/skills/release/SKILL.md" in (await runner.run("-p", "/skills")).out
         (runner.workspace / ".ollm" / "skills" / "release" / "SKILL.md").write_text("changed since it was trusted")
         untrusted = await runner.run("-p", "make a release")
         assert "skills" not in prompt_of(runner)

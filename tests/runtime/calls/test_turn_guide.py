@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,19 @@ async def test_a_new_file_is_written_and_a_known_one_changed(scene: Scene) -> No
     assert changed.name in ("edit_file", "write_file")  # type: ignore[attr-defined]
     assert changed.refusal == ""  # type: ignore[attr-defined]
     assert "x = 2" in str(changed.arguments)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("request_", "every"), [("Set each x to 2 in app.py.", True), ("Set x to 2 in app.py.", False)]
+)
+async def test_an_edit_is_of_every_place_where_the_request_says_so(scene: Scene, request_: str, every: bool) -> None:
+    scene.write("app.py", "x = 1\n" + "y = 3\n" * 90 + "x = 1\n")
+    await scene.guide.prime_request(request_)
+
+    found: Any = scene.block("app.py", "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n")
+
+    (edit,) = found.arguments["edits"]
+    assert edit == {"target": "x = 1", "replacement": "x = 2", **({"replaceAll": True} if every else {})}
 
 
 async def test_a_block_that_broke_off_is_not_done(scene: Scene) -> None:

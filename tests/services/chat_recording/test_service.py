@@ -182,6 +182,20 @@ def test_a_title_is_the_first_line_cut():
     assert make_title(said("")) == ""
 
 
+@covers("S1.8")
+async def test_a_session_in_which_nobody_spoke_yet_is_named_by_the_first_words_after_it_was_opened(tmp_path: Path):
+    recording = ChatRecordingService(files(tmp_path))
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, Message(role="system", parts=(TextPart(text="note"),), timestamp=AT))
+    await recording.close_session(session_id)
+    again = ChatRecordingService(files(tmp_path))
+
+    await again.open_session(session_id)
+    await again.record_message(session_id, said("mend the door"))
+
+    assert (await again.get_session(session_id)).metadata.title == "mend the door"
+
+
 @covers("S1.8", "D204")
 async def test_the_token_count_is_what_the_session_s_model_would_count(tmp_path: Path) -> None:
     counter = TokenCounter(1.7)

@@ -41,6 +41,8 @@ def make(*lines: str, ignore_case: bool = False, base: bytes = b"") -> Matcher:
     [
         (("*.log", "!a.log"), b"a.log", False, "!a.log"),
         (("!a.log", "*.log"), b"a.log", False, "*.log"),
+        (("a[bc]d", "x?z", "ab?"), b"acd", False, "a[bc]d"),
+        (("a[bc]d", "x?z", "ab?"), b"abc", False, "ab?"),
         (("out/",), b"out", False, None),
         (("out/",), b"out", True, "out/"),
         (("out", "out/"), b"out", False, "out"),
