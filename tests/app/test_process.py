@@ -66,7 +66,6 @@ def test_a_session_is_exported_in_the_form_its_name_asks_for(place: AppPlace, na
 
 def test_extensions_are_none_unless_some_are_enabled(place: AppPlace) -> None:
     assert place.process().extensions is None
-    assert place.process().extension_providers == {}
     place.configure(extensions={"enabled": ["gone"]})
     found = place.process().extensions
     assert found is not None

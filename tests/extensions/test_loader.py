@@ -181,8 +181,17 @@ async def test_a_provider_of_two_methods_works_and_an_incomplete_one_is_named(tm
         done = await runner.run("-p", "hi")
         enable(runner, "ech", provider={"extension": "half"})
         incomplete = await runner.run("-p", "hi")
+        file = runner.home / "extensions" / "ech" / "it.py"
+        file.write_text(PROVIDER.replace("    def __init__(self, context):\n        pass\n", ""))
+        unmade = await runner.run("-p", "hi")
+        file.write_text("import nowhere\n")
+        unloaded = await runner.run("-p", "hi")
 
     assert (done.code, done.out) == (0, "echo: hi\n"), done.err
+    assert (unmade.code, unloaded.code) == (2, 2), unmade.err
+    assert "The provider half cannot be made: TypeError" in unmade.err
+    assert "no enabled extension provides it" in unloaded.err
+    assert "The extension ech failed to load: ModuleNotFoundError: No module named 'nowhere'" in unloaded.err
     assert "The provider half is incomplete: it has no stream, models" in incomplete.err
 
 

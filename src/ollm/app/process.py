@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from ollm.app.run_settings import RunSettings
 from ollm.domain.errors import OllmError, UsageError
 
 if TYPE_CHECKING:
+    from ollm.config.settings import ProviderSettings
     from ollm.domain.events import Event
     from ollm.domain.model_facts import ModelFacts
     from ollm.extensions.loader import Extensions
@@ -93,22 +94,20 @@ class ProcessScope(RunSettings):
 
     @cached_property
     def providers(self) -> ProviderRegistry:
-        from ollm.providers.registry import ProviderRegistry
-
-        return ProviderRegistry(self.settings.provider, self.home, self.environment, others=self.extension_providers)
+        return self._create_registry(self.settings.provider)
 
     def create_registry_for(self, model: str) -> ProviderRegistry:
         """The same choice of server, with another model."""
         import msgspec
 
+        return self._create_registry(msgspec.structs.replace(self.settings.provider, model=model))
+
+    def _create_registry(self, settings: ProviderSettings) -> ProviderRegistry:
         from ollm.providers.registry import ProviderRegistry
 
-        settings = msgspec.structs.replace(self.settings.provider, model=model)
-        return ProviderRegistry(settings, self.home, self.environment, others=self.extension_providers)
-
-    @property
-    def extension_providers(self) -> Mapping[str, Callable[[], Provider]]:
-        return self.extensions.providers if self.extensions else {}
+        brought = self.extensions
+        others, problems = (brought.providers, brought.problems) if brought else ({}, [])
+        return ProviderRegistry(settings, self.home, self.environment, others=others, problems=problems)
 
     @cached_property
     def extensions(self) -> Extensions | None:

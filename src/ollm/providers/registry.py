@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -63,13 +63,14 @@ SERVER_NAMES = {
     "jan": "http://127.0.0.1:1337",
     "openrouter": "https://openrouter.ai/api/v1",
 }  # other names for servers with the OpenAI API, and where each listens
+BASE_ACTION = "Derive it from ollm.BaseProvider; docs/extending.md has an example."
 DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP)
 
 
 class ProviderRegistry:
     """Chooses and builds providers. `environment` is the process environment, of which a key may be taken by name
     and a cleaned part is given to the embedded server; `places` are tried when nothing is configured. `others` are
-    the kinds of server that extensions bring, by name."""
+    the kinds of server that extensions bring, by name, and `problems` why some bring none."""
 
     def __init__(
         self,
@@ -78,12 +79,14 @@ class ProviderRegistry:
         environment: Mapping[str, str],
         places: tuple[ServerLocation, ...] = DEFAULT_LOCATIONS,
         others: Mapping[str, Callable[[], Provider]] | None = None,
+        problems: Sequence[str] = (),
     ) -> None:
         self._settings = resolve_server_name(settings)
         self._home = home
         self._environment = environment
         self._places = places
         self._others = others or {}
+        self._problems = problems
 
     async def choose(self) -> ProviderChoice:
         """Raises NoServerError when a configured server does not answer, or when nothing at all can be had."""
@@ -153,13 +156,18 @@ class ProviderRegistry:
             known = ", ".join(self._others) or "none"
             raise UsageError(
                 f"provider.extension is {name}, but no enabled extension provides it; available: {known}.",
-                action="List them with `ollm extensions list`.",
+                action=" ".join((*self._problems, "List them with `ollm extensions list`.")),
             )
-        provider = self._others[name]()
+        try:
+            provider = self._others[name]()
+        except Exception as error:
+            raise UsageError(
+                f"The provider {name} cannot be made: {type(error).__name__}: {error}.", action=BASE_ACTION
+            ) from error
         if missing := list_missing_parts(provider):
             raise UsageError(
                 f"The provider {name} is incomplete: it has no {', '.join(missing)}.",
-                action="Derive it from ollm.BaseProvider; docs/extending.md has an example.",
+                action=BASE_ACTION,
             )
         model = self._settings.model or pick_chat_model(
             await self._wait_for_models(provider) or [ModelInfo(name=UNNAMED_MODEL)]
