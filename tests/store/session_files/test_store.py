@@ -240,3 +240,29 @@ def test_a_directory_in_the_place_of_a_document_is_named_and_left(home: Home) ->
         home.files.remove(UNKNOWN)
 
     assert (path / "mine.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("numbers", [(1, 2), (3, 4, 1)], ids=["of another", "mixed"])
+def test_a_journal_with_messages_of_another_session_is_kept_when_the_session_goes_on(
+    home: Home, numbers: tuple[int, ...]
+) -> None:
+    session_id = home.recorded("one", "two")
+    line = '{"at":"2026-01-27T10:00:00.000Z","message":{"role":"user","parts":[{"type":"text","text":"%s"}],"id":%d}}\n'
+    journal = "".join(line % (f"theirs {number}", number) for number in numbers).encode()
+    home.journal(session_id).write_bytes(journal)
+    assert "not this session's" in (home.files.summarize_session(session_id).damaged or "")
+
+    home.files.open(session_id)[0].abandon()
+
+    assert home.texts(session_id)[:2] == ["one", "two"]
+    assert journal in [path.read_bytes() for path in home.sessions.glob("*.damaged-*")]
+
+
+def test_a_journal_that_the_document_holds_already_is_no_damage(home: Home) -> None:
+    session_id = home.recorded("one")
+    line = (
+        '{"at":"2026-01-27T10:00:00.000Z","message":{"role":"user","parts":[{"text":"one", "type":"text"}],"id":1}}\n'
+    )
+    home.journal(session_id).write_text(line * 2)
+
+    assert home.files.summarize_session(session_id).damaged is None

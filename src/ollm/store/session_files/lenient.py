@@ -166,6 +166,15 @@ def parse_object(data: bytes) -> JsonObject:
     return cleaned
 
 
+def hash_message(data: bytes) -> int:
+    """The same for two ways to write down the same words of the same person."""
+    try:
+        found = parse_object(data)
+    except (ValueError, RecursionError):
+        return hash(data)
+    return hash(msgspec.json.encode([found.get("role"), found.get("parts")], order="sorted"))
+
+
 def _parse_object_leniently(data: bytes, damage: DamageReport) -> JsonObject | None:
     try:
         found = parse_object(data)

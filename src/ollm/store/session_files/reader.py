@@ -21,7 +21,7 @@ from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.document import SessionDocument, detect_own_layout
 from ollm.store.session_files.encodings import convert_to_utf8
-from ollm.store.session_files.lenient import MAX_NUMBER, fits_metadata, parse_object
+from ollm.store.session_files.lenient import MAX_NUMBER, fits_metadata, hash_message, parse_object
 from ollm.store.session_files.lines import BUFFER_BYTES, Range, get_size, iter_lines, read_range
 from ollm.store.session_files.marks import is_same_document, iter_marks
 from ollm.store.session_files.sections import DocumentSections, OddLayoutError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _RECORD_START = b'{"at":"'
+_OTHER_SESSION = "the journal holds messages that are not this session's"
 
 
 class _MessageNumber(msgspec.Struct):
@@ -187,6 +188,7 @@ class SessionReader:
             yield data
         last = read_number(data) or count  # numbers may stand twice: a count says nothing of what is new
         partial: journal.Parts = []
+        again: dict[int, int] = {}
         for _, record in self._iter_records(DamageReport()):  # what is wrong with it was told when it was read first
             if record.partial is not None:
                 partial = journal.extend_parts([] if record.anew else partial, record.partial)
@@ -197,7 +199,12 @@ class SessionReader:
                 if number > last:
                     last = number
                     yield data
+                elif again.setdefault(number, hash_message(data)) != hash_message(data):
+                    self.damage.note(_OTHER_SESSION)
         self.partial = partial
+        for data in self._entries.iter_messages() if self._entries and again else ():
+            if again.get(read_number(data), found := hash_message(data)) != found:
+                self.damage.note(_OTHER_SESSION)
 
     def iter_calls(self) -> Iterator[bytes]:
         """Every call in its newest state, in the order in which they were first asked."""
