@@ -13,6 +13,7 @@ from ollm.store.session_index.words import (
     parse_words,
     quote_phrase,
     separate_words,
+    split_words,
 )
 
 
@@ -122,3 +123,12 @@ def test_a_long_text_is_cut_around_the_hit() -> None:
 @given(st.text(max_size=200), st.text(max_size=10))
 def test_a_snippet_is_one_line_whatever_is_typed(text: str, typed: str) -> None:
     assert "\n" not in make_snippet(text, typed)
+
+
+def test_a_text_is_cut_into_the_same_words_whatever_else_it_holds() -> None:
+    text = "".join(map(chr, range(128))) + " See src/Cart.py, foo_bar(X) " + "y" * 300
+    plain = set(split_words(text))
+
+    assert set(split_words(text + " 日本")) - {"日", "本"} == plain
+    assert {"src", "cart", "py", "foo", "bar", "x", "y" * 200} <= plain
+    assert split_words("<=> _ \x1f") == []

