@@ -424,3 +424,74 @@ async def test_in_plan_mode_nothing_is_said_to_be_left(tmp_path: Path) -> None:
     _, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Set x in a.py to 2.", ["The plan: x."], "--mode", "plan")
 
     assert len(runner.server.chats) == 1
+
+
+async def test_a_question_may_write_what_it_does_not_speak_of_to_find_the_answer(tmp_path: Path) -> None:
+    table = {"t.csv": "id,name,amount\n1,red,2\n2,blue,5\n"}
+    answer = "```bash\nawk '{s += $3} END {print s}' t.csv > sum.txt; cat sum.txt\n```"
+    said, _ = await run_task(tmp_path, table, "What is the sum of amount in t.csv?", [answer, "It is 7."])
+
+    (ran,) = said["toolCalls"]
+    assert ran["args"]["command"].startswith("awk -F, ")
+    assert ran["result"]["llmContent"].strip() == "7"
+
+
+async def test_the_test_that_fails_stays_as_it_is_and_the_line_in_doubt_begins_the_next_step(tmp_path: Path) -> None:
+    tax = "def tax(price):\n    return price - 20\n"
+    test = "from tax import tax\n\nassert tax(100) == 120\n"
+    edits_test = "test_tax.py\n```\nfrom tax import tax\n\nassert tax(100) == 80\n```"
+    script: list[Answer | str] = ["\n```", edits_test, "    return price + 20\n```", "\n```", "It passes."]
+    _, runner = await run_task(
+        tmp_path,
+        {"tax.py": tax, "test_tax.py": test},
+        "python test_tax.py fails. Fix tax.py so that it passes.",
+        script,
+        kind="llama.cpp",
+    )
+
+    assert read(runner, "test_tax.py") == test
+    begun = runner.server.chats[2]["messages"][-1]
+    assert begun == {"role": "assistant", "content": "tax.py\n```diff\n-    return price - 20\n+"}
+    assert read(runner, "tax.py") == tax.replace("- 20", "+ 20")
+
+
+async def test_the_run_that_comes_next_is_named_with_the_change_before_it(tmp_path: Path) -> None:
+    answer = "```bash\nsed -i 's/greet/welcome/g' a.py b.py\n```"
+    _, runner = await run_task(
+        tmp_path,
+        TWO,
+        "Rename the function greet to welcome in a.py and b.py, then run python b.py.",
+        [answer, "```bash\npython b.py\n```", "Renamed."],
+    )
+
+    assert last_message(runner, 1).endswith("\n\nNow run python b.py.")
+    assert "Now" not in last_message(runner, 2)
+
+
+async def test_a_script_that_prints_nothing_is_gone_on_with(tmp_path: Path) -> None:
+    script: list[Answer | str] = [
+        "fib.py\n```\ndef fib(n):\n    return n\n```",
+        "\n```",
+        "It prints the numbers.",
+        "for n in range(3):\n    print(fib(n))\n```",
+        "0, 1, 2.",
+    ]
+    _, runner = await run_task(
+        tmp_path, {}, "Write a script fib.py that prints three numbers and run it.", script, kind="llama.cpp"
+    )
+
+    begun = runner.server.chats[3]["messages"][-1]["content"]
+    assert begun == "fib.py\n```\ndef fib(n):\n    return n\n\n\n"
+    assert read(runner, "fib.py") == "def fib(n):\n    return n\n\n\nfor n in range(3):\n    print(fib(n))\n"
+
+
+async def test_places_that_changed_are_counted_where_that_is_asked(tmp_path: Path) -> None:
+    answer = "```bash\nsed -i 's/#ff6600/#0066ff/g' s.css\n```"
+    _, runner = await run_task(
+        tmp_path,
+        {"s.css": "a { color: #ff6600; }\n" * 17},
+        "Replace #ff6600 by #0066ff everywhere in s.css and tell me how many places that were.",
+        [answer, "17."],
+    )
+
+    assert "That is 17 changed lines." in last_message(runner, 1)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ollm.domain.messages import JsonObject
+
 MAX_CHANGE_LINES = 14
 MAX_COMMAND_CHARS = 60
 MAX_CHANGE_CHARS = 1_200
@@ -45,3 +49,10 @@ def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -
         if not line.startswith(("@@", "---", "+++"))
     ]
     return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])
+
+
+def apply_edits(text: str, edits: Sequence[JsonObject]) -> str:
+    """The text as the edits leave it."""
+    for edit in edits:
+        text = text.replace(str(edit["target"]), str(edit["replacement"]), -1 if edit.get("replaceAll") else 1)
+    return text

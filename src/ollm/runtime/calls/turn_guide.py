@@ -13,7 +13,8 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED, read_change
-from ollm.runtime.calls.change_facts import count_changed_lines, describe_changes, shorten_command
+from ollm.runtime.calls.change_facts import apply_edits, count_changed_lines, describe_changes, shorten_command
+from ollm.runtime.calls.command_mends import mend_command
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from ollm.runtime.model.block_steering import NO_WORDS
@@ -24,6 +25,7 @@ MAX_WATCHED_FILES = 400
 MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAID = 3  # times that it says the same
 MAX_SHOWN_CHARS = 2_400  # of a file that is shown again with the step that is left
+KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
 NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
@@ -35,7 +37,6 @@ _EXPANDS = re.compile(r"[$`\\]")
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
 _PART = re.compile(r"Now change (\w+) in (\S+)\.$")
-_OPEN_SUBSTITUTION = re.compile(r"(\bsed\s+(?:-[\w.]+\s+)*'s/(?:[^/'\\\n]|\\.)+/(?:[^/'\\\n]|\\.)*)(')")
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
@@ -125,7 +126,7 @@ class TurnGuide:
         if arguments.pop("brokenOff", False):
             return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
         if isinstance(command := arguments.get("command"), str):
-            arguments["command"] = close_substitution(command)
+            arguments["command"] = mend_command(command)
             if _OUTPUT.match(command):
                 return Resolved(name=piece.name, arguments=arguments, refusal=OUTPUT_REPEATED)
             written = _HEREDOC.fullmatch(command.strip())
@@ -136,9 +137,13 @@ class TurnGuide:
         return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
-        from ollm.services.request_reading.unfinished_work import find_removed_names
+        from ollm.services.request_reading.unfinished_work import find_kept_tests, find_removed_names
 
         path = self._find_path(path)
+        if path in find_kept_tests(self._request):
+            return Resolved(
+                name="write_file", arguments={"path": path, "content": content}, refusal=KEPT_TEST.format(path)
+            )
         saved = self._files.read_text(path)
         current = self._pending.get(path, saved)
         shown = saved is not None and self._files.knows_whole(path, saved)
@@ -222,10 +227,12 @@ class TurnGuide:
                 self._files.remember_change(name, before.get(name))
         self._note_calls(calls, records)
         self._answer = ""
-        facts = "\n".join(filter(None, (facts, self._count_output(records))))
+        facts = "\n".join(filter(None, (facts, self._count_output(records) or self._count_changes(before, after))))
         if before == after and any(record.error for record in records):
             return "\n".join(filter(None, (facts, self.find_missing())))
-        return "\n\n".join(filter(None, (facts, self._name_next_step() if self._names_steps else "")))
+        failed = any(record.error for record in records)
+        next_run = self._name_run() if before != after and not failed and not self._names_steps else ""
+        return "\n\n".join(filter(None, (facts, self._name_next_step() if self._names_steps else next_run)))
 
     def _name_next_step(self) -> str:
         """What is left, or that it is time for words: a model that has done all goes on and undoes it."""
@@ -258,6 +265,12 @@ class TurnGuide:
         counted = len(lines) > 1 and _COUNTED.search(self._request) is not None
         return f"That is {len(lines)} lines." if counted else ""
 
+    def _count_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> str:
+        """How many lines changed, where that is to be counted."""
+        changed = [count_changed_lines(text, after[name])[0] for name, text in before.items() if name in after]
+        lines = sum(changed) if _COUNTED.search(self._request) else 0
+        return f"That is {lines} changed lines." if lines > 1 else ""
+
     def find_missing_after(self, answer: str) -> str:
         """What an answer in words cannot have done; nothing more where it is the same once more."""
         again, self._answer = answer == self._answer and bool(answer.strip()), answer
@@ -267,11 +280,20 @@ class TurnGuide:
 
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
+        found = self._list_missing()
+        fact = next((fact for fact in found if self._told.get(fact, 0) < MAX_SAID), "")
+        self._rounds += bool(fact)
+        self._told[fact] = told = self._told.get(fact, 0) + 1
+        if told == MAX_SAID and (named := _TARGET.search(fact)):
+            return f"Now change {named[1]} with a command."
+        return self._show_target(fact)
+
+    def _list_missing(self) -> list[str]:
         from ollm.services.request_reading.explanations import asks_how
         from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
         if self._rounds >= MAX_FACTS or not self._may_change or asks_how(self._request):
-            return ""
+            return []
         deeds = Deeds(
             changed=tuple(self._changed),
             commands=tuple(self._commands),
@@ -280,13 +302,15 @@ class TurnGuide:
             texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_concerned()),
             before=self._first,
         )
-        found = [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
-        fact = next((fact for fact in found if self._told.get(fact, 0) < MAX_SAID), "")
-        self._rounds += bool(fact)
-        self._told[fact] = told = self._told.get(fact, 0) + 1
-        if told == MAX_SAID and (named := _TARGET.search(fact)):
-            return f"Now change {named[1]} with a command."
-        return self._show_target(fact)
+        return [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
+
+    def _name_run(self) -> str:
+        """The command that comes next, where all before it is done: left alone, a model changes more than was asked."""
+        first = next(iter(self._list_missing()), "")
+        if not first.startswith("Now run ") or first in self._told:
+            return ""
+        self._told[first] = 1
+        return first
 
     def ask_for_words(self) -> str:
         """All was done that can be seen, and nothing was said; asked once."""
@@ -320,15 +344,3 @@ class TurnGuide:
 
         told = (describe_broken_syntax(name, self._first.get(name), texts.get(name, "")) for name in self._changed)
         return [f"{sentence.rstrip('.')}: mend it." for sentence in told if sentence]
-
-
-def close_substitution(command: str) -> str:
-    """The command with the slash that ends sed's `s/old/new`, without which it never runs."""
-    return _OPEN_SUBSTITUTION.sub(r"\1/\2", command)
-
-
-def apply_edits(text: str, edits: Sequence[JsonObject]) -> str:
-    """The text as the edits leave it."""
-    for edit in edits:
-        text = text.replace(str(edit["target"]), str(edit["replacement"]), -1 if edit.get("replaceAll") else 1)
-    return text

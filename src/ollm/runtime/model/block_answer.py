@@ -55,7 +55,7 @@ def is_step_meant(messages: Sequence[PromptMessage], step: Block) -> bool:
     """Whether this block is a step, and not quoted in an answer to a question."""
     from ollm.services.request_reading.explanations import is_meant
 
-    return is_meant(find_request(messages), step.kind, step.body)
+    return is_meant(find_request(messages), step.kind, step.body, step.path)
 
 
 class BlockAnswer:

@@ -72,7 +72,7 @@ def find_words_instead(messages: Sequence[PromptMessage]) -> str:
 
 def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) -> str:
     """What the answer begins with; empty where the next step is not plain. `whole`: for a tiny model, to which a step
-    that is plain to its end is not left, and a line that is wrong is shown."""
+    that is plain to its end is not left. A line that seems wrong is shown to it, and to others after a step in vain."""
     from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_words
     from ollm.services.request_reading.plain_words import strip_courtesy
 
@@ -86,7 +86,8 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
         return begin_first_step(asked, mark + primed, whole=whole)
     if asks_for_words(messages):
         return begin_words(asked) if whole else ""
-    return (begin_line(asked, turn) if whole else "") or begin_named_step(told, whole=whole)
+    stalled = whole or choose_temperature(messages) > 0
+    return (begin_line(asked, turn) if stalled else "") or begin_named_step(told, whole=whole)
 
 
 def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:

@@ -90,6 +90,8 @@ def begin_named_step(told: str, *, whole: bool = False) -> str:
         return ""
     if step["part"]:
         return _begin_part(step["part"], step["holder"], told)
+    if step["mend"] and f"{step['mend']} prints nothing." in told:
+        return _begin_file(step["mend"], _find_shown(step["mend"], told))
     begin = _BEGINNINGS.get(step.lastgroup)
     begun = begin(step) if begin else COMMAND
     closes = whole and step.lastgroup in _WHOLE and begun != COMMAND
@@ -103,8 +105,15 @@ def begin_words(request: str) -> str:
 
 def _begin_part(name: str, path: str, told: str) -> str:
     """The head of a function or class up to its name, as it was shown with the step."""
-    head = re.search(rf"^[ \t]*(?:[a-z]+[ \t]+){{0,3}}{name}\b", told, re.MULTILINE)
+    shown = told.partition("```\n")[2]
+    head = re.search(rf"^[ \t]*(?:[a-z]+[ \t]+){{0,3}}{name}\b", shown, re.MULTILINE)
     return _begin_file(path, head[0] if head else "")
+
+
+def _find_shown(path: str, told: str) -> str:
+    """The file as it was shown with the step, to be gone on with."""
+    text = told.rpartition(f"{path}:\n```\n")[2].partition("\n```")[0]
+    return f"{text}\n\n\n" if text and text != told else ""
 
 
 def _begin_file(path: str, first: str = "") -> str:

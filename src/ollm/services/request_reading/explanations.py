@@ -40,6 +40,7 @@ _EXPLAINS = re.compile(
     r"\b(?:explain|describe|review|suggest|summari[sz]e|compare|what .*\b(?:do|does|happen|mean|for))\b", re.IGNORECASE
 )
 _WRITES = re.compile(r"(?<![0-9&<>=-])>{1,2}(?!&)\s*(?!/dev/null\b)[^\s&|;]|<<")
+_TARGET = re.compile(r"(?<![0-9&<>=-])>{1,2}\s*([\w.-]+\.\w+)(?=\s*(?:$|[;&|\n]))")
 _SEPARATOR = re.compile(r"\|\||&&|[|;\n&(){}`]|\$\(|\b(?:do|then|else|xargs(?:\s+-\S+)*)\s")
 _ASSIGNMENT = re.compile(r"^(?:\s*(?:\w+=\S*|if|while|for\s+\w+\s+in.*|!|time|sudo\s))+\s*")
 _CODE_WRITES = re.compile(r"\b(?:remove|unlink|rmtree|rename|write|mkdir|system|subprocess|truncate|w\b)")
@@ -71,18 +72,25 @@ def is_question(request: str) -> bool:
     return _QUESTION.match(words) is not None or (words.rstrip().endswith("?") and words == request)
 
 
-def is_meant(request: str, kind: StepKind, body: str) -> bool:
-    """Whether this block of an answer to the request is a step; otherwise it is quoted."""
+def is_meant(request: str, kind: StepKind, body: str, path: str = "") -> bool:
+    """Whether this block of an answer to the request is a step; otherwise it is quoted. What a question does not speak
+    of may be written to find the answer."""
     if asks_how(request):
         return False
     stays = _NOT_RUN.search(request) is not None
     if kind not in ("shell", "file") or not (is_question(request) or (stays and kind == "shell")):
         return True
-    return kind == "shell" and is_looking(body, runs=not stays and _EXPLAINS.search(request) is None)
+    runs = not stays and _EXPLAINS.search(request) is None and not forbids_change(request)
+    if kind == "file":
+        return runs and bool(path) and path not in request
+    return is_looking(body, runs=runs, kept=request)
 
 
-def is_looking(command: str, *, runs: bool) -> bool:
-    """Whether a command only looks; `runs`: or runs a program without changing something by itself."""
+def is_looking(command: str, *, runs: bool, kept: str = "") -> bool:
+    """Whether a command only looks; `runs`: or runs a program without changing something by itself, and writes into
+    files that `kept` does not speak of."""
+    if runs:
+        command = _TARGET.sub(lambda found: "" if kept and found[1] not in kept else found[0], command)
     if _WRITES.search(re.sub(r"'[^']*'|\"[^\"]*\"", "_", command)):
         return False
     parts = (

@@ -138,6 +138,13 @@ def _is_target(sentence: str, place: int) -> bool:
     return word != "from" or re.match(r"\s*(?:move|remove|delete|drop|extract)\b", before) is not None
 
 
+def find_kept_tests(request: str) -> set[str]:
+    """Files that are said to fail where others are to be mended for them."""
+    failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
+    wanted = set(find_wanted_files(request))
+    return failing - wanted if wanted - failing else set()
+
+
 def find_wanted_commands(request: str) -> list[str]:
     return [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
 
