@@ -474,6 +474,7 @@ async def test_a_script_that_prints_nothing_is_gone_on_with(tmp_path: Path) -> N
         "\n```",
         "It prints the numbers.",
         "for n in range(3):\n    print(fib(n))\n```",
+        "\n```",
         "0, 1, 2.",
     ]
     _, runner = await run_task(

@@ -212,6 +212,8 @@ def _find_silent(request: str, deeds: Deeds, wanted: Collection[str]) -> list[st
         return []
     last = next((line for line, code in reversed(deeds.commands) if code == 0), "")
     made = [name for name in wanted if name.endswith(_SCRIPTS) and name in deeds.changed and name in last]
+    if last in deeds.silent and made and last not in [line for line, _ in deeds.since_change]:
+        return [f"Now run {last}."]  # it was mended since
     return [f"{name} prints nothing. Now mend {name}." for name in made if last in deeds.silent]
 
 
