@@ -295,10 +295,12 @@ def test_a_request_that_went_out_with_another_front_is_counted_by_that() -> None
 
 @pytest.mark.parametrize(("window", "prompt"), [(4096, 2600), (4096, 3400), (8192, 5700)])
 def test_an_answer_has_room_also_where_the_server_never_counted(window: int, prompt: int) -> None:
-    made = meter(0, prompt)
+    made, least = meter(0, prompt), window - int(window * 11 / 12)
     state = compute_budget(window, 0)
-    assert made.compute_answer_tokens(state) == window // 12 - 16  # nothing is known of the vocabulary yet
+    assert made.compute_answer_tokens(state) == least - 16  # nothing is known of the vocabulary yet
     counted(made, 0)  # a server that reports no tokens, or none at all
 
     assert made.counter.factor == 1.0
-    assert made.compute_answer_tokens(state) == max(window // 12 - 16, window - prompt - 16 - math.ceil(prompt / 4))
+    assert made.compute_answer_tokens(state) == max(least, window - prompt - 16 - math.ceil(prompt / 4))
+    made.add_units(0, 2 * window)  # a conversation in Chinese
+    assert made.compute_answer_tokens(state) == least

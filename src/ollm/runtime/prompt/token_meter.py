@@ -144,11 +144,11 @@ class Meter:
 
     def compute_answer_tokens(self, state: Budget) -> int:
         """Tokens an answer may take. Where nothing of the prompt was counted the doubt leaves it a share of the window:
-        an answer that is cut off after a few words helps nobody."""
+        an answer that is cut off after a few words helps nobody. Odd signs are doubted more in the first request."""
         doubt = self.doubtful_tokens
         if self._counted is None:
-            least = int(state.window * UNCOUNTED_ANSWER_SHARE)
-            doubt = min(doubt, self.odd_tokens + max(0, state.window - self.total_tokens - least))
+            spare = max(0, int(state.window * (1 - UNCOUNTED_ANSWER_SHARE)) - self.total_tokens)
+            doubt = min(doubt, spare if self.counter.samples else spare + self.odd_tokens)
         return rules.compute_answer_tokens(state, self.total_tokens, doubt)
 
     def distrust(self) -> None:
