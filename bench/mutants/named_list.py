@@ -149,9 +149,9 @@ NAMED = [
     ),
     NamedMutant(
         "P12 a compaction makes the context smaller",
-        "services/chat_compression/service.py",
-        "        work.replace_groups([*chosen, *work.past_requests()], earlier, checkpoint)\n",
-        "",
+        "services/budget.py",
+        "return messages > state.trigger",
+        "return False",
         SETTINGS + "test_the_threshold_decides_when_old_messages_are_compacted",
     ),
     NamedMutant(

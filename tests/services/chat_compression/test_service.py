@@ -304,6 +304,7 @@ def test_the_second_answer_is_used_when_the_first_was_bad() -> None:
     assert result.fallback == ""
     assert result.created is not None
     assert not result.created.engine_written
+    assert any(line in result.created.text for line in make.MINUTES.splitlines() if len(line) > 10)
 
 
 def test_cancelling_a_summary_cancels_the_compression() -> None:
