@@ -149,8 +149,8 @@ NAMED = [
     ),
     NamedMutant(
         "P12 a compaction makes the context smaller",
-        "services/budget.py",
-        "return messages > state.trigger",
+        "runtime/prompt/compaction.py",
+        "return prompt.message_tokens > trigger",
         "return False",
         SETTINGS + "test_the_threshold_decides_when_old_messages_are_compacted",
     ),
