@@ -112,7 +112,9 @@ class AppendFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)  # asked for with every append: a path object takes longer than the system
         self._descriptor: int | None = None
+        self._identity = 0, 0
         self._distrusted = False
         self._recent: list[bytes] | None = []  # what was appended since the file was opened, while it is little
         self._recent_start = 0
@@ -124,7 +126,9 @@ class AppendFile:
         existed = self.path.exists()
         descriptor = os.open(self.path, flags, FILE_MODE)
         try:
-            self.good = self._recent_start = os.fstat(descriptor).st_size
+            held = os.fstat(descriptor)
+            self._identity, self.good = (held.st_ino, held.st_dev), held.st_size
+            self._recent_start = self.good
             if not existed:
                 sync_directory(self.path.parent)
         except OSError:
@@ -153,18 +157,20 @@ class AppendFile:
             self._distrusted = True
             raise
         self.good += len(data)
-        self._keep_recent(data)
+        if self._recent is not None:  # held while it is little: another program may cut the file
+            self._recent.append(data)
+            if self.good - self._recent_start > MAX_HELD_BYTES:
+                self._recent = None
 
     def is_in_place(self) -> bool:
         """Whether what was appended stands under the file's name: nobody removed, replaced or cut it."""
         if self._descriptor is None:
             return True
         try:
-            named = self.path.lstat()
+            named = os.lstat(self._name)
         except OSError:
             return False
-        held = os.fstat(self._descriptor)
-        return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev) and named.st_size == self.good
+        return named.st_size == self.good and (named.st_ino, named.st_dev) == self._identity
 
     def write_anew(self) -> None:
         """Make the file again with everything that was appended, from the file that lost its name or from memory."""
@@ -191,13 +197,6 @@ class AppendFile:
             os.ftruncate(self._descriptor, self.good)
         except OSError:
             self._distrusted = True
-
-    def _keep_recent(self, data: bytes) -> None:
-        """Hold what was appended, while it is little: another program may cut the file."""
-        if self._recent is not None:
-            self._recent.append(data)
-            if self.good - self._recent_start > MAX_HELD_BYTES:
-                self._recent = None
 
     def read_good(self) -> bytes:
         """Everything that was appended."""

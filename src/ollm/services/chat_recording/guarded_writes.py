@@ -30,7 +30,9 @@ class GuardedWrites:
         except StorageError as error:
             self._report_failure(session_id, error)
             return None
-        self._tell_reports(session_id, self._writers.get(session_id))
+        writer = self._writers.get(session_id)
+        if writer and writer.reports:
+            self._tell_reports(session_id, writer)
         if session_id in self._told and self._is_saved(session_id):
             self._told.discard(session_id)
             self._emit(Notice(session_id=session_id, level="info", text="Saving works again."))
@@ -62,8 +64,8 @@ class GuardedWrites:
         log.error("%s", error, extra={"operation": "close", "action": error.action})
         return error
 
-    def _tell_reports(self, session_id: str, writer: SessionWriter | None) -> None:
-        for text in writer.take_reports() if writer else ():
+    def _tell_reports(self, session_id: str, writer: SessionWriter) -> None:
+        for text in writer.take_reports():
             log.warning("%s", text, extra={"operation": "record"})
             self._emit(Notice(session_id=session_id, level="warning", text=text))
 

@@ -20,10 +20,10 @@ class LongWork:
 
     def __init__(self, files: SessionFiles) -> None:
         self._files = files
-        self._folding: dict[str, asyncio.Event] = {}
+        self.folding: dict[str, asyncio.Event] = {}
 
     async def wait_until_free(self, session_id: str) -> None:
-        while busy := self._folding.get(session_id):
+        while busy := self.folding.get(session_id):
             await busy.wait()
 
     async def open_session(
@@ -55,11 +55,11 @@ class LongWork:
         """`fold`, or what gives its outcome when it was done in a thread."""
         if writer.journal_size + writer.document_size < LONG_WORK_BYTES:
             return fold
-        busy = self._folding[writer.session_id] = asyncio.Event()
+        busy = self.folding[writer.session_id] = asyncio.Event()
         try:
             return await run_to_end(fold)
         finally:
-            del self._folding[writer.session_id]
+            del self.folding[writer.session_id]
             busy.set()
 
 

@@ -161,7 +161,7 @@ class ChatRecordingService:
         return recorded
 
     def _write_message(self, writer: SessionWriter, message: Message) -> None:
-        tokens = sum(self._count_tokens(part.text) for part in message.parts if isinstance(part, _TEXT_PARTS))
+        tokens = sum([self._count_tokens(part.text) for part in message.parts if isinstance(part, _TEXT_PARTS)])
         writer.record_message(self._get_activity_time(writer), message, _add_tokens(writer, tokens))
 
     def _write_with_calls(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
@@ -274,7 +274,8 @@ class ChatRecordingService:
         return self._library.delete_all_but(keep)
 
     async def _get_free_writer(self, session_id: str) -> SessionWriter:
-        await self._long.wait_until_free(session_id)
+        if self._long.folding:
+            await self._long.wait_until_free(session_id)
         return self._require_writer(session_id)
 
     def _require_writer(self, session_id: str) -> SessionWriter:

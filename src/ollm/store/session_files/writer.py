@@ -47,7 +47,7 @@ class SessionWriter:
         self._lock = OwnerLock(places.get_lock_path(session_id))
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
-        self._reports: list[str] = []
+        self.reports: list[str] = []  # what other programs did to the files
         self._displaced = False  # what was appended stands under no name: another program removed the journal
         self.document_size = 0
         self._written = False  # the document exists
@@ -83,8 +83,8 @@ class SessionWriter:
         return self.new and self._written and self.document.is_in_place() and self._journal.is_in_place()
 
     def take_reports(self) -> list[str]:
-        """What other programs did to the files, told once."""
-        found, self._reports = self._reports, []
+        """The reports, told once."""
+        found, self.reports = self.reports, []
         return found
 
     def lock(self) -> None:
@@ -209,7 +209,7 @@ class SessionWriter:
         yield from layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
             kept = keep_copies(self.directory, self.session_id, now)
-            self._reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
+            self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
 
     def check_files(self) -> None:
         """See that document and journal are as they were left, and put back what another program took away."""
@@ -227,7 +227,7 @@ class SessionWriter:
         if not self._journal.is_in_place():
             self._restore_journal()
         if report := self.document.restore():
-            self._reports.append(report)
+            self.reports.append(report)
         with contextlib.suppress(BusyError):
             self._lock.renew()
 
@@ -235,9 +235,9 @@ class SessionWriter:
         path = self._journal.path
         if path.is_file() or path.is_dir():
             kept = keep_copy(path, now, "replaced")
-            self._reports.append(f"Another program has changed {path}: it was written anew, and kept as {kept.name}.")
+            self.reports.append(f"Another program has changed {path}: it was written anew, and kept as {kept.name}.")
         elif self._journal.good:
-            self._reports.append(f"Another program has removed {path}: it was written anew.")
+            self.reports.append(f"Another program has removed {path}: it was written anew.")
         self._journal.write_anew()
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
@@ -297,7 +297,9 @@ class SessionWriter:
 
     def _mark_when_due(self, at: str) -> None:
         """Say now and then what stands before a message, so that who resumes need not read it."""
-        place = self._journal.good + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
+        place = self._journal.good
+        if self.pending:
+            place = place + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
         if self._marks.is_due(place) and self._written and not self._running:
             numbers = self.message_count, self.last_number
             self.pending.append(self._marks.make_line(place, at, self.document.stamp, self.head, numbers))
