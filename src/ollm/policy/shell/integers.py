@@ -6,36 +6,27 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ollm.policy.shell.parse import Node
+from ollm.policy.shell.parse import Node, iter_nodes
 from ollm.policy.shell.programs import get_program
 
 _NUMBER = r"\d+(#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+"
 _NAME = r"[A-Za-z_]\w*"
 _NUMERIC_PARAMETERS = frozenset({"#", "?", "$", "!", "UID", "EUID", "PPID"})
+_BINDING_TYPES = frozenset({"ForClause", "CallExpr", "DeclClause", "BinaryArithm"})
 _PLAIN_KEYS = ("Excl", "Width", "Index", "Slice", "Repl", "Names", "Exp")
 
 
 def find_integer_names(statements: object) -> frozenset[str]:
     """The names that a script gives integers and nothing else, wherever it sets them."""
     given: dict[str, bool] = {}
-    for name, whole in _find_bindings(statements):
-        given[name] = given.get(name, True) and whole
+    for node in iter_nodes(statements):
+        for name, whole in _find_bindings(node) if node.get("Type") in _BINDING_TYPES else ():
+            given[name] = given.get(name, True) and whole
     return frozenset(name for name, whole in given.items() if whole)
 
 
-def _find_bindings(node: object) -> Iterator[tuple[str, bool]]:
-    """Every place where a name gets a value, with whether that is an integer."""
-    if isinstance(node, (list, tuple)):
-        for child in node:
-            yield from _find_bindings(child)
-    elif isinstance(node, dict):
-        yield from _find_own_bindings(node)
-        for child in node.values():
-            if isinstance(child, (dict, list)):
-                yield from _find_bindings(child)
-
-
-def _find_own_bindings(node: Node) -> Iterator[tuple[str, bool]]:
+def _find_bindings(node: Node) -> Iterator[tuple[str, bool]]:
+    """The names that get a value right here, each with whether that is an integer."""
     if node.get("Type") == "ForClause" and (node.get("Loop") or {}).get("Type") == "WordIter":
         loop = node["Loop"]
         items = loop.get("Items") or ()

@@ -37,6 +37,18 @@ class ParsedScript(Data, frozen=True):
         return self.source[node["Pos"]["Offset"] : node["End"]["Offset"]].decode("utf-8", "replace").strip()
 
 
+def iter_nodes(tree: object) -> Iterator[Node]:
+    """Every node of a tree, in no order, however deep it is."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting += [child for child in node.values() if isinstance(child, (dict, list))]
+        elif isinstance(node, (list, tuple)):
+            waiting += node
+
+
 @lru_cache(maxsize=1024)
 def parse_script(text: str) -> ParsedScript:
     """The syntax tree of a bash script. Never raises: what cannot be parsed says why."""

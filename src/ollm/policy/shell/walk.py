@@ -5,13 +5,11 @@ Working directories are followed through `cd`, and values through assignments an
 
 from __future__ import annotations
 
-from typing import Any
-
 from ollm.policy.shell.expansions import ExpansionVisitor
 from ollm.policy.shell.integers import find_integer_names
 from ollm.policy.shell.model import Assignment, Redirection
 from ollm.policy.shell.output import guess_output
-from ollm.policy.shell.parse import Node, ParsedScript
+from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes
 from ollm.policy.shell.scope import ShellScope, follow_cd, is_harmless_variable, merge_directories
 from ollm.policy.shell.words import ShellWord, make_literal
 
@@ -26,19 +24,14 @@ class ScriptWalker(ExpansionVisitor):
         self.functions: set[str] = set()
 
     def walk(self, scope: ShellScope) -> None:
-        self._collect_functions(self._parsed.statements)
+        self._collect_functions()
         self._integers |= find_integer_names(self._parsed.statements)
         super().walk(scope)
 
-    def _collect_functions(self, node: Any) -> None:
-        if isinstance(node, dict):
+    def _collect_functions(self) -> None:
+        for node in iter_nodes(self._parsed.statements):
             if node.get("Type") == "FuncDecl":
                 self.functions.update(name["Value"] for name in [node.get("Name"), *(node.get("Names") or ())] if name)
-            for child in node.values():
-                self._collect_functions(child)
-        elif isinstance(node, (list, tuple)):
-            for child in node:
-                self._collect_functions(child)
 
     def _visit_statement(self, node: Node, scope: ShellScope) -> None:
         here = scope.enter_subshell() if node.get("Background") else scope

@@ -297,9 +297,7 @@ class SessionWriter:
 
     def _mark_when_due(self, at: str) -> None:
         """Say now and then what stands before a message, so that who resumes need not read it."""
-        place = self._journal.good
-        if self.pending:
-            place = place + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
+        place = self._journal.good + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
         if self._marks.is_due(place) and self._written and not self._running:
             numbers = self.message_count, self.last_number
             self.pending.append(self._marks.make_line(place, at, self.document.stamp, self.head, numbers))
