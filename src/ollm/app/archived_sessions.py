@@ -25,8 +25,11 @@ Warn = Callable[[str], None]
 
 
 def is_archive_used(process: ProcessScope, *, ask: bool) -> bool:
-    """Whether this home has an archive. One that is not to be asked is told by a file first: others pay nothing."""
+    """Whether this home has an archive. One that is not to be asked is told by a file first: others pay nothing, nor
+    does a home without settings."""
     if not ask and not process.home.archive_state.exists():
+        return False
+    if process.workspace is None and not process.home.config.exists():
         return False
     settings = process.settings.archive
     return bool(settings.url or settings.url_env)
