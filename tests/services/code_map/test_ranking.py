@@ -35,6 +35,16 @@ def test_short_names_count_too() -> None:
     assert (found["Q"], found["db"]) == (3.0, 3.0)
 
 
+def test_code_of_others_and_short_words_weigh_little() -> None:
+    users = {f"user{number}": "from own import Thing\nThing()  # In no case\nLog(1)\n" for number in range(3)}
+
+    found = weigh(facts(own="class Thing: pass\n", vendor__log="class Log: pass\n", runes="class In: pass\n", **users))
+
+    assert found["Thing"] == 3.0
+    assert found["Log"] < 0.1
+    assert found["In"] < 0.1
+
+
 def test_a_method_counts_where_its_class_is_named() -> None:
     """Everybody calls get(); not everybody means this one."""
     others = {f"other{number}": "settings.get(1)\n" for number in range(20)}

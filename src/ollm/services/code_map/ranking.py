@@ -16,6 +16,9 @@ UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition s
 TEST_SHARE = 0.3  # of a use in a test
 PRIVATE_SHARE = 0.2
 TESTED_SHARE = 0.1  # of what tests define
+VENDORED_SHARE = 0.02  # of what other people's code in this tree defines, and of its uses
+VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "_vendor"})
+MIN_TELLING_CHARS = 3  # a shorter name is also a word: In, No, If
 LISTED_KINDS = frozenset({"heading", "section", "block", "package", "impl"})
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _STOP_WORDS = frozenset(
@@ -28,6 +31,10 @@ _STOP_WORDS = frozenset(
 def is_test(path: str) -> bool:
     name = path.rpartition("/")[2]
     return path.startswith(("tests/", "test/", "spec/")) or "/tests/" in path or "test" in split_words(name)
+
+
+def is_vendored(path: str) -> bool:
+    return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
 
 
 @lru_cache(maxsize=65_536)
@@ -53,11 +60,12 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
             if is_code(facts.path) and not _only_lists(found):
                 places[found.name].append((number, inner))
     weights = [[0.0] * len(facts.definitions) for facts in files]
-    tests = [is_test(facts.path) for facts in files]
+    used_shares = [_weigh_place(facts.path, TEST_SHARE) for facts in files]
+    defined = [_weigh_place(facts.path, TESTED_SHARE) for facts in files]
     families = [get_family(facts.path) for facts in files]
     for user, facts in enumerate(files):
         used = set(facts.references.split())
-        share = TEST_SHARE if tests[user] else 1.0
+        share = used_shares[user]
         own = {found.name for found in facts.definitions}
         for name in (used & places.keys()) - own:
             for number, inner in places[name]:
@@ -70,9 +78,13 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
         for inner, found in enumerate(facts.definitions):
             if found.name.startswith("_"):
                 weights[number][inner] *= PRIVATE_SHARE
-            if tests[number]:
-                weights[number][inner] *= TESTED_SHARE
+            weights[number][inner] *= defined[number]
     return weights
+
+
+def _weigh_place(path: str, test_share: float) -> float:
+    """How much counts what stands in a file: tests less, code of others hardly."""
+    return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
 
 
 def _only_lists(found: CodeDefinition) -> bool:
@@ -85,7 +97,9 @@ def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
     if found.scope:
         return found.scope.rpartition(".")[2] in used
     folder, _, name = path.rpartition("/")
-    return name.partition(".")[0] in used or folder.rpartition("/")[2] in used or found.name[:1].isupper()
+    if name.partition(".")[0] in used or folder.rpartition("/")[2] in used:
+        return True
+    return len(found.name) >= MIN_TELLING_CHARS and found.name[:1].isupper()
 
 
 class QueryScores:
