@@ -35,6 +35,7 @@ CASES = {
         ModelCase(name="llama.cpp", model="smollm2", window=4096, serves_any=True),
         ModelCase(name="litellm", model="small-model", window=4096),
         ModelCase(name="vllm", model="qwen-coder", window=8192, takes_tools=False),
+        ModelCase(name="vllm-0.31", model="qwen-coder", window=8192, takes_tools=False),
         ModelCase(name="transformers", model="qwen-coder", window=4096, says_window=False),
     )
 }

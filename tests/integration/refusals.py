@@ -24,6 +24,7 @@ LS = {"name": "ls", "description": "List a directory.", "parameters": {"type": "
 REQUESTS: dict[str, dict[str, Any]] = {
     "overflow": {"messages": [{"role": "user", "content": FOX * 1200}]},
     "answer": {"max_tokens": 30_000},
+    "sum": {"messages": [{"role": "user", "content": FOX * 200}], "max_tokens": 7000},
     "tools": {"tools": [{"type": "function", "function": LS}]},
     "picture": {"messages": [{"role": "user", "content": SEEN}]},
     "model": {"model": "no-such-model"},
@@ -31,6 +32,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 MEANINGS: dict[str, type[ModelError]] = {
     "overflow": PromptTooLongError,
     "answer": PromptTooLongError,
+    "sum": PromptTooLongError,
     "tools": ToolsUnsupportedError,
     "picture": ModelError,
     "model": UnknownModelError,

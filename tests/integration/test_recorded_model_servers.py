@@ -45,12 +45,16 @@ def test_a_refusal_means_what_was_asked_for(name: str, refused: str) -> None:
     assert isinstance(error, MEANINGS[refused]), error
     if refused == "overflow":
         assert error.window == CASES[name].window, kept  # type: ignore[attr-defined]
+    if refused in ("answer", "sum"):
+        assert error.only_answer_too_long, kept  # type: ignore[attr-defined]
     if refused == "picture":
         seen = PromptMessage(role="user", content="", images=(ImagePart(media_type="image/png", data="AAAA"),))
         assert RefusedPictures().learn_refusal(error, (seen,))
 
 
-@pytest.mark.parametrize(("name", "refused"), [pair for pair in REFUSALS if pair[1] in ("overflow", "answer", "tools")])
+@pytest.mark.parametrize(
+    ("name", "refused"), [pair for pair in REFUSALS if pair[1] in ("overflow", "answer", "sum", "tools")]
+)
 async def test_a_turn_goes_on_after_a_refusal(tmp_path: Path, name: str, refused: str) -> None:
     """The recorded refusal as the answer to the first request, and then the greeting as it was streamed."""
     kept = RECORDINGS[name]
