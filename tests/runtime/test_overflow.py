@@ -45,6 +45,19 @@ WORDINGS: dict[str, tuple[Callable[[int, int], Any], bool, int]] = {
         True,
         400,
     ),
+    "vllm 0.31": (  # it reads no more of the prompt than it needs to refuse it
+        lambda p, m: {
+            "error": {
+                "message": f"This model's maximum context length is {SERVED} tokens. However, you requested {m} output tokens"
+                f" and your prompt contains at least {min(p, SERVED + 1 - m)} input tokens, for a total of at least"
+                f" {min(p + m, SERVED + 1)} tokens. Please reduce the length of the input prompt or the number of"
+                f" requested output tokens. (parameter=input_tokens, value={min(p, SERVED + 1 - m)})",
+                "type": "BadRequestError",
+            }
+        },
+        True,
+        400,
+    ),
     "tgi": (
         lambda p, m: {
             "error": f"Input validation error: `inputs` tokens + `max_new_tokens` must be <= {SERVED}. Given: {p} "
