@@ -252,11 +252,13 @@ class LocalConversation:
         )
 
     async def _explore(self, text: str) -> str:
-        """What a task found out before the model is asked, where one was wanted."""
+        """What a task found out before the model is asked, where one was wanted; files for a small model."""
         form, budget = self.parts.model.facts.call_form, self.parts.prompt.compute_budget()
         full = form != "native" and self.parts.prompt.used_tokens > budget.limit // 2
         if "@agent-" not in text.lower() and not full:
-            return ""
+            from ollm.runtime.calls.native_priming import prime_native_request
+
+            return await prime_native_request(self.parts.project_files, self.parts.model, text)
         from ollm.runtime.task_offer import offer_task
 
         return await offer_task(self.parts, text)
