@@ -75,8 +75,8 @@ def test_the_picker_offers_those_of_the_same_project(both: tuple[ArchiveMachine,
         found.append(asyncio.run(LocalSessionList(scope).load_items()))
         scope.close()
 
-    assert [[(item.session_id, (item.origin or "")[:12]) for item in items] for items in found] == [
-        [(theirs, "the archive:")],
+    assert [[(item.session_id, item.title[:5], (item.origin or "")[:12]) for item in items] for items in found] == [
+        [(theirs, "☁ The", "the archive:")],
         [],
     ]
 

@@ -153,7 +153,7 @@ def make_archived_item(row: dict[str, Any]) -> SessionListItem:
 
     return SessionListItem(
         session_id=row["sessionId"],
-        title=row["title"],
+        title=f"☁ {row['title'] or '(no title)'}",
         model=row["model"],
         updated_at=parse_epoch_ms(row["lastActivity"]),
         messages=row["messageCount"],
