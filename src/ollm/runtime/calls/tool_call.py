@@ -224,7 +224,17 @@ class ToolCallRun:
         failure = to_tool_failure(error)
         if failure.kind == "Interrupted":
             log.error("A tool crashed.", exc_info=error, extra={"operation": self.record.name})
-        return build_failure(failure.kind, str(failure))
+        return build_failure(failure.kind, " ".join(filter(None, (str(failure), self._suggest_call(failure)))))
+
+    def _suggest_call(self, failure: ToolFailure) -> str:
+        """The call that was probably meant, where that is plain."""
+        if failure.kind not in ("UnknownTool", "ValidationError", "FileNotFound"):
+            return ""
+        from ollm.runtime.calls.leading_errors import suggest_call
+
+        near = [] if self._spec else self._services.registry.find_nearest(self.record.name)
+        workspace = self._services.context.workspace
+        return suggest_call(failure.kind, str(failure), self.record.name, self._arguments, near, workspace)
 
     def _build_recall_hint(self) -> str:
         if self._services.registry.get("recall") is None:

@@ -1,0 +1,62 @@
+"""What a failed call is told besides: the call that was probably meant, written out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+MAX_LISTED_FILES = 2_000
+MAX_CALL_CHARS = 400
+SHELL_NAMES = frozenset(
+    {"bash", "sh", "run", "terminal", "execute", "run_command", "run_shell_command", "execute_command"}
+)
+_UNKNOWN = re.compile(r'^- (\w+): no such parameter; did you mean "(\w+)"\?$', re.MULTILINE)
+_GLOB = re.compile(r"[*?\[]")
+
+
+def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Sequence[str], workspace: Path) -> str:
+    """One sentence with the call that does it right; empty where none is plain."""
+    if not isinstance(arguments, dict):
+        return ""
+    if kind == "UnknownTool":
+        wanted = "shell" if tool.lower() in SHELL_NAMES and "command" in arguments else near[0] if near else ""
+        return _write_call(wanted, arguments) if wanted else ""
+    if kind == "ValidationError":
+        renamed: dict[str, str] = dict(_UNKNOWN.findall(message))
+        return (
+            _write_call(tool, {renamed.get(str(key), str(key)): value for key, value in arguments.items()})
+            if renamed
+            else ""
+        )
+    path = arguments.get("path")
+    if kind != "FileNotFound" or not isinstance(path, str) or tool not in ("read_file", "edit_file", "outline"):
+        return ""
+    if _GLOB.search(path):
+        return _write_call("glob", {"pattern": path})
+    found = find_near_file(path, workspace)
+    return _write_call(tool, {**arguments, "path": found}, f"Did you mean {found}? ") if found else ""
+
+
+def find_near_file(path: str, workspace: Path) -> str:
+    """The only file of that name elsewhere, or the one whose path is most like it; hidden ones are left out."""
+    from ollm.domain.suggest import suggest_names
+
+    names: list[str] = []
+    for folder, folders, files in os.walk(workspace):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        place = Path(folder).relative_to(workspace)
+        names += [(place / name).as_posix() for name in files if not name.startswith(".")]
+        if len(names) > MAX_LISTED_FILES:
+            return ""
+    same = [name for name in names if Path(name).name == Path(path).name]
+    near = same if len(same) == 1 else suggest_names(path, names)
+    return near[0] if near else ""
+
+
+def _write_call(tool: str, arguments: dict[str, Any], words: str = "") -> str:
+    written = json.dumps(arguments, ensure_ascii=False)
+    return f"{words}Call {tool} {written}" if len(written) <= MAX_CALL_CHARS else words.strip()
