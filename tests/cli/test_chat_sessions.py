@@ -33,6 +33,41 @@ async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path
     assert [said for _, said in texts(runner.sessions()[0])] == ["dogs", "About dogs.", "more", "Dogs again."]
 
 
+async def test_a_chosen_model_stays_chosen_in_new_sessions_and_others_keep_their_own(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Zero.", "One.", "Two."], models=("scripted", "other")) as runner:
+        await runner.run("-p", "before")
+        before = runner.sessions()[0]["sessionId"]
+        async with at_terminal(runner, "--new") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("/model other" + ENTER)
+            await terminal.wait_for("other @")
+            for question, answer in (("first", "One."), ("second", "Two.")):
+                terminal.type("/clear" + ENTER)
+                await terminal.wait_for("New session.", "▌ other", gone=f"› {question}")
+                terminal.type(question + ENTER)
+                await terminal.wait_for(answer)
+            terminal.type(f"/resume {before[:8]}" + ENTER)
+            await terminal.wait_for("Resumed")
+            assert await terminal.wait_until(lambda: "scripted @" in terminal.screen())
+    assert [chat["model"] for chat in runner.server.chats] == ["scripted", "other", "other"]
+
+
+async def test_words_behind_clear_are_for_the_new_session_and_ctrl_d_ends_a_turn_under_way(tmp_path: Path) -> None:
+    script = [Answer(text="One after another.", pace=0.2), "Two.", Answer(text="On and on", stall_after=2)]
+    async with running(tmp_path, script) as runner, at_terminal(runner, "first words") as terminal:
+        await terminal.wait_for("● One")
+        terminal.type("/clear" + ENTER + "second" + ENTER)
+        await terminal.wait_for("Two.", "· second")
+        terminal.type("third" + ENTER)
+        await terminal.wait_for("● On")
+        terminal.type("fourth" + ENTER)
+        await terminal.wait_for("queued: fourth")
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+    said = [[text for role, text in texts(session) if role == "user"] for session in runner.sessions()]
+    assert sorted(said) == [["first words"], ["second", "third"]]
+
+
 async def switches(terminal: Terminal) -> None:
     terminal.type("/sessions" + ENTER)
     await terminal.wait_for("Resume a chat", "2 msgs")

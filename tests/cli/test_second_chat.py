@@ -16,10 +16,11 @@ async def test_the_second_chat_opens_beside_the_first_and_both_go_on(tmp_path: P
         async with AsyncExitStack() as stack:
             first = await stack.enter_async_context(at_terminal(runner, "first question"))
             await first.wait_for("One.")
-            second = await stack.enter_async_context(at_terminal(runner, "--new"))
+            second = await stack.enter_async_context(at_terminal(runner))
             await second.wait_for("This workspace is in use by another ollm (process", "[b] open beside it")
-            second.type("b" + ENTER)
+            second.type("b")
             await second.wait_for("scripted @")
+            assert "Resume a chat" not in second.text(), "the newest session is the one that is open"
             second.type("second question" + ENTER)
             await second.wait_for("Two.")
             first.type("third question" + ENTER)
@@ -37,12 +38,12 @@ async def test_the_second_chat_leaves_the_first_alone_or_takes_over(tmp_path: Pa
         await first.wait_for("One.")
         async with at_terminal(runner, "--new") as second:
             await second.wait_for("[q] quit")
-            second.type("q" + ENTER)
+            second.type("q")
             assert await second.ended() == 0
         assert first.child.isalive()
         async with at_terminal(runner, "second question") as second:
             await second.wait_for("[t] take over")
-            second.type("t" + ENTER)
+            second.type("t")
             assert await first.ended() == 0
             assert "took over this workspace" in first.text()
             await second.wait_for("Two.")
@@ -84,7 +85,7 @@ async def test_the_daemon_is_named_and_lets_go_when_nobody_is_attached(tmp_path:
                 await attached.wait_for("From the daemon.")
                 async with at_terminal(runner, "--new") as other:
                     await other.wait_for("This workspace is in use by the ollm daemon (process", "[q] quit")
-                    other.type("q" + ENTER)
+                    other.type("q")
                     assert await other.ended() == 0
                 attached.type(CTRL_D)
                 assert await attached.ended() == 0

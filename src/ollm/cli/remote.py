@@ -62,6 +62,8 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
             await conversation.command("mode", start.mode)
         if approval := start.flags.get("policy", {}).get("approval"):
             await conversation.command("approval", approval)
+        if model := start.flags.get("provider", {}).get("model"):  # chosen in the session before this one
+            await conversation.command("model", model)
         try:
             yield conversation
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 DAEMON_TIMEOUT_SECONDS = 5.0
 RETRY_INTERVAL_SECONDS = 0.05
 QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit: "
+KEYS = ("b", "t", "q")
+QUIT_KEYS = ("", "\x04", "\x1b")
+MAX_KEY_BYTES = 64
 
 
 def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArguments | None:
@@ -26,13 +31,31 @@ def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArgumen
     if owner is None or process.settings.workspace.sessions == "many" or _ask_daemon(lease, owner):
         return start
     print(f"This workspace is in use by {owner.describe()}.")
+    key = _ask_for_key()
+    if key == "b":  # the newest session is the one that is open there, so none is offered unless asked for
+        anew = not (start.pick or start.session or start.continue_)
+        return msgspec.structs.replace(start, beside=True, new=anew)
+    return msgspec.structs.replace(start, force=True) if key == "t" else None
+
+
+def _ask_for_key() -> str:
+    """`b`, `t` or `q`, without Enter; Esc, Ctrl-D and a terminal that is gone mean `q`, other keys nothing."""
+    import termios
+    import tty
+
+    inlet = sys.stdin.fileno()
+    before = termios.tcgetattr(inlet)
+    tty.setcbreak(inlet)  # before the question stands there: what was typed earlier is no answer
     try:
-        said = input(QUESTION).strip().lower()
-    except EOFError:
-        return None
-    if said in ("b", "beside"):
-        return msgspec.structs.replace(start, beside=True)
-    return msgspec.structs.replace(start, force=True) if said in ("t", "take over") else None
+        print(QUESTION, end="", flush=True)
+        key = ""
+        while key not in KEYS:
+            pressed = os.read(inlet, MAX_KEY_BYTES).decode(errors="replace")
+            key = "q" if pressed in QUIT_KEYS else pressed.strip().lower()  # pasted words are no answer
+        print(key)
+    finally:
+        termios.tcsetattr(inlet, termios.TCSAFLUSH, before)  # an Enter from habit is dropped
+    return key
 
 
 def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:

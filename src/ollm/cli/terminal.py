@@ -77,7 +77,10 @@ class Terminal:
         self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
         self._lines = LineReader()
+        self._flags = start.flags
+        self._model = ""  # the name given with /model, for new sessions
         self._text = start.text  # the first message, until it is sent
+        self._typed_ahead: list[str] = []  # behind the command that left a session
         self._ending = ShutdownHandler()
 
     async def run(self) -> int:
@@ -101,7 +104,11 @@ class Terminal:
             print_welcome()
         one = self._run_line_chat if self._plain else self._run_screen
         while (after := await one()).follow_up != "exit":
-            self._switch_session(after.argument if after.follow_up == "open-session" else None)
+            if after.follow_up == "open-session":
+                self._switch_session(after.argument)
+            else:
+                self._model = after.argument or self._model
+                self._switch_session(None)
 
     async def _run_line_chat(self) -> CommandReply:
         from ollm.cli.line_chat.chat import LineChat
@@ -126,12 +133,12 @@ class Terminal:
             return [*complete_agent(self._scope.agent_directories, typed), *files.find(typed)]
 
         screen = ChatScreen(self._build_screen_options(), find_mentions, self._pick_another)
-        if text := self._take_text():
+        for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.chat.conversation))
         with self._report_unsaved():
             await screen.run(self._open_and_track)
-        self._left = screen.left or self._left
+        self._left, self._typed_ahead = screen.left or self._left, screen.chat.queue
         return screen.next
 
     @contextmanager
@@ -152,7 +159,12 @@ class Terminal:
 
     def _switch_session(self, session: str | None) -> None:
         self._left = None
-        self._start = msgspec.structs.replace(self._start, new=session is None, session=session, continue_=False)
+        flags = self._flags
+        if session is None and self._model:
+            flags = {**flags, "provider": {**flags.get("provider", {}), "model": self._model}}
+        self._start = msgspec.structs.replace(
+            self._start, new=session is None, session=session, continue_=False, flags=flags
+        )
 
     @asynccontextmanager
     async def _open_and_track(self) -> AsyncIterator[Conversation]:

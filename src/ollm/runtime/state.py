@@ -21,6 +21,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
     auto_switch: Literal["off", "propose", "on"] = "off"
     proposed_modes: set[ModeName] = msgspec.field(default_factory=set)
     last_loop: str = ""
+    chosen_model: str = ""  # the name given with /model, which the next session keeps
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process

@@ -67,7 +67,7 @@ class ConversationRunner:
         self._turns_learnt = 0
         self.offer: Attachment | None = None
         self.queue: list[str] = []
-        self.busy = False
+        self.busy = self.leaving = False
         self._display = display
         self._attached: list[Attachment] = []
         self._wake = asyncio.Event()
@@ -79,7 +79,7 @@ class ConversationRunner:
             while True:
                 await self._wait_for_work(conversation)
                 self._wake.clear()
-                while self.queue:
+                while self.queue and not self.leaving:  # what was typed behind /clear is for the session after it
                     await self._handle_input(conversation, self.queue.pop(0))
 
     async def _wait_for_work(self, conversation: Conversation) -> None:

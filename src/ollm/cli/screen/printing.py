@@ -48,7 +48,8 @@ class ScreenPrinter:
                 self._write_above()
             self._app.invalidate()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), FRAME_SECONDS)
+                async with asyncio.timeout(FRAME_SECONDS):  # wait_for of Python 3.11 may lose the word that it ends
+                    await self._hurry.wait()
 
     @property
     def _is_lent(self) -> bool:

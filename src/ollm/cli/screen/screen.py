@@ -140,7 +140,7 @@ class ChatScreen:
         self.app.invalidate()
 
     def exit(self, reply: CommandReply) -> None:
-        self.next = reply
+        self.next, self.chat.leaving = reply, True
         if self.app.is_running:
             self.app.exit()
 

@@ -27,7 +27,7 @@ HISTORY_USAGE = "[N | all | export FILE]"
 HISTORY_HELP = "Every word, also what the model no longer sees. `N`: the last N messages; `all`: as many as there are."
 EXPORT_HELP = "The ending decides the form. A file that exists is not replaced; paths start in the workspace."
 SESSIONS_HELP = "Those of this workspace. As many characters of an id as tell it from the others are enough."
-NEW_HELP = "The session so far is saved; `/resume` opens it again. Files stay as they are."
+NEW_HELP = "The session so far is saved; `/resume` opens it again. Files and the model stay as they are."
 COPY_HELP = "The text of the last answer, through the terminal, also over SSH where it allows that."
 INIT_HELP = "The model looks at the project and writes the file, asked about like any edit. Words behind it go along."
 CONTINUE_HELP = "After a loop the model is told what it repeated. Words behind it are sent along."
@@ -115,7 +115,8 @@ async def sessions(conversation: SessionNeeds, arguments: str) -> CommandReply:
 
 
 async def new(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    return CommandReply(text="New session.", follow_up="new-session")
+    """The model that was chosen here is chosen there too."""
+    return CommandReply(text="New session.", follow_up="new-session", argument=conversation.state.chosen_model)
 
 
 async def continue_session(conversation: SessionNeeds, arguments: str) -> CommandReply:

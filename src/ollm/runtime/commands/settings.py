@@ -82,6 +82,7 @@ async def model(conversation: SettingsNeeds, arguments: str) -> CommandReply:
         await changes.change_model(conversation, arguments.strip())
     now = conversation.state.model
     if arguments:
+        conversation.state.chosen_model = now.name
         return CommandReply(text=f"Switched to {now.name} ({now.window:,}-token context).", data={"model": now.name})
     offered = await now.provider.models()
     rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
