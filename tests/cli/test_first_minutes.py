@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
-from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, TAB, UP, at_terminal
+from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, ENTER, ESCAPE, TAB, UP, at_terminal
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -265,3 +265,45 @@ def test_a_wrong_setting_names_the_right_one_in_full_whatever_the_command(
     ]
 
     assert [f"did you mean {meant}?" in line for line in said] == [True] * 3, said
+
+
+async def test_ctrl_o_shows_every_call_of_the_last_turn_that_made_any_also_after_coming_back(tmp_path: Path) -> None:
+    calls = [("shell", {"command": "seq 5001 5040"}), ("shell", {"command": "seq 6001 6040"})]
+    script = [Answer(calls=[*calls, ("read_file", {"path": "rows.txt"})]), "They ran.", "Because."]
+    inside = ("5020", "6020", "first row")
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "rows.txt").write_text("first row\nlast row\n")
+        async with at_terminal(runner, "run them now") as terminal:
+            await terminal.wait_for("They ran.", "more lines (Ctrl-O)")
+            terminal.type("why" + ENTER)
+            await terminal.wait_for("Because.")
+            assert not any(row in terminal.text() for row in inside)
+            terminal.type(CTRL_O)
+            await terminal.wait_for(*inside)
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "-c") as terminal:
+            await terminal.wait_for("Resumed", "more lines (Ctrl-O)")
+            terminal.type(CTRL_O)
+            await terminal.wait_for(*inside)
+
+
+async def test_a_terminal_shows_commands_rendered_and_the_doctor_in_lines_that_fit(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        async with at_terminal(runner, "-p", "/status") as terminal:
+            assert await terminal.ended() == 0
+        async with at_terminal(runner, "doctor", size=(40, 20)) as narrow:
+            assert await narrow.ended() == 0
+    assert " • model: scripted at" in terminal.text()
+    rows = [row for row in narrow.raw.decode().splitlines() if not row.startswith(("ollama ", "llama.cpp "))]
+    assert [row for row in rows if len(row) >= 40 and len(row.split()) > 2 + row.startswith(" ")] == []
+
+
+async def test_names_of_servers_are_taken_with_capitals_blanks_and_hyphens(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        done = await runner.run("-p", "hi", OLLM_PROVIDER="LM Studio")
+        await runner.run("config", "set", "provider.type", "Llama-CPP")
+        wrong = await runner.run("config", "set", "provider.type", "lmstudioo")
+    assert (done.code, done.out) == (0, "Hello.\n")
+    assert (runner.home / "config.yaml").read_text() == "provider:\n  type: llamacpp\n"
+    assert (wrong.code, "did you mean lmstudio?" in wrong.err) == (2, True)

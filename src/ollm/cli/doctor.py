@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ollm.domain.model_facts import ModelFacts
 
 MAX_DISK_ROWS = 8
+LABEL_CELLS = 10
+MIN_ROW_CELLS = 30
+COPIED_ROWS = ("ollama", "llama.cpp")  # commands
 
 
 @click.command()
@@ -38,8 +42,27 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
         print_json({"ok": error is None, **document})
     else:
         for name, text in _describe_diagnosis(diagnosis):
-            print(f"{name:<10}{make_printable(text)}")
+            print(_wrap_row(name, make_printable(text)))
     return error.exit_code if error else 0
+
+
+def _wrap_row(name: str, text: str) -> str:
+    """A sentence is broken between words where the terminal is narrow; what is copied or read by a program is not."""
+    label = f"{name:<{LABEL_CELLS}}"
+    if name in COPIED_ROWS or not text or text[0] == " " or not sys.stdout.isatty():
+        return label + text
+    import shutil
+    import textwrap
+
+    width = max(MIN_ROW_CELLS, shutil.get_terminal_size().columns - 1)
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=label,
+        subsequent_indent=" " * LABEL_CELLS,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,6 +28,9 @@ from ollm.domain.events import (
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
 from ollm.system.terminal_text import strip_controls
+
+if TYPE_CHECKING:
+    from ollm.cli.screen.themes import ScreenTheme
 
 
 def ask_once(start: ChatArguments, question: Question, output: str) -> int:
@@ -51,7 +54,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
         if text.startswith("/") and not text.startswith("//") and not piped.strip():
             reply = await run_slash_command(conversation, text)
             if reply.follow_up != "send":
-                print_reply(reply, output, conversation.session_id)
+                print_reply(reply, output, conversation.session_id, start)
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
@@ -101,25 +104,36 @@ def create_printer(output: str, start: ChatArguments) -> Printer:
     """Text is rendered for a person at a terminal, and left as it came for a program."""
     if output != "text":
         return PRINTERS[output]()
-    if sys.stdout.isatty():
-        from ollm.config.environment import copy_environment, wants_plain
+    if theme := find_theme(start):
+        from ollm.cli.markdown_printer import MarkdownPrinter
 
-        if not wants_plain(copy_environment()):
-            from ollm.app import ProcessScope
-            from ollm.cli.markdown_printer import MarkdownPrinter
-            from ollm.cli.screen.themes import choose_theme
-            from ollm.cli.terminal import load_screen_settings
-
-            process = ProcessScope(workspace=start.workspace, warn=lambda _: None)
-            return MarkdownPrinter(choose_theme(load_screen_settings(process).theme, process.environment))
+        return MarkdownPrinter(theme)
     return TextPrinter(counts_seconds=True)
 
 
-def print_reply(reply: CommandReply, output: str, session_id: str | None) -> None:
+def find_theme(start: ChatArguments) -> ScreenTheme | None:
+    """How Markdown is rendered on the terminal that stdout is; None where it stays as it is."""
+    from ollm.config.environment import copy_environment, wants_plain
+
+    if not sys.stdout.isatty() or wants_plain(copy_environment()):
+        return None
+    from ollm.app import ProcessScope
+    from ollm.cli.screen.themes import choose_theme
+    from ollm.cli.terminal import load_screen_settings
+
+    process = ProcessScope(workspace=start.workspace, warn=lambda _: None)
+    return choose_theme(load_screen_settings(process).theme, process.environment)
+
+
+def print_reply(reply: CommandReply, output: str, session_id: str | None, start: ChatArguments) -> None:
     """What a command says is the result, and goes to stdout: as text, or as one document."""
     if output != "text":
         document = {"sessionId": session_id or "", "text": reply.text, "data": reply.data, "ok": reply.ok}
         print(msgspec.json.encode(document).decode())
+    elif reply.text and (theme := find_theme(start)):
+        from ollm.cli.screen.paint import create_terminal_painter
+
+        print(create_terminal_painter(theme).paint_markdown(reply.text).rstrip("\n"))
     elif reply.text:
         print(strip_controls(reply.text))
 

@@ -14,7 +14,7 @@ from ollm.config.checks import check_url
 from ollm.config.paths import Home
 from ollm.config.settings import Settings
 from ollm.config.source_file import SERVICES, read_config_text
-from ollm.config.validation import SettingsReader, find_keys_named, list_known_keys
+from ollm.config.validation import SettingsReader, find_choice, find_keys_named, list_known_keys
 from ollm.config.variables import build_entry_tree
 from ollm.config.yaml_edit import remove_key, set_key
 from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, to_plain_value
@@ -84,7 +84,7 @@ def _parse_setting(key: str, text: str) -> Any:
         raise UsageError(
             f"{key} is a section, not a setting.", action=f"Use one of its keys, such as {_find_first_key(key, kinds)}."
         )
-    return value
+    return find_choice(kinds.get(key), value)
 
 
 def _find_first_key(section: str, kinds: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 import typing
 from typing import Any
@@ -84,12 +85,13 @@ class SettingsReader:
         if typing.get_origin(inner) is tuple and isinstance(entry.value, list):
             values[key] = self._read_items(typing.get_args(inner)[0], entry, path)
             return
-        message = _explain_mismatch(kind, to_plain_value(entry), path)
+        value = find_choice(inner, to_plain_value(entry))
+        message = _explain_mismatch(kind, value, path)
         if message:
             self.report_mistake(entry.place, path, message)
             del self.places[path]
         else:
-            values[key] = to_plain_value(entry)
+            values[key] = value
 
     def _read_items(self, kind: Any, entry: YamlEntry, path: str) -> list[Any]:
         """One bad item is left out; the good ones beside it stand."""
@@ -154,6 +156,19 @@ def _explain_mismatch(kind: Any, value: Any, path: str) -> str:
         words = [TYPE_WORDS.get(word, word) for word in expected.replace(" | null", "").split(" ")]
         return f"expected {' '.join(words)}{_describe_value(value, path)}"
     return ""
+
+
+def find_choice(kind: Any, value: Any) -> Any:
+    """The word of a field that takes few which `value` is but for capitals, blanks and hyphens; else `value` itself."""
+    choices = _list_choices(_strip_annotation(kind)) if isinstance(value, str) else []
+    if value in choices:
+        return value
+    same = (choice for choice in choices if isinstance(choice, str) and _fold_word(choice) == _fold_word(value))
+    return next(same, value)
+
+
+def _fold_word(word: str) -> str:
+    return re.sub(r"[\s._-]", "", word).lower()
 
 
 def _list_choices(kind: Any) -> list[Any]:

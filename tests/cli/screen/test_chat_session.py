@@ -12,6 +12,7 @@ from ollm.app import open_conversation
 from ollm.cli.screen.chat_session import ConversationRunner
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import AnyEvent, TextDelta
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.conversation_options import ConversationOptions
@@ -30,6 +31,7 @@ class NotedDisplay:
         self.options = ScreenOptions(history=workspace / "h", workspace=workspace)
         self.painter = PLAIN
         self.pastes = Pastes()
+        self.transcript = Transcript(PLAIN, self.print)
         self.printed = ""
         self.turns: list[str] = []
         self.answer = ""

@@ -221,7 +221,7 @@ def test_unfolding_with_nothing_to_show_says_what_it_does() -> None:
     )
 
 
-def test_a_new_turn_forgets_what_the_last_one_folded() -> None:
+def test_a_running_turn_does_not_go_back_to_what_the_last_one_folded() -> None:
     shown = Shown()
     shown.show(ToolFinished(call_id="c", name="ls", status="ok", result=ToolResult(llm_content="old"), seconds=0))
     shown.show(TurnStarted(message_id=2, text="x"))

@@ -13,8 +13,9 @@ from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resource
 from ollm.cli.screen.header import render_header
 from ollm.cli.screen.own_command import run_own_command
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.recap import render_recap
+from ollm.cli.screen.recap import collect_outputs, render_recap
 from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import read_git_branch
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
@@ -33,6 +34,7 @@ class ChatDisplay(Protocol):
     options: ScreenOptions
     painter: Painter
     pastes: Pastes
+    transcript: Transcript
 
     def print(self, text: str) -> None: ...
 
@@ -123,6 +125,7 @@ class ConversationRunner:
         self._display.print(render_header(status, branch, self._display.painter))
         if past := await conversation.history(get_recap_end(status), 8):
             self._display.print(render_recap(past, self._display.painter))
+            self._display.transcript.remember_outputs(collect_outputs(past))
         for notice in status.notices:
             self._print_aside(notice, "dim")
         if status.notices:

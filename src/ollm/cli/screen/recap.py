@@ -31,6 +31,20 @@ def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     return text + ("\n" if after_call else "")
 
 
+def collect_outputs(page: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What the calls of the last turn in it that made any brought, by name."""
+    found: list[tuple[str, str]] = []
+    past = False
+    for message in page:
+        past = past or message["role"] == "user"
+        for call in message.get("toolCalls") or ():
+            result = call.get("result") or {}
+            kept = result.get("fullOutput") or result.get("llmContent") or result.get("returnDisplay") or ""
+            found, past = [] if past else found, False
+            found.append((summarize_call(call["name"], call["args"]), kept))
+    return found
+
+
 def starts_with_words(message: dict[str, Any]) -> bool:
     return message["role"] in ("user", "assistant") and any(
         part["type"] == "text" and part["text"].strip() for part in message["parts"]

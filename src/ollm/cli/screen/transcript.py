@@ -65,7 +65,9 @@ class Transcript:
         self._last_output = ""
         self._last_thought = ""
         self._after_call = False  # whether the last thing printed is a call
-        self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn brought, under their names
+        self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn that had any brought, by name
+        self._outputs_past = False  # whether they are of an earlier turn, to which a running one does not go back
+        self._in_turn = False
         self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
 
     def show(self, event: AnyEvent) -> None:  # noqa: C901, PLR0912 - one line an event
@@ -120,9 +122,13 @@ class Transcript:
 
     def _begin_turn(self) -> None:
         self.live.begin()
-        self._outputs.clear()
+        self._in_turn = self._outputs_past = True
         self._after_call = False
         self._last_thought = ""
+
+    def remember_outputs(self, outputs: list[tuple[str, str]]) -> None:
+        """What calls brought that were made before the session was opened here, by name."""
+        self._outputs, self._outputs_past = outputs, True
 
     def apply_status(self, status: Status) -> None:
         """What stands now, told between turns: a command may have changed it."""
@@ -135,16 +141,16 @@ class Transcript:
         self.unfolded = self.live.unfolded = not self.unfolded
         if not self.unfolded:
             self._print_aside("collapsed again", "dim")
-        elif self._outputs or self._last_thought:
-            self._show_folded()
+        elif (outputs := [] if self._in_turn and self._outputs_past else self._outputs) or self._last_thought:
+            self._show_folded(outputs)
         else:
             self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
 
-    def _show_folded(self) -> None:
-        """The thought and every output of the last turn, each under its name."""
+    def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
+        """The thought and every output of the last turn that made calls, each under its name."""
         if self._last_thought:
             self._out(self._painter.paint_dim(self._last_thought))
-        for summary, output in self._outputs:
+        for summary, output in outputs:
             self._print_aside(summary, "bold")
             self._out(self._painter.paint_dim(output or "(no output)"))
 
@@ -177,7 +183,8 @@ class Transcript:
         tool = self.live.end_tool(event.call_id)
         summary, result = " ".join((tool.summary if tool else event.name).split()), event.result
         summary = self._painter.fit_line(summary, OUTCOME_CELLS)
-        self._last_output = result.full_output or result.return_display or result.llm_content
+        self._last_output = choose_output(result)
+        self._outputs, self._outputs_past = [] if self._outputs_past else self._outputs, False
         self._outputs.append((summary, self._last_output))
         self._after_call = True
         if result.error:
@@ -205,6 +212,7 @@ class Transcript:
         self._out(self._painter.paint_aside(text, style))
 
     def _finish_turn(self, event: TurnFinished) -> None:
+        self._in_turn = False
         self._flush()
         for tool in self.live.end():
             self._print_aside(f"✗ {tool.summary} · stopped", "red")
@@ -212,6 +220,12 @@ class Transcript:
             self._out(self._painter.paint_aside("stopped", "yellow") + "\n")
         elif event.message and event.reason != "loop":
             self._out(self._painter.paint_aside(event.message, "red") + "\n")
+
+
+def choose_output(result: ToolResult) -> str:
+    """All there is to see of a call: what a command printed, what was read or found."""
+    shown = result.return_display if result.exit_code is not None else ""
+    return result.full_output or shown or result.llm_content or result.return_display
 
 
 def choose_preview(result: ToolResult) -> list[str]:
