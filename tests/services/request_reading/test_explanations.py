@@ -33,6 +33,8 @@ def test_an_explanation_is_never_carried_out(asked: str) -> None:
         "Wie lösche ich a.py?",
         "Review a.py and suggest improvements, but do not change anything.",
         "Explain what `rm a.py` does.",
+        "Find the bug in a.py; change nothing.",
+        "What does delete_all do? Do not change anything.",
         "Which port does server.ini set?",
     ],
 )
@@ -54,6 +56,10 @@ def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
         "How many lines of a.log have WARN? Put the number into n.txt.",
         "build.sh should print built, but it fails. Run it, find out why and fix it.",
         "Fix a.py without running it.",
+        "In a.py change the value of LIMIT to 904. Change nothing else.",
+        "Rename f to g in a.py. Don't change anything else.",
+        "The test is right, do not change it. Fix a.py.",
+        "Add a function twice to a.py without changing the code of the others.",
     ],
 )
 def test_work_is_carried_out(asked: str) -> None:

@@ -65,11 +65,9 @@ def asks_how(request: str) -> bool:
 def is_question(request: str) -> bool:
     """Whether words are wanted and no change. A question in a language that is not known here counts by its mark."""
     words = strip_courtesy(request)
-    if forbids_change(words):
-        return True
     if asks_for_change(request):
         return False
-    return _QUESTION.match(words) is not None or (words.rstrip().endswith("?") and words == request)
+    return forbids_change(words) or _QUESTION.match(words) is not None or (words.rstrip().endswith("?") and words == request)
 
 
 def is_meant(request: str, kind: StepKind, body: str, path: str = "") -> bool:

@@ -13,8 +13,8 @@ _COURTESY = re.compile(
 _FORBIDS = re.compile(
     r"\b(?:do not|don't|dont|without|never|not)\s+(?:actually\s+)?"
     r"(?:chang|edit|modify|touch|writ|delet|remov|alter)(?:e|ing|ting)?\s+"
-    r"(?:it\b|them\b|any(?:thing\b|\s+(?:of\s+the\s+)?(?:files?|code)\b)|(?:the|my)\s+(?:files?|code)\b|files\b|code\b)|"
-    r"\b(?:change|modify|touch|edit|write|delete)\s+nothing\b",
+    r"(?:it\b|them\b|any(?:thing\b(?:\s+else\b)?|\s+(?:of\s+the\s+)?(?:files?|code)\b)|(?:the|my)\s+(?:files?|code)\b|files\b|code\b)|"
+    r"\b(?:change|modify|touch|edit|write|delete)\s+nothing\b(?:\s+else\b)?",
     re.IGNORECASE,
 )
 
@@ -25,6 +25,11 @@ def strip_courtesy(request: str) -> str:
     return plain if plain == request else re.sub(r"\?\s*$", ".", plain)
 
 
+def strip_prohibition(request: str) -> str:
+    """What is asked besides: of `Set x to 1. Change nothing else.` the first sentence."""
+    return _FORBIDS.sub("", request)
+
+
 def forbids_change(request: str) -> bool:
-    """Whether it says that no file is to be different afterwards."""
+    """Whether it says that something is to stay as it is: all of it, where no change is asked for besides."""
     return _FORBIDS.search(request) is not None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.named_parts import find_left_sections, find_unchanged_definitions
-from ollm.services.request_reading.plain_words import forbids_change
+from ollm.services.request_reading.plain_words import strip_prohibition
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
 CHANGE_VERBS = (
@@ -91,8 +91,7 @@ class Deeds(Data, frozen=True):
 
 def asks_for_change(request: str) -> bool:
     """Whether files are to be different afterwards."""
-    if forbids_change(request):
-        return False
+    request = strip_prohibition(request)
     if ASKING.match(request) and not re.search(
         rf"(?:\b(?:and|then)|[.?!;])\s+(?:then\s+|please\s+)?(?:{CHANGE_VERBS}|{WRITE_VERBS})\b", request, re.IGNORECASE
     ):
