@@ -67,7 +67,11 @@ def is_question(request: str) -> bool:
     words = strip_courtesy(request)
     if asks_for_change(request):
         return False
-    return forbids_change(words) or _QUESTION.match(words) is not None or (words.rstrip().endswith("?") and words == request)
+    return (
+        forbids_change(words)
+        or _QUESTION.match(words) is not None
+        or (words.rstrip().endswith("?") and words == request)
+    )
 
 
 def is_meant(request: str, kind: StepKind, body: str, path: str = "") -> bool:
