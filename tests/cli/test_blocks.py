@@ -340,6 +340,23 @@ async def test_an_explanation_is_shown_whole_and_never_carried_out(
     assert len(runner.server.chats) == 1
 
 
+async def test_an_answer_to_a_question_overwrites_no_file_that_was_shown_with_it(tmp_path: Path) -> None:
+    answer = "a.py\n```\nx = 2\n```"
+    said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "In which city is the second data centre?", [answer])
+
+    assert read(runner, "a.py") == "x = 1\n"
+    assert said["toolCalls"] == []
+
+
+async def test_change_nothing_else_forbids_nothing_that_was_asked_for(tmp_path: Path) -> None:
+    answer = "a.py\n```\nx = 2\ny = 1\n```"
+    _, runner = await run_task(
+        tmp_path, {"a.py": "x = 1\ny = 1\n"}, "In a.py change x to 2. Change nothing else.", [answer, "Done."]
+    )
+
+    assert read(runner, "a.py") == "x = 2\ny = 1\n"
+
+
 async def test_two_blocks_for_one_file_count_one_after_the_other(tmp_path: Path) -> None:
     answer = "a.py\n```\nx = 2\n```\n\na.py\n```\nx = 3\ny = 4\n```"
     said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Set x in a.py to 3 and add y.", [answer, "Done."])
@@ -440,7 +457,7 @@ async def test_the_test_that_fails_stays_as_it_is_and_the_line_in_doubt_begins_t
     tax = "def tax(price):\n    return price - 20\n"
     test = "from tax import tax\n\nassert tax(100) == 120\n"
     edits_test = "test_tax.py\n```\nfrom tax import tax\n\nassert tax(100) == 80\n```"
-    script: list[Answer | str] = ["\n```", edits_test, "    return price + 20\n```", "\n```", "It passes."]
+    script: list[Answer | str] = ["\n```", edits_test, "    return 20 + price + 0\n```", "\n```", "It passes."]
     _, runner = await run_task(
         tmp_path,
         {"tax.py": tax, "test_tax.py": test},
@@ -452,7 +469,9 @@ async def test_the_test_that_fails_stays_as_it_is_and_the_line_in_doubt_begins_t
     assert read(runner, "test_tax.py") == test
     begun = runner.server.chats[2]["messages"][-1]
     assert begun == {"role": "assistant", "content": "tax.py\n```diff\n-    return price - 20\n+"}
-    assert read(runner, "tax.py") == tax.replace("- 20", "+ 20")
+    assert read(runner, "tax.py") == tax.replace(
+        "price - 20", "20 + price + 0"
+    )  # of another size: Python keeps bytecode
 
 
 async def test_the_run_that_comes_next_is_named_with_the_change_before_it(tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ def test_an_explanation_is_never_carried_out(asked: str) -> None:
         "Explain what `rm a.py` does.",
         "Find the bug in a.py; change nothing.",
         "What does delete_all do? Do not change anything.",
+        "In which format must the export be? I told you earlier.",
+        "Please keep in mind: the export must be in the format Parquet.",
+        "Give three names for a function that removes duplicates from a list.",
         "Which port does server.ini set?",
     ],
 )
@@ -56,6 +59,9 @@ def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
         "How many lines of a.log have WARN? Put the number into n.txt.",
         "build.sh should print built, but it fails. Run it, find out why and fix it.",
         "Fix a.py without running it.",
+        "Is a.py broken? Fix it.",
+        "Give the function f of a.py a parameter n.",
+        "Remember to add a test to a.py.",
         "In a.py change the value of LIMIT to 904. Change nothing else.",
         "Rename f to g in a.py. Don't change anything else.",
         "The test is right, do not change it. Fix a.py.",
@@ -99,3 +105,10 @@ def test_what_is_not_to_be_run_is_not() -> None:
 )
 def test_commands_that_only_look(command: str, looks: bool) -> None:
     assert is_looking(command, runs=True) is looks
+
+
+def test_an_answer_to_a_question_overwrites_nothing_that_was_shown() -> None:
+    asked = "In which city is the second data centre?"
+
+    assert is_meant(asked, "file", "print(1)", "look.py", "Files: a.py b.py")
+    assert not is_meant(asked, "file", "x = 1", "a.py", "Files: a.py b.py")

@@ -55,7 +55,8 @@ def is_step_meant(messages: Sequence[PromptMessage], step: Block) -> bool:
     """Whether this block is a step, and not quoted in an answer to a question."""
     from ollm.services.request_reading.explanations import is_meant
 
-    return is_meant(find_request(messages), step.kind, step.body, step.path)
+    shown = "\n".join(said.content for said in messages if said.role == "user")
+    return is_meant(find_request(messages), step.kind, step.body, step.path, shown)
 
 
 class BlockAnswer:

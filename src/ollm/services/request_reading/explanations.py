@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ollm.services.request_reading.plain_words import forbids_change, strip_courtesy
+from ollm.services.request_reading.plain_words import WORDS_WANTED, forbids_change, strip_courtesy
 from ollm.services.request_reading.unfinished_work import asks_for_change
 
 StepKind = Literal["shell", "file", "tool", "code"]
@@ -33,7 +33,8 @@ _NOT_RUN = re.compile(
 _QUESTION = re.compile(
     r"\s*(?:(?:is|are|was|were|does|do|did|has|have)\b[^.!]*\?|"
     r"(?:what|which|who|whose|where|when|why|how|explain|describe|tell|say|show|"
-    r"list|count|find|read|summari[sz]e|review|suggest|compare|check|look at|print|give (?:me|us)|i want to know)\b)",
+    r"list|count|find|read|summari[sz]e|review|suggest|compare|check|look at|print|give (?:me|us)|i want to know)\b|"
+    rf"(?:{WORDS_WANTED})\b)",
     re.IGNORECASE,
 )
 _EXPLAINS = re.compile(
@@ -67,16 +68,18 @@ def is_question(request: str) -> bool:
     words = strip_courtesy(request)
     if asks_for_change(request):
         return False
-    return (
-        forbids_change(words)
-        or _QUESTION.match(words) is not None
-        or (words.rstrip().endswith("?") and words == request)
-    )
+    marked = words == request and _ends_as_question(words)
+    return forbids_change(words) or _QUESTION.match(words) is not None or marked
 
 
-def is_meant(request: str, kind: StepKind, body: str, path: str = "") -> bool:
-    """Whether this block of an answer to the request is a step; otherwise it is quoted. What a question does not speak
-    of may be written to find the answer."""
+def _ends_as_question(words: str) -> bool:
+    """Whether its first sentence or its last one does."""
+    return words.rstrip().endswith("?") or re.match(r"[^.!?\n]*\?(?:\s|$)", words) is not None
+
+
+def is_meant(request: str, kind: StepKind, body: str, path: str = "", shown: str = "") -> bool:
+    """Whether this block of an answer to the request is a step; otherwise it is quoted. A file that nobody spoke of, in
+    the request or in what was `shown` with it, may be written to find the answer to a question."""
     if asks_how(request):
         return False
     stays = _NOT_RUN.search(request) is not None
@@ -84,7 +87,7 @@ def is_meant(request: str, kind: StepKind, body: str, path: str = "") -> bool:
         return True
     runs = not stays and _EXPLAINS.search(request) is None and not forbids_change(request)
     if kind == "file":
-        return runs and bool(path) and path not in request
+        return runs and bool(path) and path not in request and path not in shown
     return is_looking(body, runs=runs, kept=request)
 
 

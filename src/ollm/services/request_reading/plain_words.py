@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 
+WORDS_WANTED = (
+    r"(?:in|on|at|to|from|by|for|with|of|until|since|under) (?:which|what|whom|whose)|"
+    r"(?:please )?(?:keep in mind|bear in mind|remember that|note that)|"
+    r"(?:give|name|suggest)(?: me| us)? (?:(?:an?|the|some|\d+|two|three|four|five|ten) )?(?:\w+ )?"
+    r"(?:names?|examples?|ideas?|reasons?|ways?|words?|titles?|options?|tips?)"
+)
 _COURTESY = re.compile(
     r"^\s*(?:(?:hi|hello|hey|ok|okay)\b(?: there)?[,!.]?\s+)?"
     r"(?:(?:can|could|would|will) you(?: please)?|i(?:'d| would) like you to|i (?:want|need) you to|"

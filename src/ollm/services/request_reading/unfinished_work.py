@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.named_parts import find_left_sections, find_unchanged_definitions
-from ollm.services.request_reading.plain_words import strip_prohibition
+from ollm.services.request_reading.plain_words import WORDS_WANTED, strip_prohibition
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
 CHANGE_VERBS = (
@@ -21,7 +21,8 @@ CHANGE_VERBS = (
 WRITE_VERBS = "write|save|store|put|record|note|create|make|generate|copy|export|dump|output"
 ASKING = re.compile(
     r"^\s*(?:what|which|who|where|when|why|how|is|are|does|do|did|can you (?:tell|explain|show)|"
-    r"could you (?:tell|explain)|explain|describe|tell me|say|show|list|count|find|read|summari[sz]e|print)\b",
+    r"could you (?:tell|explain)|explain|describe|tell me|say|show|list|count|find|read|summari[sz]e|print|"
+    rf"{WORDS_WANTED})\b",
     re.IGNORECASE,
 )
 FILE_NAME = r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|\.env|\.\w+rc|\.gitignore"
@@ -73,7 +74,7 @@ _COMPUTED = re.compile(r"\b(?:count|how many|number of|sum|total|add up|list)\b"
 _OUTPUT = re.compile(r"\b(?:output|what it (?:prints|says|shows)|the result|its result|printed)\b", re.IGNORECASE)
 _RUN_IT = re.compile(r"\b(?:run|execute)\s+(?:it|them|the (?:script|program|tests?))\b", re.IGNORECASE)
 _CHANGE = re.compile(
-    rf"(?:^|^in\s+\S+\s+|[.;,:]\s+|\band\s+|\bthen\s+|\bplease\s+|\bto\s+)(?:{CHANGE_VERBS})\b", re.IGNORECASE
+    rf"(?:^|^in\s+\S+\s+|[.;,:?!]\s+|\band\s+|\bthen\s+|\bplease\s+|\bto\s+)(?:{CHANGE_VERBS})\b", re.IGNORECASE
 )
 
 
