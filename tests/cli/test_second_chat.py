@@ -41,8 +41,8 @@ async def test_the_second_chat_leaves_the_first_alone_or_takes_over(tmp_path: Pa
             second.type("q")
             assert await second.ended() == 0
         assert first.child.isalive()
-        async with at_terminal(runner, "second question") as second:
-            await second.wait_for("[t] take over")
+        async with at_terminal(runner, "second question", size=(40, 20)) as second:
+            await second.wait_for("[t] take over,\nwhich closes it there", "(process")
             second.type("t")
             assert await first.ended() == 0
             assert "took over this workspace" in first.text()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ollm.system.terminal_text import wrap_words
+
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
     from ollm.cli.start import ChatArguments
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 DAEMON_TIMEOUT_SECONDS = 5.0
 RETRY_INTERVAL_SECONDS = 0.05
-QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit: "
+QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit:"
 KEYS = ("b", "t", "q")
 QUIT_KEYS = ("", "\x04", "\x1b")
 MAX_KEY_BYTES = 64
@@ -30,7 +32,7 @@ def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArgumen
     owner = lease.find_other_owner()
     if owner is None or process.settings.workspace.sessions == "many" or _ask_daemon(lease, owner):
         return start
-    print(f"This workspace is in use by {owner.describe()}.")
+    print(wrap_words(f"This workspace is in use by {owner.describe()}."))
     key = _ask_for_key()
     if key == "b":  # the newest session is the one that is open there, so none is offered unless asked for
         anew = not (start.pick or start.session or start.continue_)
@@ -47,7 +49,7 @@ def _ask_for_key() -> str:
     before = termios.tcgetattr(inlet)
     tty.setcbreak(inlet)  # before the question stands there: what was typed earlier is no answer
     try:
-        print(QUESTION, end="", flush=True)
+        print(wrap_words(QUESTION), end=" ", flush=True)
         key = ""
         while key not in KEYS:
             pressed = os.read(inlet, MAX_KEY_BYTES).decode(errors="replace")

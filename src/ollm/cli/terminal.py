@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
@@ -19,7 +18,7 @@ from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, UnsavedError
 from ollm.runtime.base import CommandReply, Conversation
-from ollm.system.terminal_text import make_printable
+from ollm.system.terminal_text import make_printable, wrap_words
 
 if TYPE_CHECKING:
     from ollm.cli.screen.choice import SessionChoice
@@ -35,11 +34,8 @@ Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
 
 
 def print_welcome() -> None:
-    """The first words, broken between words where the terminal is narrow."""
-    import textwrap
-
-    width = max(20, shutil.get_terminal_size().columns - 1)
-    print("\n".join(textwrap.fill(line, width) for line in WELCOME_TEXT.splitlines()), end="\n\n")
+    """The first words."""
+    print(wrap_words(WELCOME_TEXT), end="\n\n")
 
 
 def run_terminal_chat(start: ChatArguments) -> int:
@@ -91,7 +87,7 @@ class Terminal:
                 self._scope.close()
                 self._print_resume_hint()
         if self._ending.sentence:
-            print(self._ending.sentence)
+            print(wrap_words(self._ending.sentence))
         if self._unsaved:
             return ExitCode.FAILED
         return get_signal_exit_code(self._ending.signal) if self._ending.signal else ExitCode.DONE

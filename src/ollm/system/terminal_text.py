@@ -6,6 +6,7 @@ from __future__ import annotations
 from ollm.domain.patterns import compile_late
 
 _MAX_REPLACED_CHARACTERS = 64
+_MIN_LINE_CELLS = 20
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 _JOINERS = ("\u200c", "\u200d")
@@ -22,6 +23,16 @@ _STRIPPED = compile_late(
 _ASCII_CONTROLS = bytes({*range(32), 127} - {9, 10})
 _HIGH_CONTROLS = b"\xc2"  # how \x80 to \x9f begin, and some letters
 _DIRECTIONS = tuple(chr(code).encode() for code in _DIRECTION_CODES)
+
+
+def wrap_words(text: str) -> str:
+    """Each line broken between words where the terminal is too narrow for it."""
+    import shutil
+    import textwrap
+
+    width = max(_MIN_LINE_CELLS, shutil.get_terminal_size().columns - 1)
+    lines = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+    return "\n".join(lines)
 
 
 def strip_controls(text: str) -> str:
