@@ -64,7 +64,7 @@ SCRIPT = [
 
 LATER_SHOTS = (
     ("screen-sessions", (SIZE[0], 14), ("Resume a chat", "Esc new chat"), ()),
-    ("screen-resume", (SIZE[0], 30), ("Resumed", "code·ask"), ("-c",)),
+    ("screen-resume", (SIZE[0], 40), ("Resumed", "code·ask"), ("-c",)),
     ("screen-narrow", (40, 20), ("Resumed", "code·ask"), ("-c",)),
 )  # file, size, what to wait for, arguments
 

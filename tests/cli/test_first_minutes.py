@@ -288,6 +288,17 @@ async def test_ctrl_o_shows_every_call_of_the_last_turn_that_made_any_also_after
             await terminal.wait_for(*inside)
 
 
+async def test_a_resumed_chat_shows_what_an_edit_changed(tmp_path: Path) -> None:
+    edits = [{"target": "one", "replacement": "two"}]
+    script = [Answer(calls=[("edit_file", {"path": "a.txt", "edits": edits})]), "Edited."]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "a.txt").write_text("one\n")
+        await runner.run("-p", "edit it", "--yes")
+        session = runner.sessions()[0]["sessionId"]
+        async with at_terminal(runner, "-r", session[:8]) as terminal:
+            await terminal.wait_for("✓ Edit a.txt", "1 - one", "1 + two", "Resumed")
+
+
 async def test_a_terminal_shows_commands_rendered_and_the_doctor_in_lines_that_fit(tmp_path: Path) -> None:
     async with running(tmp_path, []) as runner:
         async with at_terminal(runner, "-p", "/status") as terminal:

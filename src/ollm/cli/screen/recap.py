@@ -79,7 +79,7 @@ def render_answer(said: str, painter: Painter) -> str:
 
 
 def render_call(call: dict[str, Any], painter: Painter) -> str:
-    """A call with how it ended, and the first and last lines of what a command printed."""
+    """A call with how it ended, what it changed, and the first and last lines of what a command printed."""
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
     result = call.get("result") or {}
     code, error = result.get("exitCode"), (result.get("error") or {}).get("message", "")
@@ -89,6 +89,8 @@ def render_call(call: dict[str, Any], painter: Painter) -> str:
     outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {said}"
     summary = painter.fit_line(summarize_call(call["name"], call["args"]), OUTCOME_CELLS)
     line = painter.paint_call(mark, style, summary, outcome)
+    if result.get("diff"):
+        return line + painter.paint_diff(result["diff"])
     if code is None or error:
         return line
     output = result.get("returnDisplay") or result.get("fullOutput") or result.get("llmContent") or ""
