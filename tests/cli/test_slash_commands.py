@@ -53,6 +53,7 @@ SAYS = {
     "/mcp": "",
     "/resource": "No MCP server",
     "/skills": "skills",
+    "/agents": "agents",
     "/undo": "Nothing to undo",
     "/trust": "trusted",
     "/rewind 1": "This removes message",
