@@ -31,6 +31,7 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
         await visitor.say("Write a file")
         await page.wait_for_selector("ollm-confirmation pre.diff .add")
         assert "+hello" in await page.inner_text("ollm-confirmation pre.diff")
+        await page.wait_for_selector("details.call.running .outcome >> text=waiting for you")
         await page.click("ollm-confirmation >> text=Yes, once")
         await page.wait_for_selector("ollm-messages .item >> text=Written.")
         assert (found.workspace / "new.txt").read_text() == "hello\n"

@@ -49,6 +49,21 @@ def test_what_a_person_typed_is_shown_as_it_is_and_pictures_have_words() -> None
     )
 
 
+def test_a_long_attachment_is_folded_under_its_name_and_a_short_one_is_not() -> None:
+    def show(text: str, most: int | None = None) -> str:
+        parts = (TextPart(text="Look."), TextPart(text=text))
+        return render(Message(role="user", parts=parts, timestamp=AT, id=1), most=most)
+
+    folded = '<details class="attachment"><summary><b>a &lt;b&gt;.log</b> 9,000 characters</summary>'
+    assert folded in show("\n\n[a <b>.log]\n" + "<i>words" * 1125)
+    assert "&lt;i&gt;words</pre>" in show("\n\n[a <b>.log]\n" + "<i>words" * 1125)
+    assert "8,000 more characters" in show("\n\n[a <b>.log]\n" + "<i>words" * 1125, 1000)
+    assert "<details" in show("\n\n[many.txt]\n" + "x\n" * 40)
+    assert "<details" not in show("\n\n[few.txt]\n" + "x\n" * 4)
+    assert "<details" not in show("typed " * 1000), "a question of a page or two stays open"
+    assert "<b>Long text</b> 60,000 characters" in show("pasted " * 8571 + "abc")
+
+
 def test_the_lines_of_a_diff_are_told_apart() -> None:
     page = "".join(render_diff_as_html("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new <b>\n same\n"))
 

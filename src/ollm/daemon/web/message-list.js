@@ -18,6 +18,7 @@ export class MessageList extends HTMLElement {
     this.busy = false;
     this.opened = false;
     this.height = GUESSED_PX; // of a message, as measured
+    /** @type {Set<string>} */ this.waiting = new Set(); // calls a question is about
     this.above = h("div", { class: "space" });
     this.below = h("div", { class: "space" });
     this.items = h("div", { class: "transcript" });
@@ -57,7 +58,7 @@ export class MessageList extends HTMLElement {
     this.total = end;
     this.last = page.messages.at(-1)?.number ?? 0;
     this.first = page.messages[0]?.number ?? 1;
-    this.items.append(...page.messages.map(makeItem));
+    this.items.append(...page.messages.map(this.makeItem, this));
     this.measure();
     this.pinned = !number;
     if (number) this.point(number);
@@ -71,7 +72,7 @@ export class MessageList extends HTMLElement {
     const page = await get(`/sessions/${this.sessionId}/transcript?limit=200&after=${after}`);
     for (const message of page.messages) {
       if (message.number < this.first) continue; // older ones come when one scrolls there
-      const item = makeItem(message);
+      const item = this.makeItem(message);
       const there = this.items.querySelector(`[data-number="${message.number}"]`);
       if (!there) this.items.append(item);
       else if (there.innerHTML !== item.innerHTML) {
@@ -82,6 +83,28 @@ export class MessageList extends HTMLElement {
     this.total = Math.max(this.total, page.last);
     this.last = this.total;
     if (this.pinned) this.toEnd();
+  }
+
+  /** These calls wait for an answer, and say so. @param {string[]} calls */
+  setWaiting(calls) {
+    this.waiting = new Set(calls);
+    this.markWaiting(this.items);
+  }
+
+  /** @param {Element} within */
+  markWaiting(within) {
+    for (const call of within.querySelectorAll("details.call.running")) {
+      const outcome = call.querySelector(".outcome");
+      if (outcome) outcome.textContent = this.waiting.has(call.getAttribute("data-call") ?? "") ? "waiting for you" : "running";
+    }
+  }
+
+  /** @param {{number: number, html: string}} message */
+  makeItem(message) {
+    const item = h("div", { "data-number": message.number, class: "item" });
+    if (message.html) showCleanHtml(item, message.html);
+    this.markWaiting(item);
+    return item;
   }
 
   onScroll() {
@@ -116,7 +139,7 @@ export class MessageList extends HTMLElement {
   async older() {
     const page = await get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}&before=${this.first}`);
     this.keepPlace(() => {
-      this.items.prepend(...page.messages.map(makeItem));
+      this.items.prepend(...page.messages.map(this.makeItem, this));
       this.first = page.messages[0]?.number ?? 1;
       this.trim("last");
     });
@@ -125,7 +148,7 @@ export class MessageList extends HTMLElement {
   async newer() {
     const page = await get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}&before=${this.last + PAGE + 1}&after=${this.last}`);
     this.keepPlace(() => {
-      this.items.append(...page.messages.map(makeItem));
+      this.items.append(...page.messages.map(this.makeItem, this));
       this.last = Math.max(page.messages.at(-1)?.number ?? 0, Math.min(this.last + PAGE, this.total));
       this.trim("first");
     });
@@ -191,11 +214,4 @@ function keepFolds(before, after) {
     const printed = same.querySelector("pre.live");
     if (printed) one.append(printed);
   });
-}
-
-/** @param {{number: number, html: string}} message */
-function makeItem(message) {
-  const item = h("div", { "data-number": message.number, class: "item" });
-  if (message.html) showCleanHtml(item, message.html);
-  return item;
 }

@@ -58,6 +58,7 @@ class SessionPage extends HTMLElement {
       this.panel,
     );
     this.list.tail.append(this.live, this.notices, this.questions);
+    new MutationObserver(() => this.list?.setWaiting([...(this.questions?.children ?? [])].map((card) => /** @type {any} */ (card).question.details.callId))).observe(this.questions, { childList: true });
     this.onEvent = (/** @type {any} */ event) => event.detail.sessionId === this.sessionId && this.take(event.detail);
     this.onReset = () => void this.reload();
     this.addEventListener("keydown", (event) => event.key === "Escape" && this.escape(event));

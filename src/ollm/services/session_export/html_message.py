@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from html import escape
 
@@ -12,8 +13,12 @@ from ollm.services.session_export.html_markdown import render_markdown_as_html
 from ollm.services.session_export.markdown import ROLE_NAMES, describe_outcome, format_arguments
 from ollm.services.session_export.text import slice_text
 
+MAX_OPEN_ATTACHMENT_CHARS = 2_000  # a longer one is folded
+MAX_OPEN_ATTACHMENT_LINES = 30
+MAX_OPEN_TYPED_CHARS = 20_000  # of what a person typed or pasted
 MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
 FindCall = Callable[[str], ToolCallRecord | None]
+_ATTACHED = re.compile(r"\n\n\[([^\n]{1,1000})\]\n")  # as a text beside a message begins
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 
@@ -26,7 +31,9 @@ def render_message_as_html(message: Message, find_call: FindCall, most_chars: in
     yield f'<h2><span class="number">{message.id}.</span> {ROLE_NAMES[message.role]}{mark} '
     yield f'<time datetime="{when}">{when}</time></h2>\n'
     for part in message.parts:
-        if isinstance(part, TextPart):
+        if isinstance(part, TextPart) and message.role == "user":
+            yield from _render_typed(part.text, most_chars)
+        elif isinstance(part, TextPart):
             yield from _render_text(part.text, markdown=message.role == "assistant")
         elif isinstance(part, ThinkingPart):
             yield '<details class="thinking"><summary>Thinking</summary>'
@@ -39,8 +46,22 @@ def render_message_as_html(message: Message, find_call: FindCall, most_chars: in
     yield "</section>\n"
 
 
+def _render_typed(text: str, most_chars: int | None) -> Iterator[str]:
+    """What a person typed or attached is shown as it is; what is long is folded under its name."""
+    attached = _ATTACHED.match(text)
+    body = text[attached.end() :] if attached else text
+    long = len(body) > (MAX_OPEN_ATTACHMENT_CHARS if attached else MAX_OPEN_TYPED_CHARS)
+    if not long and not (attached and body.count("\n") > MAX_OPEN_ATTACHMENT_LINES):
+        yield from _render_block(text, "said")
+        return
+    name = escape(attached[1]) if attached else "Long text"
+    yield f'<details class="attachment"><summary><b>{name}</b> {len(body):,} characters</summary>\n'
+    yield from _render_block(body, "said", most_chars)
+    yield "</details>\n"
+
+
 def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
-    """What a person typed is shown as it is."""
+    """Words of the model as Markdown, all others as they are."""
     if markdown and len(text) <= MAX_RENDERED_CHARS:
         yield f'<div class="text">{render_markdown_as_html(text)}</div>\n'
     else:
