@@ -17,6 +17,29 @@ ANSWER = "It adds **floats**.\n\n```python\nreturn sum(prices)\n```\n"
 EDIT = Answer(calls=[("write_file", {"path": "new.txt", "content": "hello\n"})])
 
 
+GROW = """async () => {
+  const list = document.querySelector("ollm-messages"), tall = document.createElement("div");
+  const settle = async () => {
+    for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame);
+    await new Promise(done => setTimeout(done));  // between frames, not in one
+  };
+  list.tail.append(tall);
+  tall.style.height = "2000px";
+  await settle();
+  list.scrollTop -= 10;  // a scroll is still to be told of when a question comes
+  tall.style.height = "3000px";
+  await settle();
+  const followed = list.atEnd;
+  list.scrollTop -= 500;
+  await settle();
+  tall.style.height = "4000px";
+  await settle();
+  const stayed = !list.atEnd;
+  tall.remove();
+  return [followed, stayed];
+}"""
+
+
 async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: Path) -> None:
     script = [Answer(text=ANSWER, thinking="Let me see."), EDIT, "Written."]
     async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
@@ -26,7 +49,7 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
         await visitor.say("Why is it wrong?")
         await page.wait_for_selector("ollm-messages .item code .nb")
         assert await page.inner_text("ollm-messages .item section.assistant strong") == "floats"
-        assert await page.inner_text(".side .sessions .title") == "Why is it wrong?"
+        await page.wait_for_selector(".side .sessions .title >> text=Why is it wrong?")
 
         await visitor.say("Write a file")
         await page.wait_for_selector("ollm-confirmation pre.diff .add")
@@ -38,6 +61,7 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
         assert await page.locator("ollm-confirmation").count() == 0
         assert await page.locator("details.call.ok pre.diff .add").count() == 1
 
+        assert await page.evaluate(GROW) == [True, True], "the end stays in sight, unless one scrolled away"
         assert "ticket" not in page.url
         assert await page.evaluate("document.cookie") == "", "the cookie is not for scripts"
         await page.reload()

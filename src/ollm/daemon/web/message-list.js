@@ -40,12 +40,20 @@ export class MessageList extends HTMLElement {
   /** Whether the end is in sight, and should stay there. */
   pinned = true;
 
+  /** How large all was when it was last brought to the end. */
+  sizeAtEnd = "";
+
   get atEnd() {
     return this.scrollHeight - this.scrollTop - this.clientHeight < 80;
   }
 
   toEnd() {
     this.scrollTop = this.scrollHeight;
+    this.sizeAtEnd = this.size;
+  }
+
+  get size() {
+    return `${this.scrollHeight} ${this.clientHeight}`;
   }
 
   /** The newest messages, or those around a number. @param {number} number */
@@ -108,6 +116,7 @@ export class MessageList extends HTMLElement {
   }
 
   onScroll() {
+    if (this.pinned && this.size !== this.sizeAtEnd) this.toEnd(); // it grew meanwhile: nobody went away from the end
     this.pinned = this.atEnd && this.last >= this.total;
     this.dispatchEvent(new Event("moved"));
     if (this.busy) return;
