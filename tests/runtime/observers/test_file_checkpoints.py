@@ -11,6 +11,8 @@ from ollm.services.file_checkpoints.capture import CapturedTree
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 
+WRITING_SECONDS = 1.0  # the model writes for so long: time for a person to change a file
+
 
 def shell(command: str) -> Answer:
     return Answer(calls=[("shell", {"command": command})])
@@ -33,8 +35,10 @@ async def test_each_step_that_changes_files_has_a_record_and_others_none(talking
 
 
 async def test_what_a_person_changes_while_the_model_writes_is_theirs(talking: Talking) -> None:
-    edit = Answer(calls=[("edit_file", {"path": "a", "oldText": "1", "newText": "2"})])
-    async with talking([shell("echo 1 > a"), edit, shell("echo 3 >> a"), "Done."], yes=True) as talk:
+    edit = Answer(calls=[("edit_file", {"path": "a", "oldText": "1", "newText": "2"})], delay=WRITING_SECONDS)
+    more = Answer(calls=[("shell", {"command": "echo 3 >> a"})], delay=WRITING_SECONDS)
+    done = Answer(text="Done.", delay=WRITING_SECONDS)
+    async with talking([shell("echo 1 > a"), edit, more, done], yes=True) as talk:
         mine = [talk.workspace / name for name in ("first", "second", "third")]
         async with talk.conversation.turn("work") as events:
             async for event in events:

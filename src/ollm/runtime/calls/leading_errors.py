@@ -53,7 +53,8 @@ def find_near_file(path: str, workspace: Path) -> str:
         if len(names) > MAX_LISTED_FILES:
             return ""
     same = [name for name in names if Path(name).name == Path(path).name]
-    near = same if len(same) == 1 else suggest_names(path, names)
+    alike = [name for name in names if suggest_names(Path(path).stem, [Path(name).stem])]
+    near = same if len(same) == 1 else suggest_names(path, alike)
     return near[0] if near else ""
 
 

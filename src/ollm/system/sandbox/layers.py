@@ -70,11 +70,13 @@ def _put_back(entry: LayerEntry, path: str, memory: str, depth: int) -> None:
         os.symlink(entry.text, path)
     elif stat.S_ISREG(entry.mode):
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        kernel.attach_tree(entry.tree, path)
+        with suppress(FileNotFoundError):  # deleted meanwhile: what has no name is mounted nowhere
+            kernel.attach_tree(entry.tree, path)
     else:
         os.mkdir(path)
-        kernel.attach_tree(entry.tree, path)
-        lay_over(path, memory, depth + 1)
+        with suppress(FileNotFoundError):
+            kernel.attach_tree(entry.tree, path)
+            lay_over(path, memory, depth + 1)
 
 
 def _escape(path: str) -> str:
