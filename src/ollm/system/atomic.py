@@ -10,7 +10,8 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 FILE_MODE = 0o600
@@ -116,7 +117,7 @@ class AppendFile:
         self._descriptor: int | None = None
         self._identity = 0, 0
         self._distrusted = False
-        self._recent: list[bytes] | None = []  # what was appended since the file was opened, while it is little
+        self._recent: deque[bytes] = deque()  # what was appended last: another program may cut the file or add to it
         self._recent_start = 0
         self.good = 0
 
@@ -135,7 +136,7 @@ class AppendFile:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
-        self._recent = []
+        self._recent.clear()
 
     def append(self, data: bytes) -> None:
         """Add `data`; on an error nothing of it counts and the next append starts where this one did."""
@@ -157,10 +158,9 @@ class AppendFile:
             self._distrusted = True
             raise
         self.good += len(data)
-        if self._recent is not None:  # held while it is little: another program may cut the file
-            self._recent.append(data)
-            if self.good - self._recent_start > MAX_HELD_BYTES:
-                self._recent = None
+        self._recent.append(data)
+        while self.good - self._recent_start > MAX_HELD_BYTES and len(self._recent) > 1:
+            self._recent_start += len(self._recent.popleft())
 
     def is_in_place(self) -> bool:
         """Whether what was appended stands under the file's name: nobody removed, replaced or cut it."""
@@ -174,7 +174,7 @@ class AppendFile:
 
     def write_anew(self) -> None:
         """Make the file again with everything that was appended, from the file that lost its name or from memory."""
-        replace_file(self.path, self.read_good())
+        replace_file(self.path, self._iter_good())
         self.close()
         self.open()
         self._distrusted = False
@@ -184,7 +184,7 @@ class AppendFile:
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, size)
             self.good = self._recent_start = size
-            self._recent = []
+            self._recent.clear()
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -200,7 +200,22 @@ class AppendFile:
 
     def read_good(self) -> bytes:
         """Everything that was appended."""
+        return b"".join(self._iter_good())
+
+    def _iter_good(self) -> Iterator[bytes]:
+        """What was appended last comes from memory: in the file, bytes of another program may stand before it."""
         assert self._descriptor is not None
-        if os.fstat(self._descriptor).st_size >= self.good or self._recent is None:
-            return os.pread(self._descriptor, self.good, 0)
-        return os.pread(self._descriptor, self._recent_start, 0) + b"".join(self._recent)
+        place, end, chunk = 0, self._find_kept_end(self._descriptor), b"\n"
+        while more := os.pread(self._descriptor, min(_CHUNK_BYTES, end - place), place):
+            place, chunk = place + len(more), more
+            yield more
+        if not chunk.endswith(b"\n") and place < self._recent_start:
+            yield b"\n"  # cut in a line: the next one begins anew
+        yield from self._recent
+
+    def _find_kept_end(self, descriptor: int) -> int:
+        """How far the file holds what was appended before the recent: less of it where another program cut the file."""
+        size, last = os.fstat(descriptor).st_size, self._recent[-1] if self._recent else b""
+        if size < self.good and os.pread(descriptor, len(last), max(0, size - len(last))) == last:
+            size -= len(last)  # appended after the cut
+        return min(size, self._recent_start)

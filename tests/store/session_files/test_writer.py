@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ollm.domain.events import Notice
 from ollm.domain.messages import Message, TextPart
 from ollm.store.session_files import writer as writing
 from ollm.store.session_files.writer import SessionWriter
+from ollm.system import atomic
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import SOAK, size
@@ -29,6 +31,7 @@ def in_child(body) -> None:
     child = os.fork()
     if child == 0:
         code = 1
+        sys.dont_write_bytecode = True  # a full disk would leave half a module behind for the tests that follow
         try:
             body()
             code = 0
@@ -485,6 +488,41 @@ def test_what_another_program_did_is_told_once_and_put_right(tmp_path: Path) -> 
     )
     assert writer.take_reports() == []
     assert home.texts(SESSION_ID) == ["x", "x"]
+    writer.abandon()
+
+
+@pytest.mark.parametrize("foreign", [b'{"foreign":1}\n', b"xx"])
+def test_what_another_program_adds_to_the_journal_takes_nothing_of_ours(tmp_path: Path, foreign: bytes) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    with home.journal(SESSION_ID).open("ab") as file:
+        file.write(foreign)
+    record(writer, 2)
+    record(writer, 3)
+
+    [told] = writer.take_reports()
+    assert told.startswith(f"Another program has changed {home.journal(SESSION_ID)}")
+    assert "gone" not in told
+    assert home.texts(SESSION_ID) == ["x", "x", "x"]
+    assert foreign in next(tmp_path.rglob("*.journal.replaced-*")).read_bytes()
+    writer.abandon()
+
+
+def test_of_a_journal_that_was_cut_what_memory_holds_is_put_back_and_the_rest_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    monkeypatch.setattr(atomic, "MAX_HELD_BYTES", 600)
+    for number in range(1, 10):
+        record(writer, number)
+    os.truncate(home.journal(SESSION_ID), 0)
+    record(writer, 10)
+
+    [told] = writer.take_reports()
+    assert told.endswith("bytes are gone.")
+    numbers = [message.id for message in home.files.read(SESSION_ID).session.messages]
+    assert len(numbers) > 1
+    assert numbers == list(range(numbers[0], 11))
     writer.abandon()
 
 

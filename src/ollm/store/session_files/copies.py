@@ -35,6 +35,13 @@ def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
     return copy
 
 
+def describe_restored(file: Path, kept: Path | None, lost_bytes: int) -> str:
+    """What another program did to a file that was written anew, where its version is kept, and what is lost."""
+    what, place = ("changed", f", and kept as {kept.name}") if kept else ("removed", "")
+    done = f"Another program has {what} {file}: it was written anew{place}."
+    return done + (f" {lost_bytes:,} bytes are gone." if lost_bytes > 0 else "")
+
+
 def _find_free_name(path: Path) -> Path:
     count, free = 1, path
     while free.exists():

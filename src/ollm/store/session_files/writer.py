@@ -15,7 +15,7 @@ from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import journal, layout
-from ollm.store.session_files.copies import keep_copies, keep_copy
+from ollm.store.session_files.copies import describe_restored, keep_copies, keep_copy
 from ollm.store.session_files.document_guard import DocumentGuard
 from ollm.store.session_files.marks import MarkSchedule
 from ollm.store.session_files.places import SessionPlaces
@@ -232,13 +232,11 @@ class SessionWriter:
             self._lock.renew()
 
     def _restore_journal(self) -> None:
-        path = self._journal.path
-        if path.is_file() or path.is_dir():
-            kept = keep_copy(path, now, "replaced")
-            self.reports.append(f"Another program has changed {path}: it was written anew, and kept as {kept.name}.")
-        elif self._journal.good:
-            self.reports.append(f"Another program has removed {path}: it was written anew.")
+        path, before = self._journal.path, self._journal.good
+        kept = keep_copy(path, now, "replaced") if path.is_file() or path.is_dir() else None
         self._journal.write_anew()
+        if before or kept:
+            self.reports.append(describe_restored(path, kept, before - self._journal.good))
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
         """Fold, remove the journal, let `note` look at the files, let go of the lock. True when something was folded.
