@@ -53,12 +53,11 @@ async def test_the_next_conversation_completes_it(talking: Talking, files_done: 
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
 
 
-async def test_a_second_redo_after_it_brings_back_files_and_talk(talking: Talking) -> None:
+async def test_one_redo_after_it_brings_back_files_and_talk_also_after_the_same_rewind_again(talking: Talking) -> None:
     async with talking([CHANGE, "Done."], yes=True) as talk:
         known = await kill_between(talk, True)
     async with talking(["Again."], yes=True, session=known) as talk:
         await talk.run("/rewind 1 yes")
-        await talk.run("/redo")
         await talk.run("/redo")
         await talk.say("and now?")
 

@@ -6,13 +6,22 @@ import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.interrupted_restore import find_restore, recover_restore
+from ollm.app.interrupted_restore import FoundRestore, find_restore, recover_restore
 from ollm.app.rewind_outcome import NOTHING, RewindOutcome
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import UsageError
+from ollm.runtime.changes import is_rewound
 from ollm.runtime.commands.base import fence_text
-from ollm.runtime.rewind import describe_outcome, describe_plan, describe_result, render_diffs, to_plain_data
+from ollm.runtime.rewind import (
+    changes_nothing,
+    describe_nothing,
+    describe_outcome,
+    describe_plan,
+    describe_result,
+    render_diffs,
+    to_plain_data,
+)
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
@@ -49,6 +58,8 @@ class ClosedRewind:
             with found.add_to_errors():
                 require_user_message(session, number)
                 plan = await self._plan(number, what, force=force)
+            if changes_nothing(plan, talk=talk and not is_out_of_context(session, number)):
+                return self._leave_all(number, what, plan, found)
             result, step = await self._restore_files(session, plan, what)
             await self._record_step(recording, session, number, step, talk=talk)
             if step and talk:
@@ -65,6 +76,16 @@ class ClosedRewind:
             dry_run=False,
             text=found.join_text(head, said),
             **(to_plain_data(result) if result else NOTHING),
+        )
+
+    def _leave_all(
+        self, number: int, what: RestoreScope, plan: RestorePlan | None, found: FoundRestore
+    ) -> RewindOutcome:
+        """Where nothing is to be done: no step that would have to be taken back."""
+        text = found.join_text(describe_nothing(number, plan, files_only=what == "files"))
+        data = to_plain_data(plan) if plan else NOTHING
+        return RewindOutcome(
+            session_id=self._session_id, message_id=number, what=what, dry_run=False, text=text, **data
         )
 
     async def _restore_files(
@@ -126,6 +147,12 @@ def render_changes(checkpoints: FileCheckpoints, plan: RestorePlan) -> str:
     """What would change in the files, line by line, as a block of Markdown."""
     diffs = render_diffs(checkpoints, plan.files)
     return fence_text("\n".join(diffs), "diff") if diffs else ""
+
+
+def is_out_of_context(session: Session, number: int) -> bool:
+    """Whether a message was taken out of the context by a rewind that stands."""
+    said = max((message.timestamp for message in session.messages if message.role == "user"), default="")
+    return is_rewound(session.metadata.context_history, said, number)
 
 
 def require_user_message(session: Session, number: int) -> None:

@@ -5,7 +5,7 @@ Each is recorded in the session, and the context as it was is kept as a snapshot
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -198,6 +198,14 @@ def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, An
         elif step.get("step") == "redo" and found:
             found.pop()
     return found
+
+
+def is_rewound(history: Sequence[Mapping[str, Any]], said: str, number: int) -> bool:
+    """Whether message `number` and all after it are out of the context already; `said` is when something last was."""
+    restored = max((step["timestamp"] for step in history if step.get("step") == "restore"), default="")
+    since = max(said, restored)
+    talk = [step for step in find_open_rewinds(history) if step["step"] == "rewind"]
+    return any(step["before"] <= number and step["timestamp"] > since for step in talk)
 
 
 def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str, *, force: bool = False) -> dict[str, Any]:

@@ -47,6 +47,24 @@ def describe_outcome(number: int, result: RestoreResult | None) -> str:
     return f"{'Not all' if filter_files(result) else 'No'} files went back to before message {number}."
 
 
+def changes_nothing(plan: RestorePlan | None, *, talk: bool) -> bool:
+    """Whether a rewind would leave all as it is, so that there is no step to take back; `talk` is whether messages
+    would leave the context."""
+    return not talk and not (plan and plan.steps)
+
+
+def describe_nothing(number: int, plan: RestorePlan | None, *, files_only: bool) -> str:
+    """The same in words, with the files that are left alone."""
+    skipped = plan.skipped if plan else ()
+    if not files_only:
+        head = f"Nothing was changed: message {number} is out of the context already."
+    elif skipped:
+        head = f"No files went back to before message {number}."
+    else:
+        head = f"Files are as they were before message {number}. No files were changed."
+    return "\n".join([head, *list_skipped(skipped)])
+
+
 def describe_scope(plan: RestorePlan) -> str:
     """What going back does not cover."""
     left_out = []

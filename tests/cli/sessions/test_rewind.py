@@ -273,3 +273,17 @@ async def test_names_that_are_no_text_are_shown_and_come_back(tmp_path: Path) ->
     assert "- `M` two⏎lines\n" in shown.out
     assert {one["path"] for one in json.loads(done.out)["files"]} == {"\\xff.txt", "two\nlines"}
     assert odd.read_text() == "old\n"
+
+
+async def test_going_back_twice_to_one_message_is_taken_back_once(tmp_path: Path) -> None:
+    async with running(tmp_path, [call("echo model > a.txt"), "Done."]) as runner:
+        (runner.workspace / "a.txt").write_text("mine\n")
+        await runner.run("-p", "change it", "--yes")
+        await runner.run("sessions", "rewind", "--to", "1", "--files")
+        again = await runner.run("sessions", "rewind", "--to", "1", "--files")
+        back = await runner.run("sessions", "redo")
+        more = await runner.run("sessions", "redo")
+
+    assert (again.code, again.out) == (0, "Nothing was changed: message 1 is out of the context already.\n")
+    assert (back.code, more.code) == (0, 2)
+    assert read_files(runner.workspace) == {"a.txt": "model\n"}

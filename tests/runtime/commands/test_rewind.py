@@ -251,3 +251,26 @@ async def test_files_that_were_not_saved_are_not_left_behind_without_a_word(talk
     assert "Files stay as they are" in preview.text
     assert "To confirm: /rewind 1 talk yes." in preview.text
     assert done.text == "Rewound to before message 1."
+
+
+async def test_going_back_twice_to_one_message_is_taken_back_once(talking: Talking) -> None:
+    async with talking([CHANGE, "Done.", "Next.", "Later."], yes=True) as talk:
+        a, b = talk.workspace / "a.txt", talk.workspace / "b.txt"
+        a.write_text("old\n")
+        b.write_text("precious\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 yes")
+        said = [(await talk.run(f"/rewind 1 {words}")).text for words in ("yes", "talk yes", "files yes")]
+        assert a.read_text() == "old\n"
+        await talk.run("/redo")
+        assert a.read_text() == "new\n"
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo")
+        await talk.run("/rewind 1 yes")
+        await talk.say("something else")
+        assert "Rewound to before message 1." in (await talk.run("/rewind 1 yes")).text, "there is talk since"
+        await talk.say("more")
+
+    assert said[:2] == ["Nothing was changed: message 1 is out of the context already."] * 2
+    assert said[2] == "Files are as they were before message 1. No files were changed."
+    assert [message["content"] for message in talk.server.chats[-1]["messages"][1:]] == ["more"]

@@ -70,8 +70,13 @@ async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
     scope = request.scope or ("both" if plan and (plan.steps or plan.skipped) else "talk")
     if not request.yes:
         return await preview_rewind(conversation, request, scope, plan, note)
-    said: list[str] = []
     data: dict[str, Any] = {"text": text}
+    talk = scope != "files" and not is_rewound(conversation, request.number)
+    if rewind.changes_nothing(plan, talk=talk):
+        data |= rewind.to_plain_data(plan) if plan else {}
+        said = [rewind.describe_nothing(request.number, plan, files_only=scope == "files"), *([note] if note else [])]
+        return CommandReply(text="\n\n".join(said), data=data)
+    said = []
     step: dict[str, Any] = {}
     result = None
     if plan and scope != "talk":
@@ -203,9 +208,17 @@ async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
 
 def find_redoable_step(conversation: RewindNeeds, *, force: bool) -> dict[str, Any]:
     """The last rewind that was not taken back, as long as nothing was said since."""
+    return changes.find_redoable_step(conversation.state.context_history, find_last_said(conversation), force=force)
+
+
+def is_rewound(conversation: RewindNeeds, number: int) -> bool:
+    return changes.is_rewound(conversation.state.context_history, find_last_said(conversation), number)
+
+
+def find_last_said(conversation: RewindNeeds) -> str:
+    """When the user last said something."""
     page = conversation.session.load_page(None, MAX_NAMED_PATHS)
-    said = max((message["timestamp"] for message in page if message["role"] == "user"), default="")
-    return changes.find_redoable_step(conversation.state.context_history, said, force=force)
+    return max((message["timestamp"] for message in page if message["role"] == "user"), default="")
 
 
 async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -> ActiveContext:
