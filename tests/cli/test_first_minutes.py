@@ -303,7 +303,7 @@ async def test_a_terminal_shows_commands_rendered_and_the_doctor_in_lines_that_f
     async with running(tmp_path, []) as runner:
         async with at_terminal(runner, "-p", "/status") as terminal:
             assert await terminal.ended() == 0
-        async with at_terminal(runner, "doctor", size=(40, 20)) as narrow:
+        async with at_terminal(runner, "doctor", size=(40, 20), COLUMNS="") as narrow:
             assert await narrow.ended() == 0
     assert " • model: scripted at" in terminal.text()
     rows = [row for row in narrow.raw.decode().splitlines() if not row.startswith(("ollama ", "llama.cpp "))]

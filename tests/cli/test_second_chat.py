@@ -41,7 +41,7 @@ async def test_the_second_chat_leaves_the_first_alone_or_takes_over(tmp_path: Pa
             second.type("q")
             assert await second.ended() == 0
         assert first.child.isalive()
-        async with at_terminal(runner, "second question", size=(40, 20)) as second:
+        async with at_terminal(runner, "second question", size=(40, 20), COLUMNS="") as second:
             await second.wait_for("[t] take over,\nwhich closes it there", "(process")
             second.type("t")
             assert await first.ended() == 0
