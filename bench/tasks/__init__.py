@@ -1,4 +1,4 @@
-"""The public bench: 120 tasks of one to six steps, 48 of them held back, from the request to the finished work.
+"""The public bench: 144 tasks of one to six steps, 48 of them held back, from the request to the finished work.
 
     make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.row import Row
 from bench.tasks.agents import Cell, is_installed
 from bench.tasks.extra import TASKS as EXTRA
+from bench.tasks.fresh import TASKS as FRESH
 from bench.tasks.held_back_long import TASKS as HELD_BACK_LONG
 from bench.tasks.held_back_small import TASKS as HELD_BACK_SMALL
 from bench.tasks.runner import TaskRun, run_tasks, summarise_runs
@@ -27,6 +28,7 @@ from bench.tasks.tuning_small import TASKS as TUNING_SMALL
 HALVES = {
     "tuning": (*TUNING_SMALL, *TUNING_LONG),
     "extra": EXTRA,
+    "fresh": FRESH,
     "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
 }
 
