@@ -247,3 +247,23 @@ async def test_an_empty_answer_is_asked_for_words_once(scene: Scene) -> None:
 
     assert scene.guide.find_missing_after("") == NO_WORDS
     assert scene.guide.find_missing_after("") == ""
+
+
+async def test_a_file_that_is_meant_without_its_name_is_shown_and_named_as_what_is_left(scene: Scene) -> None:
+    scene.write("bank.py", "def withdraw(balance, amount):\n    return balance - amount\n")
+    scene.write("app.py", "print(1)\n")
+
+    primed = await scene.guide.prime_request("withdraw should raise ValueError if amount is greater than balance.")
+
+    assert "return balance - amount" in primed
+    await scene.step(shell("ls"), code=0)
+    assert scene.guide.find_missing_after("Done.").endswith("Now change bank.py.")
+
+
+async def test_a_file_that_the_user_wants_kept_is_not_changed(scene: Scene) -> None:
+    scene.write("a.py", "x = 1\n")
+    scene.write("test_a.py", "from a import x\nassert x == 2\n")
+    await scene.guide.prime_request("python test_a.py fails. Make it pass, but don't touch the test.")
+
+    assert getattr(scene.block("test_a.py", "assert True\n"), "refusal", "")
+    assert not getattr(scene.block("a.py", "x = 2\n"), "refusal", "")

@@ -39,6 +39,12 @@ def test_an_explanation_is_never_carried_out(asked: str) -> None:
         "Please keep in mind: the export must be in the format Parquet.",
         "Give three names for a function that removes duplicates from a list.",
         "Which port does server.ini set?",
+        "Review a.py, but make no changes.",
+        "Propose a name for the function, do not rename it yet.",
+        "Can I delete old.txt?",
+        "Should parse() return None?",
+        "Give me a summary of a.py.",
+        "I have renamed foo to bar. What else uses foo?",
     ],
 )
 def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
@@ -66,6 +72,15 @@ def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
         "Rename f to g in a.py. Don't change anything else.",
         "The test is right, do not change it. Fix a.py.",
         "Add a function twice to a.py without changing the code of the others.",
+        "It dies when it gets no numbers. Can you make it print 0 in that case?",
+        "Could someone fix the import in a.py?",
+        "Can we have a --verbose flag in a.py?",
+        "How about adding a retry to fetch()?",
+        "Is it possible to change the port to 9000? Please do.",
+        "Explain what a.py does in a comment at its top.",
+        "Summarize notes.md into a.py",
+        "List all marks in a.py (create it).",
+        "Give the parameter name of greet in a.py the default value 3.",
     ],
 )
 def test_work_is_carried_out(asked: str) -> None:
@@ -78,6 +93,8 @@ def test_what_is_not_to_be_run_is_not() -> None:
     assert is_meant("Fix a.py without running it.", "shell", "cat a.py")
     assert is_meant("Fix a.py.", "shell", "python a.py")
     assert not is_meant("What does python wipe.py do?", "shell", "python wipe.py")
+    assert is_meant("Run greet.sh with the argument Zoe. What does it print?", "shell", "sh greet.sh Zoe")
+    assert is_meant("What does python main.py print?", "shell", "python main.py")
     assert is_meant("What is the output of main.py?", "shell", "python main.py")
 
 

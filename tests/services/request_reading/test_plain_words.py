@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.request_reading.plain_words import forbids_change, strip_courtesy
+from ollm.services.request_reading.plain_words import forbids_change, is_kept, strip_courtesy
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,9 @@ from ollm.services.request_reading.plain_words import forbids_change, strip_cour
         ("Rename a.py to b.py", "Rename a.py to b.py"),
         ("Can a.py be deleted?", "Can a.py be deleted?"),
         ("Hello.py crashes.", "Hello.py crashes."),
+        ("a.py dies. Can you make it print 0?", "a.py dies. make it print 0."),
+        ("Would you mind putting x into a.py? Thanks.", "put x into a.py. Thanks."),
+        ("Please move x.", "move x."),
     ],
 )
 def test_courtesies_go(asked: str, plain: str) -> None:
@@ -34,3 +37,20 @@ def test_courtesies_go(asked: str, plain: str) -> None:
 )
 def test_changes_are_forbidden(asked: str, forbidden: bool) -> None:
     assert forbids_change(asked) is forbidden
+
+
+@pytest.mark.parametrize(
+    ("asked", "path", "kept"),
+    [
+        ("Make it pass, but don't edit test_a.py.", "test_a.py", True),
+        ("Make it pass, but don't edit the test itself.", "tests/test_a.py", True),
+        ("Make it pass, but don't edit the test itself.", "a.py", False),
+        ("Set x to 1 in a.py, leave b.py as it is.", "b.py", True),
+        ("Set x to 1 in a.py, leave b.py as it is.", "a.py", False),
+        ("Rename f to g in all files except a.py and b.py.", "src/b.py", True),
+        ("Do not delete a.py, fix it.", "a.py", False),
+        ("Edit a.py.", "a.py", False),
+    ],
+)
+def test_files_that_are_to_stay_are_found(asked: str, path: str, kept: bool) -> None:
+    assert is_kept(path, asked) is kept

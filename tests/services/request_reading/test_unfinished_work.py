@@ -2,7 +2,8 @@
 
 import pytest
 
-from ollm.services.request_reading.unfinished_work import Deeds, asks_for_change, find_removed_names, find_unfinished
+from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.unfinished_work import Deeds, find_removed_names, find_unfinished
 
 FILES = ("add.py", "main.py", "limits.py", "src/app.py", "test_add.py", "data.csv")
 
@@ -66,6 +67,13 @@ FILES = ("add.py", "main.py", "limits.py", "src/app.py", "test_add.py", "data.cs
         ("Delete old.txt.", Deeds(commands=(("rm old.txt", 0),)), []),
         ("Delete old.txt.", Deeds(), ["Nothing has been changed. Now do it."]),
         ("What does add.py do?", Deeds(), []),
+        ("test_add.py does not pass. Make it pass, but don't edit the test.", Deeds(meant=("add.py",)),
+         ["Now run python test_add.py.", "Now change add.py."]),
+        ("Rename load to fetch everywhere except in main.py.",
+         Deeds(changed=("add.py",), texts={"add.py": "fetch()", "main.py": "load()"}), []),
+        ("Don't touch main.py, change add.py.", Deeds(), ["Now change add.py."]),
+        ("Remove everything from data.csv.", Deeds(changed=("data.csv",), texts={"data.csv": ""}), []),
+        ("The total in add.py should be 3.", Deeds(meant=("main.py",)), ["Now change add.py."]),
         ("How many lines has data.csv?", Deeds(), []),
         ("Explain how main.py changes the values in add.py.", Deeds(), []),
     ],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ToolCallRecord
 
 MAX_CHANGE_LINES = 14
 MAX_COMMAND_CHARS = 60
@@ -33,6 +34,19 @@ def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str
 def count_changed_lines(before: str, after: str) -> tuple[int, int]:
     lines = list_changed_lines(before, after, 10_000).splitlines()
     return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def count_output(records: Sequence[ToolCallRecord]) -> str:
+    """How many lines came: a small model cannot count them."""
+    result = records[-1].result if records else None
+    lines = result.llm_content.strip().splitlines() if result and result.exit_code == 0 else ()
+    return f"That is {len(lines)} lines." if len(lines) > 1 else ""
+
+
+def count_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """How many lines changed."""
+    lines = sum(count_changed_lines(text, after[name])[0] for name, text in before.items() if name in after)
+    return f"That is {lines} changed lines." if lines > 1 else ""
 
 
 def shorten_command(command: str) -> str:

@@ -13,9 +13,17 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED, read_change
-from ollm.runtime.calls.change_facts import apply_edits, count_changed_lines, describe_changes, shorten_command
+from ollm.runtime.calls.change_facts import (
+    apply_edits,
+    count_changed_lines,
+    count_changes,
+    count_output,
+    describe_changes,
+    shorten_command,
+)
 from ollm.runtime.calls.command_mends import mend_command
 from ollm.runtime.calls.project_files import ProjectFiles
+from ollm.runtime.calls.step_display import TARGET, show_step
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from ollm.runtime.model.block_steering import NO_WORDS
 
@@ -24,8 +32,8 @@ CHARS_PER_TOKEN = 3
 MAX_WATCHED_FILES = 400
 MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAID = 3  # times that it says the same
-MAX_SHOWN_CHARS = 2_400  # of a file that is shown again with the step that is left
 KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
+KEPT_FILE = "{} is to stay as it is: nothing was changed."
 NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
@@ -35,8 +43,6 @@ _HEREDOC = re.compile(
 )
 _EXPANDS = re.compile(r"[$`\\]")
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
-_TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
-_PART = re.compile(r"Now change (\w+) in (\S+)\.$")
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
@@ -59,6 +65,7 @@ class TurnGuide:
         self._window = window
         self._request = ""
         self._names: list[str] = []
+        self._meant: tuple[str, ...] = ()  # files that the request speaks of without naming them
         self._there: set[str] = set()  # the files there were before the first step
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
@@ -80,6 +87,7 @@ class TurnGuide:
         self._there = set(self._names)
         max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
         primed = prime_request(self._request, self._names, self._files.read_text, max_chars)
+        self._meant = primed.meant
         for path in primed.whole:
             self._files.remember_whole(path)
         return primed.text
@@ -109,8 +117,8 @@ class TurnGuide:
 
     def _is_work(self) -> bool:
         """Whether something is to be different afterwards, and may be."""
+        from ollm.services.request_reading.asked_changes import asks_for_change
         from ollm.services.request_reading.explanations import asks_how
-        from ollm.services.request_reading.unfinished_work import asks_for_change
 
         return self._may_change and asks_for_change(self._request) and not asks_how(self._request)
 
@@ -140,9 +148,9 @@ class TurnGuide:
         from ollm.services.request_reading.unfinished_work import find_kept_tests, find_removed_names
 
         path = self._find_path(path)
-        if path in find_kept_tests(self._request):
+        if refusal := KEPT_TEST if path in find_kept_tests(self._request) else self._keep(path):
             return Resolved(
-                name="write_file", arguments={"path": path, "content": content}, refusal=KEPT_TEST.format(path)
+                name="write_file", arguments={"path": path, "content": content}, refusal=refusal.format(path)
             )
         saved = self._files.read_text(path)
         current = self._pending.get(path, saved)
@@ -162,6 +170,12 @@ class TurnGuide:
         if not refusal:
             self._pending[path] = str(arguments["content"])
         return Resolved(name="write_file", arguments=arguments, refusal=refusal)
+
+    def _keep(self, path: str) -> str:
+        """Why a file that is there is not changed: the user said so."""
+        from ollm.services.request_reading.plain_words import is_kept
+
+        return KEPT_FILE if self._files.exists(path) and is_kept(path, self._request) else ""
 
     def _make_edit(self, old: str, new: str, current: str) -> JsonObject:
         """An edit of every place, where the request says so and there are several."""
@@ -202,7 +216,7 @@ class TurnGuide:
         from ollm.services.request_reading.unfinished_work import find_wanted_files
 
         everywhere = find_replacement(self._request) and not find_wanted_files(self._request)
-        return self._names[:MAX_WATCHED_FILES] if everywhere else self._find_mentioned(())
+        return self._names[:MAX_WATCHED_FILES] if everywhere else [*self._find_mentioned(()), *self._meant]
 
     async def describe_after(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> str:
         """What the calls did to the files, in lines."""
@@ -227,7 +241,8 @@ class TurnGuide:
                 self._files.remember_change(name, before.get(name))
         self._note_calls(calls, records)
         self._answer = ""
-        facts = "\n".join(filter(None, (facts, self._count_output(records) or self._count_changes(before, after))))
+        counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
+        facts = "\n".join(filter(None, (facts, counted)))
         if before == after and any(record.error for record in records):
             return "\n".join(filter(None, (facts, self.find_missing())))
         failed = any(record.error for record in records)
@@ -258,19 +273,6 @@ class TurnGuide:
             if shown and code == 0 and record.result and not record.result.full_output:
                 self._files.remember_whole(shown[1].removeprefix("./"))
 
-    def _count_output(self, records: Sequence[ToolCallRecord]) -> str:
-        """How many lines came, where something is to be counted: a small model cannot count them."""
-        result = records[-1].result if records else None
-        lines = result.llm_content.strip().splitlines() if result and result.exit_code == 0 else ()
-        counted = len(lines) > 1 and _COUNTED.search(self._request) is not None
-        return f"That is {len(lines)} lines." if counted else ""
-
-    def _count_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> str:
-        """How many lines changed, where that is to be counted."""
-        changed = [count_changed_lines(text, after[name])[0] for name, text in before.items() if name in after]
-        lines = sum(changed) if _COUNTED.search(self._request) else 0
-        return f"That is {lines} changed lines." if lines > 1 else ""
-
     def find_missing_after(self, answer: str) -> str:
         """What an answer in words cannot have done; nothing more where it is the same once more."""
         again, self._answer = answer == self._answer and bool(answer.strip()), answer
@@ -284,9 +286,9 @@ class TurnGuide:
         fact = next((fact for fact in found if self._told.get(fact, 0) < MAX_SAID), "")
         self._rounds += bool(fact)
         self._told[fact] = told = self._told.get(fact, 0) + 1
-        if told == MAX_SAID and (named := _TARGET.search(fact)):
+        if told == MAX_SAID and (named := TARGET.search(fact)):
             return f"Now change {named[1]} with a command."
-        return self._show_target(fact)
+        return show_step(fact, self._files, self._request, self._find_path)
 
     def _list_missing(self) -> list[str]:
         from ollm.services.request_reading.explanations import asks_how
@@ -301,6 +303,7 @@ class TurnGuide:
             since_change=tuple(self._since_change),
             texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_concerned()),
             before=self._first,
+            meant=self._meant,
         )
         return [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
 
@@ -316,27 +319,6 @@ class TurnGuide:
         """All was done that can be seen, and nothing was said; asked once."""
         self._told[NO_WORDS] = self._told.get(NO_WORDS, 0) + 1
         return NO_WORDS if self._told[NO_WORDS] == 1 else ""
-
-    def _show_target(self, fact: str) -> str:
-        """The step with the file it names as it is now: what was shown before may be old, and is far away."""
-        from ollm.services.request_reading.named_parts import find_named_definition
-        from ollm.services.request_reading.primed_request import find_words, is_short, show_excerpt, show_whole
-
-        if part := _PART.search(fact):
-            found = find_named_definition(part[2], part[1], self._files.read_texts([part[2]]))
-            return f"{part[1]} in {part[2]} is now:\n```\n{found.text}\n```\n\n{fact}" if found else fact
-        named = _TARGET.search(fact)
-        path = self._find_path(named[1]) if named else ""
-        text = self._files.read_text(path) if path else None
-        if not text:
-            return fact
-        words = find_words(self._request)
-        shown = show_whole(path, text) if is_short(text) else show_excerpt(path, text, self._request, words)
-        if len(shown) > MAX_SHOWN_CHARS:
-            return fact
-        if is_short(text):
-            self._files.remember_whole(path)
-        return f"{shown}\n\n{fact}"
 
     def _find_broken(self, texts: Mapping[str, str]) -> list[str]:
         """Files of this turn that do not parse, or use what nothing defines."""

@@ -61,7 +61,7 @@ def asks_for_words(messages: Sequence[PromptMessage]) -> bool:
 
 def find_words_instead(messages: Sequence[PromptMessage]) -> str:
     """What is said where a model that is asked for words has none: what the last command printed."""
-    from ollm.services.request_reading.unfinished_work import asks_for_change
+    from ollm.services.request_reading.asked_changes import asks_for_change
 
     turn = list_turn(messages)
     printed = next((said.content for said in reversed(turn) if said.tool_name == "shell" and not said.failed), "")

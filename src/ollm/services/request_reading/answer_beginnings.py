@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 
 from ollm.services.request_reading.named_parts import find_removed_section, make_section_removal
+from ollm.services.request_reading.plain_words import FILE_NAME
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
-    FILE_NAME,
     find_changed_files,
     find_first_command,
     find_wanted_commands,

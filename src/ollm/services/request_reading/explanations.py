@@ -9,8 +9,14 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ollm.services.request_reading.plain_words import WORDS_WANTED, forbids_change, strip_courtesy
-from ollm.services.request_reading.unfinished_work import asks_for_change
+from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.plain_words import (
+    FILE_NAME,
+    WORDS_WANTED,
+    forbids_change,
+    split_sentences,
+    strip_courtesy,
+)
 
 StepKind = Literal["shell", "file", "tool", "code"]
 
@@ -32,13 +38,33 @@ _NOT_RUN = re.compile(
 )
 _QUESTION = re.compile(
     r"\s*(?:(?:is|are|was|were|does|do|did|has|have)\b[^.!]*\?|"
-    r"(?:what|which|who|whose|where|when|why|how|explain|describe|tell|say|show|"
-    r"list|count|find|read|summari[sz]e|review|suggest|compare|check|look at|print|give (?:me|us)|i want to know)\b|"
-    rf"(?:{WORDS_WANTED})\b)",
+    rf"(?:what|which|who|whose|where|when|why|how|any idea|{WORDS_WANTED}|i (?:want|need|would like|wonder)(?: to)? "
+    r"(?:know|understand|what|why|how|which|where|who)|i'd like to (?:know|understand))\b)",
     re.IGNORECASE,
 )
+_TELLING = re.compile(
+    r"\s*(?:explain|describe|tell|say|show|list|count|find|read|search|summari[sz]e|review|suggest|propose|compare|check|"
+    r"look at|print|give (?:me|us)|think|calculate|(?:make|write|give) (?:me |us )?(?:an?|some) (?:\w+ )?"
+    r"(?:list|overview|summary|suggestions?|explanation|description|comparison|poem|haiku|story|joke))\b",
+    re.IGNORECASE,
+)
+_WRITTEN = re.compile(
+    r"\b(?:into|creat\w*|writ\w*|sav\w*|stor\w*|comments?|docstrings?|new (?:file|script)|"
+    rf"(?:to|as) `?(?:{FILE_NAME}))",
+    re.IGNORECASE,
+)
+_WISHED = re.compile(
+    r"\s*(?:(?:can|could|should|shall|would) we\b|(?:how|what) about\b|why not\b|"
+    r"(?:is|would) (?:it|this) (?:be )?possible\b|[^?]*, please\?)",
+    re.IGNORECASE,
+)
+_RUNS = re.compile(
+    r"\s*(?:please\s+|now\s+|then\s+)?(?:run|execute|start|try|test|build|compile|install|launch|call)\b", re.IGNORECASE
+)
 _EXPLAINS = re.compile(
-    r"\b(?:explain|describe|review|suggest|summari[sz]e|compare|what .*\b(?:do|does|happen|mean|for))\b", re.IGNORECASE
+    r"\b(?:explain|describe|review|suggest|summari[sz]e|compare|"
+    r"what .*\b(?:do|does|happen|mean|for)\b(?!.*\b(?:print|output|say|show|write|display|yield|return|give)))\b",
+    re.IGNORECASE,
 )
 _WRITES = re.compile(r"(?<![0-9&<>=-])>{1,2}(?!&)\s*(?!/dev/null\b)[^\s&|;]|<<")
 _TARGET = re.compile(r"(?<![0-9&<>=-])>{1,2}\s*([\w.-]+\.\w+)(?=\s*(?:$|[;&|\n]))")
@@ -64,17 +90,27 @@ def asks_how(request: str) -> bool:
 
 
 def is_question(request: str) -> bool:
-    """Whether words are wanted and no change. A question in a language that is not known here counts by its mark."""
+    """Whether words are wanted and no change. A question in a language that is not known here counts by its mark. Where
+    it may be a wish (`Can we have …?`, `Explain it in a comment`) it is none."""
     words = strip_courtesy(request)
-    if asks_for_change(request):
+    if asks_for_change(words):
         return False
-    marked = words == request and _ends_as_question(words)
-    return forbids_change(words) or _QUESTION.match(words) is not None or marked
+    if forbids_change(words):
+        return True
+    sentences = split_sentences(words)
+    if any(_WISHED.match(said) or _RUNS.match(said) or _is_plain_order(said) for said in sentences):
+        return False
+    asked = any(_asks(said) for said in (sentences[:1] + sentences[-1:]))
+    return asked or (bool(sentences) and _TELLING.match(sentences[0]) is not None and not _WRITTEN.search(words))
 
 
-def _ends_as_question(words: str) -> bool:
-    """Whether its first sentence or its last one does."""
-    return words.rstrip().endswith("?") or re.match(r"[^.!?\n]*\?(?:\s|$)", words) is not None
+def _asks(sentence: str) -> bool:
+    return sentence.endswith("?") or _QUESTION.match(sentence) is not None
+
+
+def _is_plain_order(sentence: str) -> bool:
+    """`Do it.`, `please do`: what was asked before it is meant."""
+    return re.match(r"\s*(?:please\s+)?do(?:\s+(?:it|so|that|this))?\s*[.!]*$", sentence, re.IGNORECASE) is not None
 
 
 def is_meant(request: str, kind: StepKind, body: str, path: str = "", shown: str = "") -> bool:

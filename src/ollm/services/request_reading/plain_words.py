@@ -1,41 +1,112 @@
-"""A request without its courtesies, and whether it forbids changes. Pure: words in, words out."""
+"""A request without its courtesies, and what it forbids to change. Pure: words in, words out."""
 
 from __future__ import annotations
 
 import re
 
+FILE_NAME = r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|\.env|\.\w+rc|\.gitignore"
 WORDS_WANTED = (
     r"(?:in|on|at|to|from|by|for|with|of|until|since|under) (?:which|what|whom|whose)|"
-    r"(?:please )?(?:keep in mind|bear in mind|remember that|note that)|"
-    r"(?:give|name|suggest)(?: me| us)? (?:(?:an?|the|some|\d+|two|three|four|five|ten) )?(?:\w+ )?"
+    r"(?:please )?(?:keep in mind|bear in mind|remember that|note that)|let (?:me|us) (?:know|see|look|hear)|"
+    r"(?:give|name|suggest)(?: me| us)? (?:(?:an?|some|\d+|two|three|four|five|ten) )?(?:\w+ )?"
     r"(?:names?|examples?|ideas?|reasons?|ways?|words?|titles?|options?|tips?)"
 )
+CHANGE_VERBS = tuple(
+    (  # noqa: SIM905
+        "rename change replace update fix set add append prepend insert raise lower bump increase decrease "
+        "reduce remove delete drop move edit modify correct repair convert rewrite refactor introduce extract "
+        "make turn mend sort implement switch swap put extend adjust adapt patch improve optimize optimise "
+        "simplify shorten disable enable format reformat translate document uncomment duplicate wrap empty "
+        "truncate clear split merge concatenate combine reverse clean ensure undo revert restore reset strip "
+        "trim indent capitalize capitalise toggle upgrade downgrade apply annotate overwrite migrate unify "
+        "reorder rearrange create substitute"
+    ).split()
+)
+_ASKED = (
+    r"(?:can|could|would|will) (?:you|someone|somebody|anyone)(?: (?:please|kindly|also|maybe|perhaps|just|now|then))*|"
+    r"i(?:'d| would) like you to|i (?:want|need) you to|(?:is there )?any chance (?:that )?you (?:can|could)|"
+    r"please,?|kannst du(?: bitte)?|könntest du(?: bitte)?|bitte|peux-tu|pourrais-tu|puedes|podrías"
+)
+_GERUND = r"(?:would|do) you mind|how about|what about"
 _COURTESY = re.compile(
-    r"^\s*(?:(?:hi|hello|hey|ok|okay)\b(?: there)?[,!.]?\s+)?"
-    r"(?:(?:can|could|would|will) you(?: please)?|i(?:'d| would) like you to|i (?:want|need) you to|"
-    r"kannst du(?: bitte)?|könntest du(?: bitte)?|bitte|peux-tu|pourrais-tu|puedes|podrías)\s+",
+    rf"(?P<before>^\s*|[.!?;]\s+|\n\s*|,\s+(?:and\s+)?|\band\s+)(?:(?:hi|hello|hey|ok|okay)\b(?: there)?[,!.]?\s+)?"
+    rf"(?:(?:{_GERUND})\s+(?P<gerund>[a-z]{{2,}}ing)\b|(?:{_ASKED})\s+(?!mind\b))"
+    r"(?P<rest>(?:[^.!?\n]|[.](?=\S))*)(?P<end>\?)?",
     re.IGNORECASE,
 )
+_VERBS = (
+    r"(?:chang|edit|modif|touch|writ|delet|remov|alter|fix|renam|apply|appli|replac|mov|add|overwrit|correct|repair|updat)"
+    r"(?:e|y|ying|ing|ting)?"
+)
+_NOT = r"(?:do not|don't|dont|don’t|without|never|not|must not|may not|mustn't)\s+(?:actually\s+|ever\s+)?"
+_ALL = (
+    r"(?:it\b|them\b|any(?:thing\b(?:\s+else\b)?|\s+(?:of\s+the\s+|other\s+)?(?:files?|code)\b)|"
+    r"(?:the|my)\s+(?:files?|code)\b(?!\s+[\w./-]*\w\.\w)|files\b|code\b)"
+)
 _FORBIDS = re.compile(
-    r"\b(?:do not|don't|dont|without|never|not)\s+(?:actually\s+)?"
-    r"(?:chang|edit|modify|touch|writ|delet|remov|alter)(?:e|ing|ting)?\s+"
-    r"(?:it\b|them\b|any(?:thing\b(?:\s+else\b)?|\s+(?:of\s+the\s+)?(?:files?|code)\b)|(?:the|my)\s+(?:files?|code)\b|files\b|code\b)|"
-    r"\b(?:change|modify|touch|edit|write|delete)\s+nothing\b(?:\s+else\b)?",
+    rf"\b{_NOT}{_VERBS}\s+{_ALL}(?:\s+yet\b|\s+itself\b)?|"
+    r"\b(?:change|modify|touch|edit|write|delete)\s+nothing\b(?:\s+else\b)?|"
+    r"\b(?:make\s+|with\s+)?no\s+(?:changes|edits|modifications)\b",
+    re.IGNORECASE,
+)
+_NAMES = (
+    rf"(?:the\s+)?(?:tests?\s+|files?\s+)?`?(?:{FILE_NAME})`?(?:(?:\s*,\s*|\s+(?:and|or|nor)\s+)`?(?:{FILE_NAME})`?)*"
+)
+_KEPT = re.compile(
+    rf"\b{_NOT}(?:chang|edit|modif|touch|alter)(?:e|y|ying|ing)?\s+(?:anything\s+in\s+)?({_NAMES})|"
+    rf"\b(?:leave|keep)\s+({_NAMES})\s+(?:as\s+(?:it|they)\s+(?:is|are)|alone|untouched|unchanged)|"
+    rf"\b(?:except(?:\s+(?:for|in))?|apart\s+from|other\s+than|but\s+not(?:\s+in)?|not\s+in)\s+({_NAMES})|"
+    rf"({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:stay|remain|not\s+be\s+(?:changed|edited|touched|modified))",
+    re.IGNORECASE,
+)
+_KEPT_TESTS = re.compile(
+    rf"\b{_NOT}(?:chang|edit|modif|touch|alter)(?:e|y|ying|ing)?\s+(?:the\s+|any\s+)?tests?\b(?!\s+[\w./-]*\w\.\w)|"
+    r"\b(?:leave|keep)\s+the\s+tests?\s+(?:as|alone|untouched|unchanged)\b",
     re.IGNORECASE,
 )
 
 
 def strip_courtesy(request: str) -> str:
-    """`Could you please rename …` as `rename …`; a question mark that only belonged to the courtesy goes with it."""
-    plain = _COURTESY.sub("", request, count=1)
-    return plain if plain == request else re.sub(r"\?\s*$", ".", plain)
+    """`Could you please rename …` as `rename …`, in each of its sentences; a question mark that only belonged to the
+    courtesy goes with it."""
+    return _COURTESY.sub(_make_plain, request)
+
+
+def _make_plain(found: re.Match[str]) -> str:
+    verb = make_verb(found["gerund"]) if found["gerund"] else ""
+    return f"{found['before']}{verb}{found['rest']}{'.' if found['end'] else ''}"
+
+
+def make_verb(gerund: str) -> str:
+    """`renaming` as `rename`, `putting` as `put`, `adding` as `add`."""
+    stem = gerund[:-3].lower()
+    return next((verb for verb in (stem, f"{stem}e", stem[:-1]) if verb in CHANGE_VERBS), gerund)
 
 
 def strip_prohibition(request: str) -> str:
     """What is asked besides: of `Set x to 1. Change nothing else.` the first sentence."""
-    return _FORBIDS.sub("", request)
+    return _KEPT_TESTS.sub("", _KEPT.sub("", _FORBIDS.sub("", request)))
 
 
 def forbids_change(request: str) -> bool:
     """Whether it says that something is to stay as it is: all of it, where no change is asked for besides."""
     return _FORBIDS.search(request) is not None
+
+
+def is_kept(path: str, request: str) -> bool:
+    """Whether a file is to stay as it is: `don't touch a.py`, `leave a.py alone`, `all files except a.py`, a test where
+    tests are not to be changed."""
+    name = path.rsplit("/", 1)[-1]
+    spans = (span for found in _KEPT.finditer(request) for span in found.groups() if span)
+    named = {kept.rsplit("/", 1)[-1] for span in spans for kept in re.findall(FILE_NAME, span)}
+    return name in named or (is_test(path) and _KEPT_TESTS.search(request) is not None)
+
+
+def is_test(path: str) -> bool:
+    """Whether the file's name says that it is a test."""
+    return re.search(r"(?:^|[_.-])tests?(?:[_.-]|$)", path.rsplit("/", 1)[-1], re.IGNORECASE) is not None
+
+
+def split_sentences(request: str) -> list[str]:
+    """Its sentences, with their marks. A point inside a name ends none."""
+    return [part.strip() for part in re.split(r"(?<=[.;!?])\s+|\n+", request) if part.strip()]

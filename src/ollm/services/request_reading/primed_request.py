@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.definitions import find_definitions
+from ollm.services.request_reading.meant_files import find_led_to, find_meant
 
 MAX_NAMES = 40
 MAX_WHOLE_LINES = 50
@@ -109,15 +110,19 @@ STOP_WORDS = frozenset(
 
 
 class Primed(Data, frozen=True):
-    """`text` goes behind the request; `whole` are the files the model has seen all of."""
+    """`text` goes behind the request; `whole` are the files the model has seen all of, `meant` those that the request
+    speaks of without naming them."""
 
     text: str = ""
     whole: tuple[str, ...] = ()
+    meant: tuple[str, ...] = ()
 
 
 def prime_request(request: str, names: Sequence[str], read: Callable[[str], str | None], max_chars: int) -> Primed:
     """Names and texts for this request, `max_chars` at most."""
     named = find_named(request, names)
+    told = find_led_to(request, named, names, read) if named else find_meant(request, names, read)
+    named += [name for name in told if name not in named]
     listed = [*named, *(name for name in names if name not in named)][:MAX_NAMES]
     if not listed:
         return Primed()
@@ -143,14 +148,15 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
             parts.append(part)
             left -= len(part)
             whole += [name] if name in short else []
-    return Primed(text="\n\n".join(parts), whole=tuple(whole))
+    return Primed(text="\n\n".join(parts), whole=tuple(whole), meant=tuple(told))
 
 
 def moves_files(request: str) -> bool:
     """Whether files are renamed, moved, copied or deleted and nothing else: then their text only leads astray."""
     return (
         re.match(
-            rf"(?i)\s*(?:please\s+)?(?:rename|move|copy|delete|remove)\s+(?:the\s+)?(?:files?\s+)?{_PATH}", request
+            rf"(?i)\s*(?:please\s+)?(?:rename|move|copy|delete|remove)\s+(?:the\s+)?(?:files?\s+)?{_PATH}(?![\w'/]|\s+(?:from|in)\b)",
+            request,
         )
         is not None
     )

@@ -10,36 +10,18 @@ import re
 from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
+from ollm.services.request_reading.asked_changes import ASKING, CREATED, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.named_parts import find_left_sections, find_unchanged_definitions
-from ollm.services.request_reading.plain_words import WORDS_WANTED, strip_prohibition
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
-CHANGE_VERBS = (
-    "rename|change|replace|update|fix|set|add|append|insert|raise|bump|increase|remove|delete|drop|move|edit|modify|"
-    "correct|repair|convert|rewrite|refactor|introduce|extract|give|let|make|turn|mend|sort|comment|implement|switch|swap|put|extend"
-)
-WRITE_VERBS = "write|save|store|put|record|note|create|make|generate|copy|export|dump|output"
-ASKING = re.compile(
-    r"^\s*(?:what|which|who|where|when|why|how|is|are|does|do|did|can you (?:tell|explain|show)|"
-    r"could you (?:tell|explain)|explain|describe|tell me|say|show|list|count|find|read|summari[sz]e|print|"
-    rf"{WORDS_WANTED})\b",
-    re.IGNORECASE,
-)
-FILE_NAME = r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|\.env|\.\w+rc|\.gitignore"
 _FILE = re.compile(rf"(?<![\w./-])`?({FILE_NAME})`?(?![\w/-])")
 _LISTED = rf"`?(?:{FILE_NAME})`?(?:(?:\s*,\s*(?:and\s+)?(?:in\s+)?|\s+and\s+(?:in\s+)?)`?(?:{FILE_NAME})`?)*"
 _CHANGED_IN = re.compile(
     rf"\b(?:in|of|to|from|into|fix|edit|update|change|repair|mend|correct|sort)\s+(?:(?:the|a)\s+)?(?:new\s+)?(?:files?\s+)?({_LISTED})",
     re.IGNORECASE,
 )
-_WRITTEN_TO = re.compile(
-    rf"\b(?:{WRITE_VERBS})\b[^.;\n]*?\b(?:in|into|to|as|at)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?({FILE_NAME})`?",
-    re.IGNORECASE,
-)
-_CREATED = re.compile(
-    rf"\b(?:create|write|make|generate|add)\s+(?:a\s+|an\s+|the\s+)?(?:new\s+)?(?:\w+\s+){{0,3}}?`?({FILE_NAME})`?",
-    re.IGNORECASE,
-)
+_CHANGE_VERB = re.compile(rf"\b(?:{'|'.join(CHANGE_VERBS)}|give|let|comment|use|get\s+rid)\b", re.IGNORECASE)
 _CALLED = re.compile(rf"\b(?:called|named)\s+`?({FILE_NAME})`?", re.IGNORECASE)
 _RUN = re.compile(
     r"\b(?:run|execute|start)\s+(?:it with\s+)?`?"
@@ -57,9 +39,6 @@ _REMOVED = re.compile(
     r"\b(?:remove|delete|drop|move)\s+(?:the\s+)?(?:(?:unused\s+)?(?:function|method|class|constant)\s+)?`?([A-Za-z_]\w*)",
     re.IGNORECASE,
 )
-_NEEDED = re.compile(
-    r"^(?!\s*(?:what|which|who|why|how)\b).*\b(?:needs? (?:a|an|to)|should|must)\b", re.IGNORECASE | re.DOTALL
-)
 _SCRIPTS = (".py", ".sh", ".js")
 _READ_FROM = re.compile(
     rf"\b(?:lines?|rows?|numbers?|column|words?|amount|entries|sum)\b[^.;]*?\b(?:in|of|from)\s+`?({FILE_NAME})`?",
@@ -72,10 +51,10 @@ _TROUBLE = re.compile(r"\bfind out why\b|\bfails?\b|\bcrash", re.IGNORECASE)
 _SET = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w*)\s+to\s+([\w\"'-][\w.\"'-]*?)(?=[,;\s]|\.?$|\.\s)")
 _COMPUTED = re.compile(r"\b(?:count|how many|number of|sum|total|add up|list)\b", re.IGNORECASE)
 _OUTPUT = re.compile(r"\b(?:output|what it (?:prints|says|shows)|the result|its result|printed)\b", re.IGNORECASE)
-_RUN_IT = re.compile(r"\b(?:run|execute)\s+(?:it|them|the (?:script|program|tests?))\b", re.IGNORECASE)
-_CHANGE = re.compile(
-    rf"(?:^|^in\s+\S+\s+|[.;,:?!]\s+|\band\s+|\bthen\s+|\bplease\s+|\bto\s+)(?:{CHANGE_VERBS})\b", re.IGNORECASE
+_EMPTIED = re.compile(
+    r"\b(?:empty|clear|truncate)\b|\b(?:everything|all(?: the)? (?:lines|contents?|text)|contents?)\b", re.IGNORECASE
 )
+_RUN_IT = re.compile(r"\b(?:run|execute)\s+(?:it|them|the (?:script|program|tests?))\b", re.IGNORECASE)
 
 
 class Deeds(Data, frozen=True):
@@ -88,21 +67,7 @@ class Deeds(Data, frozen=True):
     since_change: tuple[tuple[str, int], ...] = ()  # those that ran after the last change of a file
     texts: Mapping[str, str] = {}  # of the files as they are now
     before: Mapping[str, str] = {}  # of those that were changed, as they were
-
-
-def asks_for_change(request: str) -> bool:
-    """Whether files are to be different afterwards."""
-    request = strip_prohibition(request)
-    if ASKING.match(request) and not re.search(
-        rf"(?:\b(?:and|then)|[.?!;])\s+(?:then\s+|please\s+)?(?:{CHANGE_VERBS}|{WRITE_VERBS})\b", request, re.IGNORECASE
-    ):
-        return False
-    return (
-        bool(_CHANGE.search(request))
-        or bool(_NEEDED.search(request))
-        or bool(_WRITTEN_TO.search(request))
-        or bool(_CREATED.search(request))
-    )
+    meant: tuple[str, ...] = ()  # files that the request speaks of without naming them
 
 
 def find_wanted_files(request: str) -> list[str]:
@@ -110,18 +75,21 @@ def find_wanted_files(request: str) -> list[str]:
     wanted: list[str] = []
     if not asks_for_change(request):
         return wanted
-    for sentence in re.split(r"(?<=[.;!?])\s+|\n|,?\s+(?:and\s+)?then\s+", request):
-        if re.search(rf"\b(?:{CHANGE_VERBS})\b", sentence, re.IGNORECASE):
+    parts = (part for said in split_sentences(request) for part in re.split(r",?\s+(?:and\s+)?then\s+", said))
+    for sentence in parts:
+        if sentence.endswith("?"):
+            continue
+        if _CHANGE_VERB.search(sentence):
             for found in _CHANGED_IN.finditer(sentence):
                 wanted += [name for name in _FILE.findall(found[1]) if _is_target(sentence, found.start())]
-        made = [found for pattern in (_WRITTEN_TO, _CREATED, _CALLED) for found in pattern.finditer(sentence)]
+        made = [found for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(sentence)]
         wanted += [found[1] for found in made if " copy of " not in found[0]]
-    return list(dict.fromkeys(wanted))
+    return [name for name in dict.fromkeys(wanted) if not is_kept(name, request)]
 
 
 def find_changed_files(request: str) -> list[str]:
     """Those of them that are to be there already."""
-    made = {found[1] for pattern in (_WRITTEN_TO, _CREATED, _CALLED) for found in pattern.finditer(request)}
+    made = {found[1] for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(request)}
     return [name for name in find_wanted_files(request) if name not in made]
 
 
@@ -139,10 +107,10 @@ def _is_target(sentence: str, place: int) -> bool:
 
 
 def find_kept_tests(request: str) -> set[str]:
-    """Files that are said to fail where others are to be mended for them."""
+    """Files that are said to fail where others are to be mended for them, or that are tests by their name."""
     failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
     wanted = set(find_wanted_files(request))
-    return failing - wanted if wanted - failing else set()
+    return {name for name in failing - wanted if wanted - failing or is_test(name)}
 
 
 def find_wanted_commands(request: str) -> list[str]:
@@ -161,7 +129,7 @@ def find_first_command(request: str) -> str:
 
 def is_computed_into_file(request: str) -> bool:
     """Whether a number that must be worked out goes into a file, and no script is asked for."""
-    written = [found[1] for found in _WRITTEN_TO.finditer(request)]
+    written = [found[1] for found in WRITTEN_TO.finditer(request)]
     scripts = [name for name in find_wanted_files(request) if name.endswith(_SCRIPTS)]
     return bool(written) and not scripts and _COMPUTED.search(request) is not None
 
@@ -183,7 +151,8 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if not changed and not facts and (target := _find_only_target(request, existing)):
         facts.append(f"Now change {target}.")
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
-        facts.append("Nothing has been changed. Now do it.")
+        only = deeds.meant[0] if len(deeds.meant) == 1 and not is_kept(deeds.meant[0], request) else ""
+        facts.append(f"Now change {only}." if only else "Nothing has been changed. Now do it.")
     facts += [] if wanted else _find_unprinted(request, deeds)
     failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds)
     if not deeds.changed and _TROUBLE.search(request):
@@ -193,7 +162,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     scripts = [told for name, told in new.items() if name.endswith(_SCRIPTS)]
     others = [told for name, told in new.items() if not name.endswith(_SCRIPTS)]
     empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]
-    if not _OUTPUT.search(request):  # what a program prints may be nothing
+    if not _OUTPUT.search(request) and not _EMPTIED.search(request):  # what a program prints may be nothing
         others += [f"{name} is empty. Now write {name} with a command." for name in empty]
     return list(dict.fromkeys(facts + scripts + unrun + _find_silent(request, deeds, wanted) + others))
 
@@ -221,13 +190,14 @@ def _find_only_target(request: str, existing: Collection[str]) -> str:
     """The one file that is named and not only run, where something is to change."""
     from ollm.services.request_reading.primed_request import find_named, find_only_run, moves_files
 
-    if not (_CHANGE.search(request) or _NEEDED.search(request)) or ASKING.match(request) or moves_files(request):
+    if not asks_for_edit(request) or ASKING.match(request) or moves_files(request):
         return ""
     named = find_named(request, existing)
     ran = {*find_only_run(request, named), *(found[1].split()[-1] for found in _FAILS.finditer(request))}
     targets = [name for name in named if name not in ran] or (named if len(named) == 1 else [])
     sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE) for found in pattern.finditer(request)}
-    left = [name for name in targets if name not in sources]
+    failing = {name for name in ran if is_test(name)}
+    left = [name for name in targets if name not in sources | failing and not is_kept(name, request)]
     return left[0] if len(left) == 1 else ""
 
 
@@ -236,7 +206,8 @@ def _find_left_words(request: str, deeds: Deeds, wanted: Collection[str]) -> dic
     replacement = find_replacement(request)
     if replacement is None:
         return {}
-    named = {name: text for name, text in deeds.texts.items() if not wanted or _is_named(name, wanted)}
+    concerned = (name for name in deeds.texts if not wanted or _is_named(name, wanted))
+    named = {name: deeds.texts[name] for name in concerned if not is_kept(name, request)}
     return {
         name: f"{name} still has {replacement.old}. Now replace {replacement.old} by {replacement.new} in {name}."
         for name in find_left_over(replacement, named)
@@ -285,14 +256,15 @@ def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
     """What was said to fail and was not tried, or not again after the change, or fails still."""
     facts = []
     failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
-    targets = [name for name in find_wanted_files(request) if name in deeds.texts and name not in failing]
+    wanted = (*find_wanted_files(request), *deeds.meant)
+    targets = [name for name in wanted if name in deeds.texts and name not in failing]
     for named in (found[1].strip() for found in _FAILS.finditer(request)):
         command = make_command(named)
         codes = [code for line, code in deeds.since_change if named.split()[-1] in line]
         if not codes:
             facts.append(f"Now run {command}.")
         elif codes[-1] != 0 and deeds.changed:
-            alone = len(set(_FILE.findall(request))) == 1
+            alone = len(set(_FILE.findall(request))) == 1 and not is_test(named)
             target = targets[0] if len(targets) == 1 else named if alone and " " not in named else ""
             facts.append(f"{command} still fails. Now mend {target}." if target else f"{command} still fails: mend it.")
     return facts

@@ -9,9 +9,9 @@ import re
 import shlex
 
 from ollm.services.request_reading.named_parts import find_removed_section
+from ollm.services.request_reading.plain_words import FILE_NAME
 from ollm.services.request_reading.replaced_names import escape_for_sed, find_replacement
 from ollm.services.request_reading.unfinished_work import (
-    FILE_NAME,
     find_changed_files,
     find_first_command,
     find_wanted_commands,

@@ -1,0 +1,107 @@
+"""Files that a request means without naming them: those that define what it speaks of, or alone hold its words; the
+modules of a test that fails; files that another one leads to. Pure: names and texts in, names out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Collection, Sequence
+
+from ollm.providers.text_calls.definitions import find_definitions
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, is_test
+
+MAX_SEARCHED_FILES = 60
+MAX_SEARCHED_CHARS = 40_000  # of one file
+MAX_MEANT = 2
+MAX_LED = 3  # files that another one leads to
+MIN_STEM_CHARS = 4
+DEFINED = 3.0  # how much more it says that a file defines a name than that it holds a word
+NEAR_SHARE = 0.6  # of the best file's weight, for a second one to be shown too
+_WORD = re.compile(r"[A-Za-z_][\w-]*\w")
+_IMPORTS = re.compile(
+    r"^\s*(?:from\s+\.*([\w.]+)\s+import|import\s+([\w.]+))|(?:from|require\()\s*['\"]\./([\w./-]+)['\"]", re.MULTILINE
+)
+_LEADS = re.compile(
+    r"\b(?:another file|other file|third|names? an?|mentions|refers to|points to|leads to|follow)\b", re.IGNORECASE
+)
+_SEARCHES = re.compile(
+    r"\b(?:(?:which|what|all|every|each|any)\s+(?:\w+\s+)?files?|where|everywhere|throughout|which line)\b",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*")
+_COMMON = frozenset(
+    (  # noqa: SIM905
+        "the and that with from into this then file files line lines function class method value name run python which "
+        "what when where there them they should have has does not are for its all every each print prints text folder "
+        "script module section test tests number numbers constant parameter returns return called import fails find "
+        "bug use using used how many much out was were will would end new old only other like instead please than "
+        "greater less must could can you your want need here nothing else any some after before still work works "
+        "also just now case gets get if is it be to of in on at by as or an do so no yes program code project error "
+        "errors show tell me my we our but about between same way thing things one two three four five first last most "
+        "more count list say read why who whose explain describe check mind possible sure thanks hello"
+    ).split()
+) | frozenset(CHANGE_VERBS)
+
+
+def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> list[str]:
+    """At most two files, the likelier first, for a request that names none."""
+    words = {word for word in _WORD.findall(request) if len(word) > 2 and word.lower() not in _COMMON}
+    if not words or _SEARCHES.search(request):
+        return []
+    stems = [name for name in names if _stem(name) in words and len(_stem(name)) >= MIN_STEM_CHARS]
+    if stems:
+        return stems[:MAX_MEANT]
+    texts = {
+        name: text for name in names[:MAX_SEARCHED_FILES] if (text := read(name)) and len(text) <= MAX_SEARCHED_CHARS
+    }
+    weights = dict.fromkeys(texts, 0.0)
+    for word in words:
+        for name, weight in _weigh_word(word, texts).items():
+            weights[name] += weight
+    best = max(weights.values(), default=0.0)
+    found = sorted(
+        (name for name in weights if best and weights[name] >= NEAR_SHARE * best), key=lambda name: -weights[name]
+    )
+    return found if len(found) <= MAX_MEANT else []
+
+
+def _stem(name: str) -> str:
+    return posixpath.splitext(posixpath.basename(name))[0]
+
+
+def _weigh_word(word: str, texts: dict[str, str]) -> dict[str, float]:
+    """How much a word speaks for each file: the more the fewer hold it, and most for the one that defines it."""
+    pattern = re.compile(rf"(?<![\w]){re.escape(word)}(?:s|es)?(?![\w])", re.IGNORECASE if word.islower() else 0)
+    holding = [name for name, text in texts.items() if pattern.search(text)]
+    defining = [
+        name for name in holding if any(found.name == word for found in find_definitions(texts[name].splitlines()))
+    ]
+    weights = {name: 1 / len(holding) for name in holding if len(holding) <= max(2, len(texts) // 3)}
+    return weights | (dict.fromkeys(defining, DEFINED) if len(defining) == 1 else {})
+
+
+def find_led_to(
+    request: str, named: Sequence[str], names: Collection[str], read: Callable[[str], str | None]
+) -> list[str]:
+    """The modules that a test imports which is all that the request names, or the files that named ones speak of where
+    the request says that they do."""
+    if named and all(map(is_test, named)):
+        return [module for name in named for module in _find_modules(read(name) or "", names)][:MAX_LED]
+    if not _LEADS.search(request):
+        return []
+    found: list[str] = []
+    queue = list(named)
+    while queue and len(found) < MAX_LED:
+        mentioned = _PATH.findall(read(queue.pop(0)) or "")
+        new = [name for name in names if name in mentioned and name not in named and name not in found]
+        found += new
+        queue += new
+    return found[:MAX_LED]
+
+
+def _find_modules(text: str, names: Collection[str]) -> list[str]:
+    """The project's own files that a module imports."""
+    stems = [next(filter(None, groups)).replace(".", "/") for groups in _IMPORTS.findall(text)]
+    wanted = {f"{stem}{ending}" for stem in stems for ending in ("", ".py", ".js", ".ts", "/__init__.py")}
+    return [name for name in names if name in wanted or name.partition("/")[2] in wanted]
