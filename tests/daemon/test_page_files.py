@@ -40,6 +40,18 @@ async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_pat
     assert "unsafe" not in page.headers["content-security-policy"]
 
 
+def test_a_page_names_every_module_it_begins_with() -> None:
+    """So that they are fetched at once and not one after another has named it."""
+    wanted = ["app.js"]
+    for name in wanted:
+        text = (WEB / name).read_text(encoding="utf-8")
+        found = re.findall(r"^import\s(?:[^\"]*from\s)?\"\./([\w.-]+)\"", text, re.MULTILINE)
+        wanted += [one for one in dict.fromkeys(found) if one not in wanted]
+    page = (WEB / "index.html").read_text(encoding="utf-8")
+
+    assert sorted(re.findall(r"/web/files/([\w-]+\.js)", page)) == sorted(wanted)
+
+
 def test_nothing_else_can_be_named() -> None:
     for name in ("..", ".", "", "../auth.py", "__init__.py", "a" * 1000):
         with pytest.raises(NotFoundError):

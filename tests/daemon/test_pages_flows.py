@@ -25,6 +25,7 @@ PNG = bytes.fromhex(
 )
 LONG_COMMAND = "printf one; " + "echo more; " * 30 + "touch made.txt"
 RAW_SERVER = str(Path(__file__).parents[1] / "servers" / "raw_mcp.py")
+HARM = "<img src=x onerror='window.harm = 1'><script>window.harm = 1</script>\u202eevil"
 SLOW = Answer(text="slow words " * 60, pace=0.2)
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(not SOAK, reason="takes long: make soak")]
@@ -94,6 +95,12 @@ async def answer_on_a_phone(found: Daemon, visitor: Visitor) -> None:
     for width in (700, 360):
         await page.set_viewport_size({"width": width, "height": 560})
         await wait_until(lambda: count_seen(page, "ollm-confirmation .buttons button.primary"))
+        await page.evaluate(
+            "import('/web/files/toast.js').then(found => found.say('Something went wrong. '.repeat(4)))"
+        )
+        await page.wait_for_selector(".toast")
+        assert await count_seen(page, "ollm-confirmation :is(.refuse input, .refuse button, .buttons button)") >= 3
+        await page.evaluate("document.querySelector('.toasts').replaceChildren()")
     assert await page.locator(".pointed").count() == 0, "nothing jumped"
     await page.focus("ollm-confirmation button.primary")
     await page.keyboard.press("Enter")
@@ -239,10 +246,28 @@ async def is_active(found: Daemon, session: str) -> bool:
     return [line["status"] for line in lines] == ["active"]
 
 
+async def read_tools(visitor: Visitor) -> None:
+    """What a server says of its tools is words, and nothing that turns them around."""
+    page = visitor.page
+    await page.set_viewport_size({"width": 360, "height": 640})
+    await page.evaluate("location.hash = '#/tools'")
+    await page.click("ollm-tools summary >> text=good__harm")
+    card = await page.inner_text("ollm-tools details[open]")
+    assert "<script>window.harm = 1</script>\\u202e" in card
+    assert "\u202e" not in card
+    assert await page.locator("ollm-tools :is(img, script)").count() == 0
+    assert await page.evaluate("[window.harm, document.documentElement.scrollWidth]") == [None, 360]
+
+
 async def test_what_a_server_asks_for_is_answered_in_words(tmp_path: Path) -> None:
     form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     asked = {"message": "Who <b>are</b> you?", "requestedSchema": form}
-    setup = {"tools": [{"name": "who", "inputSchema": {"type": "object"}}], "asks": {"who": asked}}
+    odd = {"type": "object", "properties": {HARM: {"description": HARM}, "b": {"description": {"c": HARM}}}}
+    tools = [
+        {"name": "who", "inputSchema": {"type": "object"}},
+        {"name": "harm", "description": HARM + "w" * 3000, "inputSchema": odd},
+    ]
+    setup = {"tools": tools, "asks": {"who": asked}}
     (tmp_path / "server.json").write_text(json.dumps(setup))
     servers = {"good": {"command": sys.executable, "args": [RAW_SERVER, str(tmp_path / "server.json")]}}
     (tmp_path / ".ollm").mkdir()
@@ -259,6 +284,7 @@ async def test_what_a_server_asks_for_is_answered_in_words(tmp_path: Path) -> No
         await page.press("ollm-confirmation input[aria-label='Your answer']", "Enter")
         await page.wait_for_selector(".item >> text=Thank you.")
         assert "Ada" in str(found.server.chats[-1])
+        await read_tools(visitor)
         assert visitor.faults == []
 
 

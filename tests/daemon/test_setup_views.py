@@ -2,17 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.daemon.running import daemon
 from tests.servers.answers import Answer
 
 RULES = "policy:\n  rules:\n    - {tool: ls, action: deny}\n"
+WRONG = "sessions:\n  maxSessions: 7\nprovider:\n  apiKey: sk-very-secret\ncolour: red\n"
 LIST = Answer(calls=[("ls", {"path": "."})])
 
 
-async def test_what_is_set_up_is_told_with_its_origin(tmp_path: Path) -> None:
+async def test_what_is_set_up_is_told_with_its_origin(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async with daemon(tmp_path, [LIST, "ok"]) as found:
         found.home.mkdir(exist_ok=True)
-        (found.home / "config.yaml").write_text("sessions:\n  maxSessions: 7\nprovider:\n  apiKey: sk-very-secret\n")
+        (found.home / "config.yaml").write_text(WRONG)
         session = await found.open()
         await found.say(session, "list it")
         here = {"workspacePath": str(found.workspace)}
@@ -34,10 +37,15 @@ async def test_what_is_set_up_is_told_with_its_origin(tmp_path: Path) -> None:
     assert tested["deny"] == 1
     assert tested["changes"][0]["tool"] == "ls"
     assert broken.status == 422
-    assert "ollm-rules-" not in broken.body.decode()
+    assert broken.json["detail"].startswith("These rules cannot be used: line 1, column 10 is not YAML: ")
+    assert broken.json["detail"].endswith(".")
     assert [model["name"] for server in models["servers"] for model in server["models"]] == ["scripted"]
     assert models["facts"][0]["key"].endswith("|scripted")
     assert settings.json["settings"]["sessions"]["maxSessions"] == 7
     assert settings.json["sources"]["sessions.maxSessions"].endswith("config.yaml:2:3")
     assert b"sk-very-secret" not in settings.body
     assert nowhere.status == 400
+    assert "colour: unknown key" in str(settings.json["problems"])
+    assert capfd.readouterr().err.count("colour: unknown key") <= 2, (
+        "by the service and the session, not by each request"
+    )

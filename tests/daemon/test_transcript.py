@@ -39,26 +39,40 @@ async def test_messages_come_as_clean_html_with_their_calls(tmp_path: Path) -> N
     assert [message["number"] for message in tail["messages"]] == [6]
 
 
-def test_a_session_is_read_again_when_its_file_changed_and_not_before(tmp_path: Path) -> None:
+def test_a_session_of_another_layout_is_read_again_when_its_file_changed_and_not_before(tmp_path: Path) -> None:
     process = ProcessScope({"HOME": str(tmp_path), "OLLM_HOME": str(tmp_path / ".ollm")})
-    write_long_session(tmp_path / ".ollm", tmp_path, 30)
+    write_long_session(tmp_path / ".ollm", tmp_path, 30, foreign=True)
     cache = TranscriptCache()
-    first = cache.load(process, LONG)
-    assert first is cache.load(process, LONG)
-    write_long_session(tmp_path / ".ollm", tmp_path, 31)
-    again = cache.load(process, LONG)
+    _, first = cache.load(process, LONG, None, 4)
+    assert cache.load(process, LONG, 9, 4)[1] is first
+    write_long_session(tmp_path / ".ollm", tmp_path, 31, foreign=True)
+    _, again = cache.load(process, LONG, None, 4)
 
-    assert first is not None
-    assert again is not None
     assert (len(first.messages), len(again.messages)) == (30, 31)
     page = read_transcript(process, cache, LONG, 21, 5, 40)
     assert [message.number for message in page.messages] == list(range(6, 21))
 
 
-def test_a_large_session_is_read_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_session_of_ours_a_page_is_read_and_no_more(tmp_path: Path) -> None:
+    """Whichever page comes first, what is kept of it never stands for the whole."""
+    process = ProcessScope({"HOME": str(tmp_path), "OLLM_HOME": str(tmp_path / ".ollm")})
+    write_long_session(tmp_path / ".ollm", tmp_path, 3000)
+    cache = TranscriptCache()
+    assert len(cache.load(process, LONG, None, 16)[1].messages) < 100
+
+    for before, limit in ((None, 16), (40, 60), (2985, 40), (1500, 40), (None, 200), (2, 1)):
+        page = read_transcript(process, cache, LONG, before, 0, limit)
+        last = (before or 3001) - 1
+        assert [message.number for message in page.messages] == list(range(max(1, last - limit + 1), last + 1))
+        assert page.last == last
+
+
+def test_a_session_too_large_to_keep_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "MAX_KEPT_BYTES", 10)
     process = ProcessScope({"HOME": str(tmp_path), "OLLM_HOME": str(tmp_path / ".ollm")})
-    write_long_session(tmp_path / ".ollm", tmp_path, 30)
-    page = read_transcript(process, TranscriptCache(), LONG, None, 0, 4)
+    write_long_session(tmp_path / ".ollm", tmp_path, 30, foreign=True)
+    cache = TranscriptCache()
 
+    assert cache.load(process, LONG, None, 4)[1] is not cache.load(process, LONG, None, 4)[1]
+    page = read_transcript(process, cache, LONG, None, 0, 4)
     assert [message.number for message in page.messages] == [27, 28, 29, 30]

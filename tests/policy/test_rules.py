@@ -24,7 +24,7 @@ BAD_CONDITIONS: list[tuple[Any, str]] = [
     ({**CONDITION, "value": 3}, "the value of program must be text"), ({**CONDITION, "value": ""}, "must be text"),
     ({**CONDITION, "flags": [3]}, "flags must be names"), ({**CONDITION, "flags": ["--"]}, "flags must be names"),
     ({**CONDITION, "operator": "equals"}, "flags go with the operator program"),
-    ({"param": "x", "operator": "matches", "value": "("}, "is not a regular expression"),
+    ({"param": "x", "operator": "matches", "value": "("}, "'(' is not a regular expression: missing )"),
 ]  # fmt: skip
 
 

@@ -54,11 +54,11 @@ async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
             raise NotFoundError(f"Cannot run {name}. {state.failure}")
 
 
-def create_tool_registry(workspace: Path) -> ToolRegistry:
+def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -> ToolRegistry:
     """The tools a conversation in this workspace would have."""
     from ollm.runtime.conversation_options import ConversationOptions
 
-    scope = WorkspaceScope(ProcessScope(workspace=workspace), workspace)
+    scope = WorkspaceScope(process or ProcessScope(workspace=workspace), workspace)
     return ConversationScope(scope, ConversationOptions(workspace=workspace), AsyncExitStack()).toolbox.registry
 
 

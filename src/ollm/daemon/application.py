@@ -19,7 +19,7 @@ from ollm.daemon.attachments import TooLargeError
 from ollm.daemon.auth import MAX_BODY_BYTES, METHODS_WITH_BODY, Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError, TooManyClientsError
-from ollm.daemon.page_files import PAGE_HANDLERS
+from ollm.daemon.page_files import serve_pages
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
 from ollm.daemon.setup_routes import SETUP_HANDLERS
@@ -59,7 +59,7 @@ TITLES = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not F
 def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     """The guarded application."""
     inner = Litestar(
-        route_handlers=[*HANDLERS, *SETUP_HANDLERS, *WEB_HANDLERS, *PAGE_HANDLERS],
+        route_handlers=[*HANDLERS, *SETUP_HANDLERS, *WEB_HANDLERS],
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
             "web": Provide(lambda: web, sync_to_thread=False),
@@ -78,7 +78,7 @@ def build_application(service: DaemonService, token: str, web: WebAccess) -> App
         before_request=require_exact_types,
         logging_config=None,
     )
-    return Guard(route_raw_paths(cast("Application", inner)), token, web, lambda: service.hub.closing)
+    return Guard(serve_pages(route_raw_paths(cast("Application", inner))), token, web, lambda: service.hub.closing)
 
 
 def route_raw_paths(inner: Application) -> Application:

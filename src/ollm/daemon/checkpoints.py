@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.app import ClosedSession, ProcessScope, WorkspaceScope
+from ollm.app import ClosedSession, WorkspaceScope
 from ollm.app.closed_rewind import ClosedRewind
 from ollm.daemon.bodies import CheckpointLine, KeptFile, RestoreBody, RestoredFile, RestoreReply
 from ollm.daemon.service import DaemonService
@@ -62,7 +62,7 @@ class CheckpointService:
         workspace = self._service.find_workspace(session_id)
         if workspace is None:
             return None
-        return ClosedSession(ProcessScope(self._service.process.environment, workspace=workspace), workspace)
+        return ClosedSession(self._service.make_process(workspace), workspace)
 
 
 def list_lines(checkpoints: FileCheckpoints, session_id: str) -> list[CheckpointLine]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ollm.app import ClosedSession, ProcessScope
+from ollm.app import ClosedSession
 from ollm.daemon.turn_speeds import TurnSpeed
 from ollm.domain.context import format_number_ranges
 from ollm.domain.struct import Data
@@ -62,7 +62,7 @@ async def draw_context(service: DaemonService, session_id: str) -> ContextPictur
         last = _find_last_number(service, session_id)
         return _make_picture(held.conversation.parts.prompt, last, list(held.speeds.turns), live=True)
     workspace = service.find_workspace(session_id) or service.process.user_home
-    process = ProcessScope(service.process.environment, workspace=workspace)
+    process = service.make_process(workspace)
     session = process.session_files.read(session_id).session
     prompt = await ClosedSession(process, workspace).build_prompt(session)
     return _make_picture(prompt, session.messages[-1].id if session.messages else 0, [], live=False)

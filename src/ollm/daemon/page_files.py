@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Annotated, Any
 
-from litestar import get
-from litestar.params import Parameter
-from litestar.response import Response
-
+from ollm.daemon.auth import PAGE_FILES, Application, Receive, Scope, Send
 from ollm.domain.errors import NotFoundError
 
 KINDS = {
@@ -34,39 +31,55 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-cache",
 }
-KnownTag = Annotated[str | None, Parameter(header="If-None-Match")]
 
 
-@get("/", include_in_schema=False)
-async def show_page(if_none_match: KnownTag = None) -> Response[bytes]:
-    return make_file_response("index.html", if_none_match)
+def serve_pages(inner: Application) -> Application:
+    """Answer for the pages' files without the routing the API has: a page asks for many of them at once."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        name = "index.html" if path == "/" else path.removeprefix(PAGE_FILES)
+        try:
+            content, tag = read_file(name) if scope["method"] == "GET" and name != path else (b"", "")
+        except NotFoundError:
+            tag = ""
+        if tag:
+            await send_file(scope, send, name, content, tag)
+        else:
+            await inner(scope, receive, send)
+
+    return answer
 
 
-@get("/web/files/{name:str}", include_in_schema=False)
-async def send_file(name: str, if_none_match: KnownTag = None) -> Response[bytes]:
-    return make_file_response(name, if_none_match)
+async def send_file(scope: Scope, send: Send, name: str, content: bytes, tag: str) -> None:
+    """The file, or 304 when the browser has it as it is."""
+    known = b",".join(value for name, value in scope["headers"] if name == b"if-none-match").decode("latin-1")
+    same = tag in [one.strip().removeprefix("W/") for one in known.split(",")]
+    kind = f"{KINDS['.' + name.rpartition('.')[2]]}; charset=utf-8"
+    headers = {**HEADERS, "etag": tag, **({} if same else {"content-type": kind, "content-length": str(len(content))})}
+    encoded = [(key.encode(), value.encode()) for key, value in headers.items()]
+    await send({"type": "http.response.start", "status": 304 if same else 200, "headers": encoded})
+    await send({"type": "http.response.body", "body": b"" if same else content})
 
 
-def make_file_response(name: str, known: str | None) -> Response[bytes]:
-    """A file, or 304 when the browser has it as it is."""
+@cache
+def read_file(name: str) -> tuple[bytes, str]:
+    """Its content and its ETag; a daemon has the files it was started with."""
     content = find_file(name).read_bytes()
-    tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-    headers: dict[str, Any] = {**HEADERS, "etag": tag}
-    if known and tag in [one.strip().removeprefix("W/") for one in known.split(",")]:
-        return Response(b"", status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=KINDS["." + name.rpartition(".")[2]])
+    return content, f'"{hashlib.sha256(content).hexdigest()[:20]}"'
 
 
 def find_file(name: str) -> Traversable:
     """A page's own file, or the style that it shares with exported sessions; nothing else can be named."""
-    from ollm.services.session_export.html_page import STYLE_FILES
-
-    shared = {found.name: found for found in STYLE_FILES}
-    own = {found.name: found for found in (files("ollm.daemon") / "web").iterdir()}
-    found = {**own, **shared}.get(name)
+    found = list_files().get(name)
     if found is None or "." + name.rpartition(".")[2] not in KINDS:
         raise NotFoundError(f"No page {name[:80]!r}.")
     return found
 
 
-PAGE_HANDLERS = [show_page, send_file]
+@cache
+def list_files() -> dict[str, Traversable]:
+    from ollm.services.session_export.html_page import STYLE_FILES
+
+    own = (files("ollm.daemon") / "web").iterdir()
+    return {found.name: found for found in (*own, *STYLE_FILES)}

@@ -27,6 +27,7 @@ from ollm.daemon.hub import Hub, HubLimits
 from ollm.daemon.loopback_port import LoopbackPort
 from ollm.daemon.places import RunFiles
 from ollm.daemon.service import DaemonService
+from ollm.daemon.transcript import prepare_rendering
 from ollm.daemon.web_access import WebAccess
 from ollm.domain.errors import BusyError
 from ollm.system.process_tree import make_undumpable
@@ -142,6 +143,8 @@ async def serve_until_stopped(server: DaemonServer, sockets: list[socket.socket]
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=sockets)
+    if len(sockets) > 1:  # pages are expected
+        loop.run_in_executor(None, prepare_rendering)
     await stop.wait()
     try:
         await hub.drain(drain)

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app import ProcessScope, WorkspaceScope, print_warning
 from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine, TranscriptPage, WorkspaceLine
 from ollm.daemon.hub import Hub
 from ollm.daemon.transcript import TranscriptCache, read_transcript
@@ -52,13 +52,23 @@ class DaemonService:
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
         self._transcripts = TranscriptCache()
         self._archive_away_until = 0.0
+        self._warned: set[str] = set()
         self._untold: dict[str, list[str]] = {}  # by workspace: what became of its memory while no session was open
+
+    def make_process(self, workspace: Path | None = None) -> ProcessScope:
+        """The settings and files as they are now. What is wrong with the settings is said once, not by each request."""
+        return ProcessScope(self.process.environment, workspace=workspace, warn=self._warn)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            print_warning(text)
 
     async def _read_apart(self, work: Callable[[ProcessScope], T], *, indexed: bool = False) -> T:
         """Do what may take long in a thread, with an archive of its own: nobody else has to wait for it."""
 
         def run() -> T:
-            process = ProcessScope(self.process.environment)
+            process = self.make_process()
             try:
                 return work(process)
             finally:
@@ -69,7 +79,7 @@ class DaemonService:
 
     async def init(self, workspace_path: str) -> InitReply:
         workspace = parse_workspace(workspace_path)
-        process = ProcessScope(self.process.environment, workspace=workspace)
+        process = self.make_process(workspace)
         sessions = await self.list_workspace_sessions(workspace_path)
         return InitReply(workspace_path=str(workspace), trusted=process.trusted, sessions=sessions)
 
@@ -85,7 +95,7 @@ class DaemonService:
 
     @contextmanager
     def _open_scope(self, workspace: Path) -> Iterator[WorkspaceScope]:
-        scope = WorkspaceScope(ProcessScope(self.process.environment, workspace=workspace), workspace)
+        scope = WorkspaceScope(self.make_process(workspace), workspace)
         scope.report = self._untold.setdefault(os.path.realpath(workspace), []).append
         try:
             yield scope

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ class SetupViews:
         place = parse_workspace(workspace) if workspace else self._service.process.user_home
 
         def run() -> V:
-            process = ProcessScope(self._service.process.environment, workspace=place)
+            process = self._service.make_process(place)
             try:
                 return look(process, place)
             finally:
@@ -36,7 +37,7 @@ class SetupViews:
         return await asyncio.to_thread(run)
 
     async def list_tools(self, workspace: str) -> list[dict[str, Any]]:
-        def look(_: ProcessScope, place: Path) -> list[dict[str, Any]]:
+        def look(process: ProcessScope, place: Path) -> list[dict[str, Any]]:
             return [
                 {
                     "name": spec.name,
@@ -45,7 +46,7 @@ class SetupViews:
                     "readsOnly": spec.reads_only,
                     "parameters": spec.parameters,
                 }
-                for spec in create_tool_registry(place).list()
+                for spec in create_tool_registry(place, process).list()
             ]
 
         return await self._view(workspace, look)
@@ -77,8 +78,10 @@ class SetupViews:
                 try:
                     proposed = scope.create_policy_from_file(file, builtin=True)
                 except UsageError as error:
-                    text = error.message.replace(f"{folder}/", "")
-                    raise UsageError(text, action="Write them as in a config file.") from error
+                    raise UsageError(
+                        f"These rules cannot be used: {describe_mistake(error.message, file)}.",
+                        action="Write them as in a config file.",
+                    ) from error
                 problems += [text.replace(f"{folder}/", "") for text in proposed.rules.problems]
                 found = run_backtest(process, scope.create_policy(), proposed, problems.append)
             return {**found, "problems": problems}
@@ -89,7 +92,7 @@ class SetupViews:
         """Those there are, and what was learnt about each."""
         from ollm.app.model_list import collect_models
 
-        process = ProcessScope(self._service.process.environment)
+        process = self._service.make_process()
         problems: list[str] = []
         found = await collect_models(process, problems.append)
         facts = [msgspec.to_builtins(one) for one in process.model_facts.list_all()]
@@ -109,3 +112,12 @@ class SetupViews:
             }
 
         return await self._view(workspace, look)
+
+
+def describe_mistake(text: str, file: Path) -> str:
+    """What is wrong, by line and column: the file it was read from is none of the person's."""
+    found = re.fullmatch(r"(?::(\d+):(\d+))? ?(.*)", text.removeprefix(str(file)).rstrip("."), re.DOTALL)
+    line, column, what = found.groups() if found else (None, None, text)
+    if line is None:
+        return f"it {what}" if what.startswith("is ") else str(what)
+    return f"line {line}, column {column}{'' if what.startswith('is ') else ':'} {what}"

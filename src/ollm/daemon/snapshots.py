@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.app import ClosedSession, ProcessScope
+from ollm.app import ClosedSession
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import CommandReply
@@ -45,9 +45,8 @@ class SnapshotService:
         await self._all.snapshots.delete_snapshot(snapshot_id)
 
     def _open_stored_scope(self, session_id: str) -> ClosedSession:
-        process = self._service.process
-        workspace = self._service.find_workspace(session_id) or process.user_home
-        return ClosedSession(ProcessScope(process.environment, workspace=workspace), workspace)
+        workspace = self._service.find_workspace(session_id) or self._service.process.user_home
+        return ClosedSession(self._service.make_process(workspace), workspace)
 
     async def _run_context_command(self, session_id: str, step: str) -> CommandReply:
         reply = await self._service.run_command(session_id, "context", step)

@@ -6,34 +6,58 @@ import contextlib
 
 from ollm.app import ProcessScope
 from ollm.daemon.bodies import TranscriptMessage, TranscriptPage
+from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.runtime.history import load_older_messages
+from ollm.services.session_export.html_markdown import render_markdown_as_html
 from ollm.services.session_export.html_message import render_message_as_html
+from ollm.store.session_files import LoadedSession, MessagePage
 from ollm.system.terminal_text import escape_controls
 
 MAX_OUTPUT_CHARS = 20_000  # of one output on a page
 MAX_KEPT_BYTES = 32 * 1024 * 1024  # of files; a larger session is read anew for each page
 MAX_KEPT_SESSIONS = 3
+SAMPLE = "A *word*\n\n```python\nprint(1)\n```\n"
 
 
 class TranscriptCache:
-    """The sessions that were read last, as long as their files stay as they are: who scrolls asks for one again."""
+    """The sessions that had to be read whole last, as long as their files stay as they are.
+
+    Of a document in our own layout a page costs no more than itself; one in another layout is read to its end for
+    each page, and who scrolls asks for many.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[tuple[int, ...], Session]] = {}
 
-    def load(self, process: ProcessScope, session_id: str) -> Session | None:
-        """The session; None when it is too large to keep."""
+    def load(
+        self, process: ProcessScope, session_id: str, before: int | None, limit: int
+    ) -> tuple[list[Message], Session]:
+        """The messages before number `before`, at least `limit` of them where there are, and their session."""
         stamp, size = _make_stamp(process, session_id)
-        if size > MAX_KEPT_BYTES:
-            return None
         known = self._kept.get(session_id)
         if known and known[0] == stamp:
-            return known[1]
-        session = process.session_files.read(session_id).session
-        newest = [found for found in self._kept.items() if found[0] != session_id][1 - MAX_KEPT_SESSIONS :]
-        self._kept = {**dict(newest), session_id: (stamp, session)}
-        return session
+            return [message for message in known[1].messages if before is None or message.id < before], known[1]
+        skipped = 0
+
+        def read(page: MessagePage) -> LoadedSession:
+            nonlocal skipped
+            found = process.session_files.read(session_id, page)
+            skipped = found.skipped
+            return found
+
+        older, session = load_older_messages(read, before, limit)
+        if before is None and not skipped and size <= MAX_KEPT_BYTES:
+            newest = [found for found in self._kept.items() if found[0] != session_id][1 - MAX_KEPT_SESSIONS :]
+            self._kept = {**dict(newest), session_id: (stamp, session)}
+        return older, session
+
+
+def prepare_rendering() -> None:
+    """Load what makes HTML, before the first page waits for it."""
+    from ollm.store.session_files import loading, scan, sections  # noqa: F401
+
+    render_markdown_as_html(SAMPLE)
 
 
 def _make_stamp(process: ProcessScope, session_id: str) -> tuple[tuple[int, ...], int]:
@@ -53,11 +77,7 @@ def read_transcript(
     process: ProcessScope, cache: TranscriptCache, session_id: str, before: int | None, after: int, limit: int
 ) -> TranscriptPage:
     """At most `limit` messages with numbers between `after` and `before`, oldest first."""
-    session = cache.load(process, session_id)
-    if session is not None:
-        older = [message for message in session.messages if before is None or message.id < before]
-    else:
-        older, session = load_older_messages(lambda part: process.session_files.read(session_id, part), before, limit)
+    older, session = cache.load(process, session_id, before, limit)
     calls = {call.id: call for call in session.tool_calls}
     shown = [message for message in older[-limit:] if message.id > after]
     return TranscriptPage(

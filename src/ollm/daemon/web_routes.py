@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from litestar import Request, get, post
@@ -20,9 +21,11 @@ from ollm.daemon.bodies import (
 )
 from ollm.daemon.routes import Limit
 from ollm.daemon.service import DaemonService, parse_id
+from ollm.daemon.transcript import prepare_rendering
 from ollm.daemon.web_access import LOGIN_SECONDS, TICKET_SECONDS, WebAccess, get_cookie_name
 from ollm.domain.errors import DeniedError, UsageError
 from ollm.services.session_export.html_markdown import render_markdown_as_html
+from ollm.system.terminal_text import escape_controls
 
 MAX_NAMED_SESSIONS = 100
 
@@ -32,7 +35,9 @@ async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> Link
     """A link for a browser, good once and for a minute. Over the Unix socket only."""
     if find_port(request) is not None:
         raise DeniedError("Links are made over the Unix socket only.", action="Run `ollm web`.")
-    return LinkReply(url=await web.create_link(), expires_in_seconds=TICKET_SECONDS)
+    link = await web.create_link()
+    asyncio.get_running_loop().run_in_executor(None, prepare_rendering)
+    return LinkReply(url=link, expires_in_seconds=TICKET_SECONDS)
 
 
 @post("/web/login", status_code=200)
@@ -101,7 +106,7 @@ async def show_transcript(
 @post("/web/render", status_code=200)
 async def render(data: RenderBody) -> RenderReply:
     """Markdown as HTML, as a page shows it."""
-    return RenderReply(html=render_markdown_as_html(data.text))
+    return RenderReply(html=escape_controls(render_markdown_as_html(data.text)))
 
 
 WEB_HANDLERS = [create_ticket, log_in, log_out, all_events, show_transcript, render]

@@ -168,7 +168,8 @@ def compile_pattern(text: str, *, longest: bool = False) -> Any:
     try:
         return re2.compile(text, options)
     except re2.error as error:
-        raise BadRuleError(f"{text!r} is not a regular expression: {error}") from error
+        why = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else error
+        raise BadRuleError(f"{text!r} is not a regular expression: {why}") from error
 
 
 def find_strictest_rule(rules: Iterable[Rule]) -> Rule | None:

@@ -21,6 +21,11 @@ export function forgetToken() {
   localStorage.removeItem(TOKEN_KEY);
 }
 
+/** Whether this can be the id of a session. @param {string} text */
+export function isSessionId(text) {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
 /** Trade the ticket in the address for a login. @param {string} ticket */
 export async function logIn(ticket) {
   const reply = await request("POST", "/web/login", { ticket });

@@ -1,6 +1,8 @@
 // The frame: logging in, the list of sessions beside the page that the address names.
-import { feed, forgetToken, hasToken, logIn, post } from "./api.js";
+import { feed, forgetToken, hasToken, isSessionId, logIn, post } from "./api.js";
+import { makeBlank, makeMissingSession } from "./blank.js";
 import { fill, h, icon } from "./dom.js";
+import { firstPaint } from "./first-page.js";
 import { say } from "./toast.js";
 import "./session-list.js";
 import "./session-page.js";
@@ -30,6 +32,7 @@ class App extends HTMLElement {
       return;
     }
     this.showFrame();
+    await firstPaint;
     void feed.start();
   }
 
@@ -97,9 +100,9 @@ class App extends HTMLElement {
       link.toggleAttribute("aria-current", link.getAttribute("data-page") === name);
     }
     if (!this.main) return;
-    if (name === "session") this.showSession(id, Number(number) || 0);
-    else if (PAGES[name]) await this.showPage(name);
-    else this.showStart();
+    if (name === "session" && isSessionId(id)) this.showSession(id, Number(number) || 0);
+    else if (Object.hasOwn(PAGES, name)) await this.showPage(name);
+    else this.showBlank(name);
   }
 
   /** @param {string} id @param {number} number */
@@ -127,19 +130,11 @@ class App extends HTMLElement {
     if (this.dataset.route === name && this.main) fill(this.main, document.createElement(`ollm-${name}`));
   }
 
-  showStart() {
-    document.title = "ollm";
-    if (!this.main) return;
-    fill(
-      this.main,
-      h(
-        "div",
-        { class: "blank" },
-        h("img", { src: "/web/files/icon.svg", alt: "" }),
-        h("h1", null, "Pick a session, or start one"),
-        h("p", null, "Everything you and the model said is here, from every folder."),
-      ),
-    );
+  /** @param {string} name What the address asks for. */
+  showBlank(name) {
+    document.title = name ? "Not found · ollm" : "ollm";
+    const start = makeBlank("Pick a session, or start one", "Everything you and the model said is here, from every folder.");
+    if (this.main) fill(this.main, name === "session" ? makeMissingSession() : name ? makeBlank("No such page", "The address names a page that is not there.", { back: true }) : start);
   }
 }
 customElements.define("ollm-app", App);

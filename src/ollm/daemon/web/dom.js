@@ -33,7 +33,14 @@ function flatten(children) {
   return children
     .flat()
     .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : String(child)));
+    .map((child) => (child instanceof Node ? child : showControls(String(child))));
+}
+
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text with what steers a screen or turns the direction of writing written out. @param {string} text */
+export function showControls(text) {
+  return text.replace(CONTROLS, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** Put these in the place of all that is inside. @param {Element} element @param {...(Child | Child[])} children */
@@ -119,6 +126,11 @@ export function formatAge(stamp) {
     count /= size;
   }
   return new Date(stamp).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" });
+}
+
+/** `1 file`, `2 files`. @param {number} count @param {string} word */
+export function formatMany(count, word) {
+  return `${formatCount(count)} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** @param {number} count */

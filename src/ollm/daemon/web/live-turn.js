@@ -1,6 +1,6 @@
 // The turn under way: what the model is writing, what a tool prints, what the daemon says.
 import { post } from "./api.js";
-import { fill, h, showCleanHtml } from "./dom.js";
+import { fill, h, showCleanHtml, showControls } from "./dom.js";
 
 const SHORTEST_RENDER_MS = 120;
 const KEPT_OUTPUT_CHARS = 8000;
@@ -36,13 +36,13 @@ export class LiveTurn extends HTMLElement {
   /** @param {string} text Empty when nothing is going on. */
   showState(text) {
     this.state.hidden = !text;
-    if (this.state.textContent !== text) fill(this.state, h("span", { class: "pulse", "aria-hidden": "true" }), text);
+    if (this.state.textContent !== showControls(text)) fill(this.state, h("span", { class: "pulse", "aria-hidden": "true" }), text);
   }
 
   /** @param {string} text */
   addThought(text) {
     this.thoughts += text;
-    this.thoughtText.textContent = this.thoughts;
+    this.thoughtText.textContent = showControls(this.thoughts);
     this.thinking.hidden = false;
     this.section.hidden = false;
   }
@@ -61,7 +61,7 @@ export class LiveTurn extends HTMLElement {
     const text = this.text;
     const reply = await post("/web/render", { text }).catch(() => null);
     if (reply && this.text.startsWith(text) && text) showCleanHtml(this.written, reply.html);
-    else if (!reply) this.written.textContent = this.text;
+    else if (!reply) this.written.textContent = showControls(this.text);
     const took = performance.now() - started;
     setTimeout(() => {
       this.busy = false;
@@ -80,7 +80,7 @@ export class LiveTurn extends HTMLElement {
       if (!call.hasAttribute("open")) call.setAttribute("data-live", "unfolded"); // it folds again when it is over
       call.setAttribute("open", "");
     }
-    output.textContent = (output.textContent + text).slice(-KEPT_OUTPUT_CHARS);
+    output.textContent = (output.textContent + showControls(text)).slice(-KEPT_OUTPUT_CHARS);
     output.scrollTop = output.scrollHeight;
   }
 }

@@ -1,9 +1,9 @@
 // What was said, of any length: a window of messages in the page, and blank space where the others are.
 import { get } from "./api.js";
 import { fill, h, showCleanHtml } from "./dom.js";
+import { getFirstPage } from "./first-page.js";
 
 const PAGE = 40;
-const FIRST = 16; // messages of the first paint; the others follow at once
 const KEPT = 160;
 const NEAR_PX = 1200;
 const GUESSED_PX = 140;
@@ -58,8 +58,7 @@ export class MessageList extends HTMLElement {
 
   /** The newest messages, or those around a number. @param {number} number */
   async open(number = 0) {
-    const around = number ? `&before=${number + PAGE / 2}` : "";
-    const page = await get(`/sessions/${this.sessionId}/transcript?limit=${number ? PAGE : FIRST}${around}`);
+    const page = await (number ? get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}&before=${number + PAGE / 2}`) : getFirstPage(this.sessionId));
     const end = number ? (await get(`/sessions/${this.sessionId}/transcript?limit=1`)).last : page.last;
     fill(this.items);
     this.opened = true;

@@ -2,7 +2,6 @@
 import { get, post } from "./api.js";
 import { fill, formatCount, h } from "./dom.js";
 import { Page } from "./page.js";
-import { attempt } from "./toast.js";
 
 const SAMPLE = `policy:
   rules:
@@ -37,7 +36,7 @@ class PolicyPage extends Page {
     const line = h("input", { type: "text", "aria-label": "Shell command", placeholder: "A shell command, such as git push -f", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && void check() });
     const result = h("div", { role: "status" });
     const check = async () => {
-      const verdict = await attempt(() => post("/policy/check", { tool: "shell", params: { command: line.value }, workspacePath: this.workspace }));
+      const verdict = await post("/policy/check", { tool: "shell", params: { command: line.value }, workspacePath: this.workspace }).catch((error) => fill(result, h("p", { class: "notice error" }, error.message)));
       if (!verdict) return;
       fill(result, h("p", null, h("span", { class: `action ${verdict.decision}` }, verdict.decision), ` ${verdict.reason}`), verdict.rule ? h("p", { class: "meta" }, `${verdict.rule.layer}: ${verdict.rule.text}`) : null, h("ul", { class: "parts" }, ...verdict.parts.map((/** @type {any} */ part) => h("li", null, h("span", { class: `action ${part.decision}` }, part.decision), " ", h("code", null, part.command), h("span", { class: "meta" }, ` ${part.reason}`)))));
     };
@@ -48,9 +47,10 @@ class PolicyPage extends Page {
     const rules = h("textarea", { class: "plain mono", rows: 5, "aria-label": "Rules in YAML", value: SAMPLE });
     const result = h("div", { role: "status" });
     const run = async () => {
+      if (!rules.value.trim()) return fill(result, h("p", { class: "notice error" }, "Write a rule first, as in a config file."));
       fill(result, h("p", { class: "meta" }, "Reading every session…"));
-      const found = await attempt(() => post("/policy/backtest", { rules: rules.value, workspacePath: this.workspace }));
-      if (!found) return fill(result);
+      const found = await post("/policy/backtest", { rules: rules.value, workspacePath: this.workspace }).catch((error) => fill(result, h("p", { class: "notice error" }, error.message)));
+      if (!found) return;
       const count = (/** @type {string} */ name) => h("tr", null, h("td", null, h("span", { class: `action ${name}` }, name)), h("td", { class: "number" }, formatCount(found.today[name])), h("td", { class: "number" }, formatCount(found[name])));
       const changed = found.changes.map((/** @type {any} */ one) => h("li", null, h("span", { class: `action ${one.now}` }, one.now), " → ", h("span", { class: `action ${one.then}` }, one.then), " ", h("code", null, `${one.tool} ${one.what}`)));
       fill(result, ...found.problems.map((/** @type {string} */ text) => h("p", { class: "notice warning" }, text)), h("p", null, `${formatCount(found.calls)} recorded calls.`), h("table", { class: "rows" }, h("thead", null, h("tr", null, h("th", null, "Decision"), h("th", { class: "number" }, "Today"), h("th", { class: "number" }, "With these rules"))), h("tbody", null, count("allow"), count("ask"), count("deny"))), changed.length ? h("ul", { class: "parts" }, ...changed) : h("p", { class: "meta" }, "Nothing would be judged differently."));

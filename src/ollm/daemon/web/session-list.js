@@ -1,6 +1,7 @@
 // The sessions of all workspaces: search as one types, filters, archive, rename, delete with undo.
 import { eraseOnLeave, feed, get, getList, request } from "./api.js";
-import { baseName, fill, formatAge, h, icon, iconButton } from "./dom.js";
+import { baseName, fill, formatAge, formatMany, h, icon, iconButton } from "./dom.js";
+import { firstPaint } from "./first-page.js";
 import { openSession } from "./open-session.js";
 import { ask, attempt, say } from "./toast.js";
 
@@ -50,8 +51,7 @@ class SessionList extends HTMLElement {
     addEventListener("hashchange", () => this.markCurrent());
     addEventListener("ollm-sessions-changed", () => this.later(0));
     this.addEventListener("keydown", (event) => this.moveFocus(event));
-    void this.load(PAGE);
-    void this.loadWorkspaces();
+    void firstPaint.then(() => Promise.all([this.load(PAGE), this.loadWorkspaces()]));
   }
 
   makeChips() {
@@ -167,7 +167,7 @@ class SessionList extends HTMLElement {
   async showActions(line) {
     const archived = line.status === "archived";
     const name = h("input", { type: "text", value: line.title, maxLength: 200, "aria-label": "Title" });
-    const facts = h("p", { class: "meta" }, `${line.messageCount} messages · ${line.workspace ?? ""}`);
+    const facts = h("p", { class: "meta" }, `${formatMany(line.messageCount, "message")} · ${line.workspace ?? ""}`);
     const choice = await ask(line.title || "Session", [h("label", { class: "field" }, "Title", name), facts], [["rename", "Save title"], ["archive", archived ? "Unarchive" : "Archive"], ["delete", "Delete"], ["", "Cancel"]]);
     if (choice === "rename" && name.value.trim()) await this.change(line, { title: name.value.trim() });
     if (choice === "archive") await this.change(line, { status: archived ? "closed" : "archived" });

@@ -1,25 +1,17 @@
 // One session: what was said, the turn under way, questions, and where to type.
 import { feed, get, post, RequestError } from "./api.js";
+import { makeMissingSession } from "./blank.js";
 import { Composer } from "./composer-box.js";
 import "./confirmation-card.js";
-import { baseName, fill, formatCount, h, icon, iconButton } from "./dom.js";
+import { baseName, fill, formatCount, formatMany, h, icon, iconButton, showControls } from "./dom.js";
 import { LiveTurn } from "./live-turn.js";
 import "./message-list.js";
 import { openSession } from "./open-session.js";
 import { runCommand, sendMessage } from "./sending.js";
 import { attempt } from "./toast.js";
+import { describeProgress, ENDINGS } from "./turn-words.js";
 
 const REFRESH_MS = 60;
-const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…" });
-const ENDINGS = /** @type {Record<string, string>} */ ({
-  "no-server": "No model server answered.",
-  "model-error": "The model failed.",
-  "context-full": "The context is full.",
-  loop: "Stopped: the model is looping.",
-  timeout: "Timed out.",
-  cancelled: "Stopped.",
-  denied: "Denied by policy.",
-});
 
 class SessionPage extends HTMLElement {
   constructor() {
@@ -98,8 +90,10 @@ class SessionPage extends HTMLElement {
         await this.list?.open(this.startAt);
       } catch (error) {
         await this.loadSummary();
-        if (!this.summary?.archive) throw error;
-        return this.offerPull();
+        if (this.summary?.archive) return this.offerPull();
+        if (!(error instanceof RequestError) || error.status !== 404) throw error;
+        document.title = "Not found · ollm";
+        return fill(this, makeMissingSession());
       }
       await this.loadSummary();
     });
@@ -111,7 +105,8 @@ class SessionPage extends HTMLElement {
     this.seen = 0;
     this.endTurn();
     this.live?.clearText();
-    if (this.list?.opened && this.list?.last === this.list?.total) await this.list?.refresh(Math.max(0, (this.list?.first ?? 1) - 1)).catch(() => undefined);
+    if (!this.list?.opened) return this.open();
+    if (this.list?.last === this.list?.total) await this.list?.refresh(Math.max(0, (this.list?.first ?? 1) - 1)).catch(() => undefined);
     await this.loadSummary().catch(() => undefined);
   }
 
@@ -121,9 +116,9 @@ class SessionPage extends HTMLElement {
     this.summary = line;
     this.workspace = line.workspace ?? "";
     const title = line.title || "Untitled session";
-    document.title = `${title} · ollm`;
-    if (this.name) this.name.textContent = title;
-    if (this.about) this.about.textContent = [baseName(line.workspace), line.model, `${formatCount(line.messageCount)} messages`].filter(Boolean).join(" · ");
+    document.title = showControls(`${title} · ollm`);
+    if (this.name) fill(this.name, title);
+    if (this.about) fill(this.about, [baseName(line.workspace), line.model, formatMany(line.messageCount, "message")].filter(Boolean).join(" · "));
     if (line.status === "active" && !line.open) this.showElsewhere();
     if (line.open) await this.loadStatus();
   }
@@ -281,7 +276,7 @@ class SessionPage extends HTMLElement {
 
   /** @param {string} level @param {string} text */
   notice(level, text) {
-    if ([...(this.notices?.children ?? [])].some((one) => one.textContent === text)) return;
+    if ([...(this.notices?.children ?? [])].some((one) => one.textContent === showControls(text))) return;
     this.notices?.append(h("p", { class: `notice ${level}` }, text));
   }
 
@@ -341,10 +336,3 @@ class SessionPage extends HTMLElement {
   }
 }
 customElements.define("ollm-session", SessionPage);
-
-/** @param {any} event */
-function describeProgress(event) {
-  const share = event.total ? ` ${Math.round((100 * event.processed) / event.total)} %` : "";
-  const left = event.secondsLeft ? `, ${Math.ceil(event.secondsLeft)} s left` : "";
-  return `${STAGES[event.stage] ?? "Working…"}${share}${left}`;
-}

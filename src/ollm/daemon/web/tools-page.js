@@ -19,7 +19,7 @@ function makeTool(tool) {
   const required = new Set(tool.parameters?.required ?? []);
   const rows = Object.entries(tool.parameters?.properties ?? {}).map(([name, about]) => {
     const one = /** @type {any} */ (about);
-    return h("tr", null, h("td", null, h("code", null, name), required.has(name) ? h("span", { class: "meta" }, " required") : null), h("td", null, one.description ?? ""));
+    return h("tr", null, h("td", null, h("code", null, name), required.has(name) ? h("span", { class: "meta" }, " required") : null), h("td", null, typeof one?.description === "string" ? one.description : ""));
   });
   return h(
     "details",
