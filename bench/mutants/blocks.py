@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -17,15 +18,22 @@ class Block(NamedTuple):
     whole: bool  # a function's own, not one of a branch in it
 
 
+@lru_cache(maxsize=256)
+def parse(source: bytes) -> ast.Module:
+    return ast.parse(source)
+
+
+@lru_cache(maxsize=256)
 def list_blocks(source: bytes) -> list[Block]:
     starts = list_line_starts(source)
     return [
         block
-        for name, function in walk_functions(ast.parse(source), "")
+        for name, function in walk_functions(parse(source), "")
         for block in walk_blocks(name, function, starts, source)
     ]
 
 
+@lru_cache(maxsize=256)
 def list_line_starts(source: bytes) -> list[int]:
     starts = [0]
     for line in source.splitlines(keepends=True):
@@ -58,9 +66,7 @@ def walk_blocks(name: str, function: Function, starts: list[int], source: bytes)
             start = find_start(statements[0], starts)
             before = source[source.rfind(b"\n", 0, start) + 1 : start]
             if (not before or before.isspace()) and not source.startswith(b"elif", start):
-                last = statements[-1]
-                end = starts[(last.end_lineno or 0) - 1] + (last.end_col_offset or 0)
-                yield Block(f"{name}#{number}", start, end, holder is function)
+                yield Block(f"{name}#{number}", start, find_end(statements[-1], starts), holder is function)
                 number += 1
 
 
@@ -70,15 +76,18 @@ def find_start(statement: ast.stmt, starts: list[int]) -> int:
     return starts[line - 1] + statement.col_offset
 
 
+def find_end(statement: ast.stmt, starts: list[int]) -> int:
+    return starts[(statement.end_lineno or 0) - 1] + (statement.end_col_offset or 0)
+
+
 def find_holders(source: bytes, blocks: list[Block], place: int) -> list[str]:
     """The innermost block around a place; for a default its function; else every function of the module."""
     around = [block for block in blocks if block.start <= place < block.end]
     if around:
         return [max(around, key=lambda block: (block.start, -block.end)).name]
     starts = list_line_starts(source)
-    for name, function in walk_functions(ast.parse(source), ""):
-        end = starts[(function.end_lineno or 0) - 1] + (function.end_col_offset or 0)
-        if find_start(function, starts) <= place < end:
+    for name, function in walk_functions(parse(source), ""):
+        if find_start(function, starts) <= place < find_end(function, starts):
             return [f"{name}#0"]
     return [block.name for block in blocks if block.whole]
 
@@ -96,10 +105,48 @@ def mark_source(source: bytes, numbers: dict[str, int]) -> bytes:
 def find_first_import(source: bytes) -> int:
     """Behind the module's docstring, and behind what must come first."""
     starts, line = list_line_starts(source), 0
-    for statement in ast.parse(source).body:
+    for statement in parse(source).body:
         constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
         if not constant and not future:
             break
         line = statement.end_lineno or 0
     return starts[line]
+
+
+def find_given_name(source: bytes, place: int) -> str:
+    """The name that a module or a class gives the value at `place`; nothing for a place in a function."""
+    starts = list_line_starts(source)
+    if any(
+        find_start(function, starts) <= place < find_end(function, starts)
+        for _, function in walk_functions(parse(source), "")
+    ):
+        return ""
+    for node in ast.walk(parse(source)):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and find_start(node, starts) <= place < find_end(node, starts):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            return target.id if isinstance(target, ast.Name) else ""
+    return ""
+
+
+def find_users(source: bytes, name: str) -> tuple[list[str], list[str]]:
+    """The blocks in which a name is read, and the names that a module or a class makes from it."""
+    blocks, starts, made = list_blocks(source), list_line_starts(source), dict.fromkeys([name])
+    found: dict[str, None] = {}
+    for node in ast.walk(parse(source)):
+        if read_name(node) != name or not isinstance(node, ast.expr | ast.keyword):
+            continue
+        place = starts[node.lineno - 1] + node.col_offset
+        if any(block.start <= place < block.end for block in blocks):
+            found.update(dict.fromkeys(find_holders(source, blocks, place)))
+        elif given := find_given_name(source, place):
+            made[given] = None
+    return list(found), list(made)[1:]
+
+
+def read_name(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.arg if isinstance(node, ast.keyword) else None

@@ -1,17 +1,18 @@
 """Which tests come past which block of the code: one run of the tests over a marked copy, kept for later runs."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from bench.mutants.blocks import find_holders, list_blocks, mark_source
+from bench.mutants.blocks import find_given_name, find_holders, find_users, list_blocks, mark_source
 from bench.mutants.reach_plugin import ENTRY, NOTES, TIMES
 from bench.mutants.sites import Mutant, list_modules
 
@@ -26,12 +27,33 @@ class Reach(NamedTuple):
     seconds: dict[str, float]
 
     def list_past(self, mutant: Mutant, root: Path) -> list[str]:
+        """Those that read what is changed, where that is a value with a name, in whichever module."""
         source = mutant.path.read_bytes()
+        given = find_given_name(source, mutant.start)
+        found = self._list_past_users(given, root) if given else []
+        if found:
+            return found
         module = str(mutant.path.relative_to(root))
-        found: dict[str, None] = {}
-        for name in find_holders(source, list_blocks(source), mutant.start):
-            found.update(dict.fromkeys(self.blocks.get(f"{module} {name}", [])))
-        return list(found)
+        return self._list_past_blocks(
+            f"{module} {name}" for name in find_holders(source, list_blocks(source), mutant.start)
+        )
+
+    def _list_past_users(self, name: str, root: Path) -> list[str]:
+        waiting, blocks = [name], dict[str, None]()
+        for wanted in waiting:
+            for path in list_readers(wanted, root):
+                held, made = find_users(path.read_bytes(), wanted)
+                blocks |= dict.fromkeys(f"{path.relative_to(root)} {block}" for block in held)
+                waiting += [given for given in made if given not in waiting]
+        return self._list_past_blocks(blocks)
+
+    def _list_past_blocks(self, blocks: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(test for block in blocks for test in self.blocks.get(block, [])))
+
+
+def list_readers(name: str, root: Path) -> list[Path]:
+    word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+    return [path for path in sorted((root / "src" / "ollm").rglob("*.py")) if word.search(path.read_bytes())]
 
 
 def find_reach(packages: list[str], copy: Path, root: Path, tests: list[str], environment: dict[str, str]) -> Reach:

@@ -61,6 +61,20 @@ def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_fir
     assert find_holders(source, blocks, found[5].start) == ["is_small#1"], "behind a condition fewer come past"
 
 
+def test_a_value_with_a_name_meets_the_tests_of_those_who_read_it(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "ollm"
+    package.mkdir(parents=True)
+    (package / "limits.py").write_text(
+        "MAX_COUNT = 3\nTWICE_COUNT = 2 * MAX_COUNT\n\n\ndef idle() -> None:\n    return\n"
+    )
+    (package / "reader.py").write_text("def read() -> int:\n    return limits.TWICE_COUNT\n")
+    mutant = find_mutants(package / "limits.py")[0]
+    idle, read = "src/ollm/limits.py idle#0", "src/ollm/reader.py read#0"
+
+    assert Reach({read: ["test of read"], idle: ["test of idle"]}, {}).list_past(mutant, tmp_path) == ["test of read"]
+    assert Reach({idle: ["test of idle"]}, {}).list_past(mutant, tmp_path) == ["test of idle"], "where nobody is known"
+
+
 def test_own_tests_come_first_then_those_of_the_package_then_the_rest_and_new_ones_are_tried() -> None:
     path = ROOT / "src" / "ollm" / "policy" / "grants.py"
     mutant = find_mutants(path)[-1]

@@ -145,3 +145,16 @@ async def test_tools_from_outside_follow_the_rules(talking: Talking) -> None:
         assert "far_tool" in {tool.name for tool in tools}
         assert permitted == frozenset()
         assert parts.registry.get().get("find_tool") is not None
+
+
+def test_a_rewind_holds_until_something_is_said_or_a_context_restored() -> None:
+    rewind = {"step": "rewind", "before": 3, "timestamp": "2"}
+
+    assert changes.is_rewound([rewind], "1", 3)
+    assert changes.is_rewound([rewind], "1", 4)
+    assert not changes.is_rewound([rewind], "1", 2)
+    assert not changes.is_rewound([rewind], "2", 3)
+    assert not changes.is_rewound([{**rewind, "step": "rewind-files"}], "1", 3)
+    assert not changes.is_rewound([rewind, {"step": "restore", "timestamp": "3"}], "1", 3)
+    assert changes.is_rewound([rewind, {"step": "mode", "timestamp": "3"}], "1", 3)
+    assert not changes.is_rewound([rewind, {"step": "redo", "timestamp": "3"}], "1", 3)

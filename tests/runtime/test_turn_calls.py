@@ -1,22 +1,30 @@
 """The calls of a turn: named, run unless they go in circles, their results recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ollm.config.settings import LoopSettings, ProviderTimeouts
 from ollm.domain.lazy import Lazy
 from ollm.domain.messages import UNPARSED_KEY, AnyPart, TextPart, ToolCall, ToolResultPart
 from ollm.domain.model_facts import ModelFacts
-from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.providers.text_calls.block_edits import BROKEN_OFF
 from ollm.runtime.answer import StreamedAnswer
+from ollm.runtime.calls.turn_guide import TurnGuide
+from ollm.runtime.model.block_answer import FILE_BLOCK
 from ollm.runtime.model.model import Model
-from ollm.runtime.turn_calls import LoopStop, TurnCalls, unwrap_deferred_call, wrap_arguments
+from ollm.runtime.turn_calls import STEP_FAILED, LoopStop, TurnCalls, unwrap_deferred_call, wrap_arguments
 from ollm.services.loop_detection import LoopDetectionService
+from tests.runtime.calls.test_project_files import Place
+
+WHOLE = {"path": "other.py", "content": "z = 1\n", "whole": True}
 
 
 class Desk:
@@ -26,6 +34,7 @@ class Desk:
         self.ran: list[ToolCall] = []
         self.refused: list[tuple[str, str, str]] = []
         self.output = output
+        self.error: ErrorInfo | None = None  # of what is refused
 
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
         self.ran += calls
@@ -33,7 +42,7 @@ class Desk:
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         self.refused += [(call.id, kind, message) for call in calls]
-        return [self.record(call, message_id) for call in calls]
+        return [replace(self.record(call, message_id), error=self.error) for call in calls]
 
     def record(self, call: ToolCall, message_id: int) -> ToolCallRecord:
         result = RecordedResult(llm_content=self.output)
@@ -148,3 +157,92 @@ async def test_without_a_guide_nothing_is_added_and_nothing_missing() -> None:
 
     assert await made.prime_request("do it") == ""
     assert (made.find_missing("done"), made.describe_deeds()) == ("", "")
+
+
+class GuidedParts(Parts):
+    """With a guide, as a model has that writes blocks."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(threshold=3)
+        self.guides: list[TurnGuide] = []
+        self.place = place
+
+    def calls(self) -> TurnCalls:
+        return TurnCalls(self, self.record, self.new_id, self.create)
+
+    def create(self) -> TurnGuide:
+        self.guides.append(TurnGuide(self.place.files, 4096))
+        return self.guides[-1]
+
+
+@pytest.fixture
+def guided(tmp_path: Path) -> Iterator[GuidedParts]:
+    place = Place(tmp_path / "w")
+    yield GuidedParts(place)
+    place.discovery.close()
+
+
+async def test_a_form_found_out_in_the_middle_of_a_turn_has_a_guide_that_knows_the_request(guided: GuidedParts) -> None:
+    guided.place.write("a.py", "x = 1\n")
+    made = guided.calls()
+    await made.prime_request("What is x?")
+    assert len(guided.guides) == 1
+    made = TurnCalls(guided, guided.record, guided.new_id, guided.create)
+    made._request = "Change x in a.py to 2."
+    assert made.read_calls(answer(CallPiece("shell", {"command": "ls"})))[0].name == "shell"
+    assert len(guided.guides) == 1, "a model that calls natively has none"
+    guided.model.facts = replace(guided.model.facts, call_form="blocks")
+
+    calls = made.read_calls(answer(CallPiece("shell", {"command": "ls"})))
+    made.read_calls(answer())
+    await made.run(calls, 1)
+
+    assert len(guided.guides) == 2
+    assert made.find_missing("Done.").endswith("Now change a.py.")
+    assert made.describe_deeds() == "No file was changed and no command was run."
+
+
+async def test_a_refused_block_is_no_call_and_a_command_behind_it_waits(guided: GuidedParts) -> None:
+    made = guided.calls()
+    await made.prime_request("Write new.py.")
+    half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "whole": False})
+    calls = made.read_calls(
+        answer(half, CallPiece("shell", {"command": "ls"}), CallPiece("ls", {}), CallPiece(FILE_BLOCK, dict(WHOLE)))
+    )
+    guided.desk.error = ErrorInfo(type="NotDone", message="no")
+
+    await made.run(calls, 7)
+
+    assert guided.desk.refused == [("c1", "NotDone", BROKEN_OFF), ("c2", "NotDone", STEP_FAILED)]
+    assert [(call.id, call.name, call.arguments) for call in guided.desk.ran] == [
+        ("c3", "ls", {}),
+        ("c4", "write_file", {"path": "other.py", "content": "z = 1\n"}),
+    ]
+    assert guided.recorded[0][:4] == tuple(ToolResultPart(call.id) for call in calls)
+    (told,) = guided.recorded[0][4:]
+    assert isinstance(told, TextPart)
+    assert told.text == "new.py does not exist. Now write new.py."
+
+
+async def test_a_command_without_its_fence_is_a_call_where_something_is_to_be_done(guided: GuidedParts) -> None:
+    made = guided.calls()
+    await made.prime_request("Delete old.txt.")
+    said = answer()
+    said._append_text(TextPart, "rm old.txt")
+
+    assert [(call.name, call.arguments) for call in made.read_calls(said)] == [("shell", {"command": "rm old.txt"})]
+
+
+async def test_steps_with_another_result_each_time_are_work_and_no_advice_is_given_to_a_small_model(
+    guided: GuidedParts,
+) -> None:
+    made = guided.calls()
+    await made.prime_request("What is here?")
+    for number in range(4):
+        guided.desk.output = f"result {number}"
+        await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
+    assert len(guided.desk.ran) == 4
+    for _ in range(2):
+        await made.run(made.read_calls(answer(CallPiece("ls", {"same": 1}))), 1)
+
+    assert guided.recorded == [(ToolResultPart(f"c{number}"),) for number in range(1, 7)]

@@ -132,3 +132,19 @@ def test_a_context_that_ends_with_the_user_has_no_step_to_shrink() -> None:
 
     assert shrink_last_step(messages, 500, 0, counter) == tuple(messages)
     assert shrink_last_step([], 5, 1, counter) == ()
+
+
+def test_where_nothing_has_room_one_call_stands_and_a_line_for_the_others() -> None:
+    messages = step("one", "two", "three")
+
+    _, head, *results = shrink_last_step(messages, 100_000, 2, counter)
+
+    assert [call.id for call in head.calls] == ["c1"]
+    assert head.content == (
+        "Trying.\n[2 more calls, c2 to c3, were made and are left out with their results; "
+        'recall {"callId": "c2"} reads one]'
+    )
+    assert [entry.content for entry in results] == ["one"]
+    most = shrink_last_step(step("one", "two " * 90, "three"), 20, 2, counter)
+    assert [call.id for call in most[1].calls] == ["c1", "c3"]
+    assert [entry.content for entry in most[2:]] == ["one", "three"]

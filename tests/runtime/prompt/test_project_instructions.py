@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.runtime.prompt.project_instructions import read_project_instructions
+import pytest
+
+from ollm.domain.context import ContextEntry
+from ollm.runtime.prompt.project_instructions import read_project_instructions, shorten_instructions
 from ollm.services.context_manager import ContextManager
 from ollm.system.paths import Boundary
 from tests.covers import covers
@@ -59,3 +62,31 @@ def test_a_huge_file_is_cut_and_an_empty_one_left_out(tmp_path: Path) -> None:
     assert len(entries) == 1
     assert len(entries[0].content) <= 65_536
     assert "first 64 KiB" in warnings[0]
+
+
+@pytest.mark.parametrize(("count", "tokens", "kept"), [(65, 64 + 25, 64), (64, 99, 32), (65, 64 + 24, 32), (2, 99, 0)])
+def test_a_file_that_is_too_long_is_its_beginning_and_the_headings_of_the_rest(
+    count: int, tokens: int, kept: int
+) -> None:
+    lines = [f"rule {number}" for number in range(min(count, 8))] + [f"## {n} " for n in range(8, count)]
+    entry = ContextEntry(key="a/AGENTS.md", content="\n".join(lines), timestamp="", priority=1)
+
+    found = shorten_instructions(entry, tokens, lambda text: text.count("\n") + 24)
+
+    if not kept:
+        assert found is None
+        return
+    assert found is not None
+    assert found.key == "a/AGENTS.md"
+    told = f"[{count - kept} more lines; read a/AGENTS.md for them. They are about:]"
+    assert found.content.split("\n") == [*lines[:kept], told, *(line.strip() for line in lines[kept:][:24])]
+
+
+def test_the_rest_without_headings_is_said_to_be_there_and_nothing_of_it() -> None:
+    entry = ContextEntry(key="AGENTS.md", content="a\nb\nc", timestamp="", priority=1)
+
+    found = shorten_instructions(entry, 10, len)
+    assert found is None
+    found = shorten_instructions(entry, 99, len)
+    assert found is not None
+    assert found.content == "a\nb\n[1 more lines; read AGENTS.md for them]"

@@ -75,7 +75,6 @@ class ProjectFiles:
         return found if usable else None
 
     def _may_read(self, path: str) -> bool:
-        self._context.boundary.judge(path)
         request = PolicyRequest(
             tool="read_file",
             params={"path": path},

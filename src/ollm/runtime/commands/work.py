@@ -84,10 +84,10 @@ async def todos(conversation: WorkNeeds, arguments: str) -> CommandReply:
             pass
         case "add" if text:
             notes.add_todo(text)
-        case "done" if text:
-            notes.complete_todo(text)
-        case "remove" if text:
-            notes.remove_todo(text)
+        case "done" | "remove" if text:
+            found_one = notes.complete_todo(text) if name == "done" else notes.remove_todo(text)
+            if not found_one:
+                raise UsageError(f"There is no todo {text}.", action="See the numbers in /todos.")
         case _:
             raise make_usage_error("todos", TODOS_USAGE)
     found = notes.list_todos()
@@ -107,15 +107,22 @@ async def memory(conversation: WorkNeeds, arguments: str) -> CommandReply:
             return CommandReply(text="\n".join(f"- {key}" for key in keys) or "Nothing in memory.", data=keys)
         case ["get", key]:
             value = notes.get(key)
+            if value is None:
+                raise make_missing_key_error(key)
             return CommandReply(text=f"{key}: {value}", data=value)
         case ["set", key, value]:
             notes.set(key, value)
             return CommandReply(text=f"Remembered: {key}")
         case ["delete", key]:
-            notes.delete(key)
+            if not notes.delete(key):
+                raise make_missing_key_error(key)
             return CommandReply(text=f"Forgotten: {key}")
         case _:
             raise make_usage_error("memory", MEMORY_USAGE)
+
+
+def make_missing_key_error(key: str) -> UsageError:
+    return UsageError(f"Nothing is remembered under {key!r}.", action="List what is with /memory.")
 
 
 async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
