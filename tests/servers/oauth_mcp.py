@@ -28,6 +28,8 @@ class OAuthMcp:
         self.refuse_login = False
         self.open_to_all = False
         self.endpoints: dict[str, str] = {}  # what the metadata says in place of the truth
+        self.methods = ["S256"]  # of PKCE that it says it takes
+        self.is_broken = False  # whoever is logged in gets nothing
         self.root = ""
 
     @property
@@ -69,7 +71,7 @@ class OAuthMcp:
                 "authorization_endpoint": f"{self.root}/authorize",
                 "registration_endpoint": f"{self.root}/register",
                 "response_types_supported": ["code"],
-                "code_challenge_methods_supported": ["S256"],
+                "code_challenge_methods_supported": self.methods,
                 **named,
                 **self.endpoints,
             }
@@ -117,6 +119,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send(*self.state.exchange({name: values[0] for name, values in parse_qs(body).items()}))
         elif not self.state.may_enter(self.headers.get("authorization", "")):
             self.send(401, {"error": "no token"}, **{"WWW-Authenticate": "Bearer"})
+        elif self.state.is_broken:
+            self.send(500, {"error": "no database"})
         else:
             self.answer(json.loads(body))
 

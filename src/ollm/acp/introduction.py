@@ -15,7 +15,7 @@ MAX_VERSION = 65_535
 AGENT_CAPABILITIES: JsonObject = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-    "mcpCapabilities": {"http": True, "sse": False},
+    "mcpCapabilities": {"http": True, "sse": True},
     "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
 }
 

@@ -34,7 +34,7 @@ def find_fault(entry: JsonObject) -> str:
     """Why a server cannot be used; empty when it can."""
     kind = entry.get("type") or ("http" if "url" in entry else "stdio")
     if kind not in TYPES:
-        return f"servers of type {make_printable(str(kind)[:40])} are not supported, only stdio and http"
+        return f"servers of type {make_printable(str(kind)[:40])} are not supported, only stdio, http and sse"
     place, pairs = ("command", "env") if kind == "stdio" else ("url", "headers")
     if not isinstance(entry.get(place), str) or not entry[place].strip():
         return f"it has no {place}"

@@ -99,7 +99,8 @@ def create_mcp_servers(
 
     def connect(server: McpServer) -> McpConnection:
         from ollm.extensions.mcp.client_features import ClientFeatures
-        from ollm.extensions.mcp.connection import McpConnection, make_opener
+        from ollm.extensions.mcp.connection import McpConnection
+        from ollm.extensions.mcp.openers import make_opener
 
         logins = process.home.mcp_logins
         opener = make_opener(server, get_host(), workspace, process.tool_environment, get_sandbox(), logins)

@@ -59,7 +59,9 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "--transport", type=click.Choice(["stdio", "http"]), help="As Claude Code has it: with http the COMMAND is the URL."
+    "--transport",
+    type=click.Choice(["stdio", "http", "sse"]),
+    help="As Claude Code has it: with http or sse the COMMAND is the URL.",
 )
 @click.option("--url", help="URL of an HTTP server.")
 @click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Environment variable for the server.")
@@ -82,9 +84,10 @@ def add(
 
     Give a COMMAND after --, or --url. Values may contain ${VARIABLE}.
     """
-    if transport == "http" and command and not url:
+    if transport in ("http", "sse") and command and not url:
         url, command = command[0], command[1:]
     entry: dict[str, Any] = {
+        "type": transport if transport == "sse" else None,
         "url": url,
         "command": command[0] if command else None,
         "args": list(command[1:]),

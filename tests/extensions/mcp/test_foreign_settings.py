@@ -51,7 +51,7 @@ async def test_an_entry_that_is_no_server_loses_itself_and_no_other(tmp_path: Pa
     async with running(tmp_path, []) as runner:
         servers = {
             "both": {"command": "a", "url": "http://b"},
-            "sse": {"type": "sse", "url": "http://b"},
+            "ws": {"type": "websocket", "url": "http://b"},
             "list": ["a"],
             "a b": {"command": "first"},
             "a_b": {"command": "second"},
@@ -66,7 +66,7 @@ async def test_an_entry_that_is_no_server_loses_itself_and_no_other(tmp_path: Pa
 
     assert imported.code == 0, imported.err
     assert {server["name"]: server["place"] for server in listed} == {"a_b": "first", "last": "c"}
-    for word in ("both of", "sse of", "list is no mapping", "a_b is named twice", "is not JSON"):
+    for word in ("both of", "ws of", "list is no mapping", "a_b is named twice", "is not JSON"):
         assert word in imported.err, (word, imported.err)
 
 

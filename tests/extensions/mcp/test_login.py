@@ -85,6 +85,36 @@ async def test_a_refused_login_is_told_and_nothing_is_kept(tmp_path: Path, safe:
         assert not (runner.home / "mcp-logins.json").exists()
 
 
+@pytest.mark.parametrize("methods", [["plain"], []])
+async def test_a_login_whose_code_others_could_use_is_not_made(
+    tmp_path: Path, safe: OAuthMcp, methods: list[str]
+) -> None:
+    safe.methods = methods
+    async with running(tmp_path, []) as runner:
+        configure(runner, mcpServers={"safe": {"url": safe.url}})
+        done = await log_in(runner)
+
+    assert done.code == 1
+    assert f"it takes PKCE as {', '.join(methods) or 'none'}; ollm uses S256 alone" in done.err
+    assert "GET /authorize" not in safe.asked
+    assert not (runner.home / "mcp-logins.json").exists()
+
+
+async def test_a_login_that_fails_leaves_the_one_before_as_it_was(tmp_path: Path, safe: OAuthMcp) -> None:
+    async with running(tmp_path, []) as runner:
+        configure(runner, mcpServers={"safe": {"url": safe.url}})
+        assert (await log_in(runner)).code == 0
+        kept = (runner.home / "mcp-logins.json").read_bytes()
+        safe.is_broken = True
+        failed = await log_in(runner)
+        safe.is_broken = False
+        used = await runner.run("mcp", "test", "safe")
+
+    assert failed.code == 1, failed.out
+    assert (runner.home / "mcp-logins.json").read_bytes() == kept
+    assert "whoami" in used.out
+
+
 @pytest.mark.parametrize("endpoint", ["authorization_endpoint", "token_endpoint"])
 async def test_no_key_is_sent_over_a_plain_line_to_another_machine(
     tmp_path: Path, safe: OAuthMcp, endpoint: str

@@ -26,7 +26,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"a": {"command": "x", "startTimeout": -1}}, "startTimeout: expected"),
         ({"a": {"command": "x", "include": "y"}}, "include: expected"),
         ({"a": {"command": "x", "timeout": 0}}, "timeout: expected"),
-        ({"a": {"command": "x", "type": "sse"}}, "type: expected stdio or http"),
+        ({"a": {"command": "x", "type": "sse"}}, "type: sse needs a url"),
     ],
 )
 def test_a_mistake_in_a_server_is_told_and_the_others_stand(configured: dict[str, object], said: str) -> None:
@@ -144,7 +144,8 @@ NAME = "expected a name of at most 32 letters, digits, - and single _"
         ({"url": "ftp://x"}, "url: expected a URL such as http://localhost:8000/mcp"),
         ({"url": "http://"}, "url: expected a URL such as http://localhost:8000/mcp"),
         ({"command": "a", "sandbox": "maybe"}, "sandbox: expected off"),
-        ({"command": "a", "type": "sse"}, "type: expected stdio or http (SSE alone is not supported)"),
+        ({"command": "a", "type": "sse"}, "type: sse needs a url"),
+        ({"url": "http://a", "type": "websocket"}, "type: expected stdio, http or sse"),
         ({"command": "a", "args": "b"}, "args: expected a list"),
         ({"command": "a", "cwd": 5}, "cwd: expected a path"),
         ({"command": "a", "env": ["b"]}, "env: expected a mapping of names to values"),

@@ -7,18 +7,17 @@ import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
-from ollm.extensions.mcp.http import may_be_newer
+from ollm.extensions.mcp.http import may_be_newer, may_be_older
 from ollm.extensions.mcp.results import summarize_error
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.processes import ProcessCommand, ProcessHost, StartError
-from ollm.system.sandbox.sandbox import Sandbox
+from ollm.system.processes import StartError
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -40,6 +39,7 @@ class McpConnectionState:
         self.over = asyncio.Event()
         self.why = ""
         self.status = 0  # the last HTTP status that was a refusal
+        self.falls_back = False  # to the older way over HTTP, for a server that refused the newer one
         self.last_words: Callable[[], str] = str
 
     def mark_lost(self, why: str) -> None:
@@ -212,22 +212,32 @@ class McpConnection:
     async def _hold(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
         try:
-            try:
-                await self._hold_client("legacy", line, ready)
-            except Exception as error:
-                if not self.server.url or ready.done() or not may_be_newer(line.status, error):
-                    raise
-                line.status = 0
-                await self._hold_client("auto", line, ready)
+            await self._hold_some_way(line, ready)
         except StartError as error:
             _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
             line.mark_lost(self._explain_refusal(line.status) or summarize_error(error))
             _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
 
-    async def _hold_client(self, mode: str, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
+    async def _hold_some_way(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """`legacy` begins with a handshake, after which a server can ask questions and tell that its tools changed;
-        only one that refuses it is spoken to as `auto` finds, request by request."""
+        only one at an address that refuses it is spoken to as `auto` finds, and then as servers were before."""
+        try:
+            await self._hold_client("legacy", line, ready)
+        except Exception as error:
+            if not self.server.url or ready.done() or not may_be_newer(line.status, error):
+                raise
+            status, line.status = line.status, 0
+            line.falls_back = may_be_older(status) and not self.server.transport
+            try:
+                await self._hold_client("legacy" if line.falls_back else "auto", line, ready)
+            except Exception:
+                if ready.done() or not line.falls_back:
+                    raise
+                line.falls_back = False
+                await self._hold_client("auto", line, ready)
+
+    async def _hold_client(self, mode: str, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         from mcp import Client
 
         async with Client(self._open(line), mode=mode, **self.features.build_options()) as client:
@@ -299,52 +309,3 @@ async def import_sdk() -> None:
         await done
     except ImportError as error:
         raise ToolFailure(FAILURE_KIND, "MCP servers need the package mcp; install ollm-cli[mcp].") from error
-
-
-def make_opener(
-    server: McpServer,
-    host: ProcessHost,
-    workspace: Path,
-    environment: Mapping[str, str],
-    sandbox: Sandbox,
-    logins: Path | None = None,
-) -> Open:
-    """How the line to this server is opened: its program started, or its address called, with a login of `logins`."""
-
-    @asynccontextmanager
-    async def open_program(line: McpConnectionState) -> AsyncIterator[Any]:
-        from ollm.extensions.mcp.stdio import open_stdio_transport, start_program
-
-        box = (
-            sandbox.make_box("working", network="all", program=(server.command, *server.args)) if server.boxed else None
-        )
-        command = ProcessCommand(
-            argv=(server.command, *server.args),
-            cwd=workspace / server.cwd,
-            environment={**environment, **sandbox.make_environment(box, unasked=False), **server.env},
-            box=box,
-            level="none" if box is None else sandbox.level,
-        )
-        async with start_program(host, command) as started:
-            line.last_words = lambda: started.stderr_tail
-            async with open_stdio_transport(started, line.mark_lost) as streams:
-                yield streams
-
-    @asynccontextmanager
-    async def open_address(line: McpConnectionState) -> AsyncIterator[Any]:
-        from ollm.extensions.mcp.http import open_http_transport
-
-        def note_refusal(status: int) -> None:
-            line.status = status
-
-        auth = None
-        if logins is not None:
-            from ollm.extensions.mcp.login import LoginFile, build_kept_auth
-
-            file = LoginFile(logins)
-            await asyncio.to_thread(file.get, server)  # a keyring may take its time
-            auth = build_kept_auth(file, server)
-        async with open_http_transport(server, note_refusal, auth) as streams:
-            yield streams
-
-    return open_address if server.url else open_program

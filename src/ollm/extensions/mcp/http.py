@@ -39,6 +39,16 @@ async def open_http_transport(
     from mcp.client.streamable_http import streamable_http_client
 
     timeout = httpx2.Timeout(CONNECT_TIMEOUT_SECONDS, read=max(server.timeout, CONNECT_TIMEOUT_SECONDS))
+    hooks = make_event_hooks(server, note_refusal)
+    async with (
+        httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks, auth=auth) as client,
+        streamable_http_client(server.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+def make_event_hooks(server: McpServer, note_refusal: Callable[[int], None]) -> dict[str, list[Callable[..., Any]]]:
+    """What is done with every request and answer: addresses checked, refusals noted, lengths bounded."""
 
     async def note_status(response: Any) -> None:
         if response.status_code >= 400:
@@ -47,18 +57,18 @@ async def open_http_transport(
     async def check_request(request: Any) -> None:
         check_address(str(request.url), server)
 
-    hooks: dict[str, list[Callable[..., Any]]] = {"request": [check_request], "response": [note_status, limit_response]}
-    async with (
-        httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks, auth=auth) as client,
-        streamable_http_client(server.url, http_client=client) as streams,
-    ):
-        yield streams
+    return {"request": [check_request], "response": [note_status, limit_response]}
 
 
 def may_be_newer(status: int, error: BaseException) -> bool:
     """Whether a server that refused the handshake answered at all, and not for want of a login."""
     answered = status > 0 or type(find_root_error(error)).__name__ == "MCPError"
     return answered and status not in (401, 403)
+
+
+def may_be_older(status: int) -> bool:
+    """Whether a server refused the handshake as those do that stream events from an address of their own."""
+    return status in (400, 404, 405)
 
 
 async def limit_response(response: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,14 +13,15 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from ollm.domain.errors import OllmError
-from ollm.extensions.mcp.settings import McpServer
+from ollm.extensions.mcp.settings import SSE, McpServer
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
 LOGIN_SECONDS = 300.0
 EARLY_REFRESH_SECONDS = 30.0
+CODE_CHALLENGE = "S256"
 MAX_HEAD_BYTES = 16 * 1024
 PAGE = b"<!doctype html><title>ollm</title><p>ollm has the answer: the terminal says whether you are logged in."
 NO_PAGE = b"<!doctype html><title>ollm</title><p>The login failed. The terminal says why."
@@ -116,11 +117,13 @@ def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None
 
 
 class LoginStorage:
-    """What the SDK asks for tokens and hands new ones. `fresh`: nothing of an earlier login is used."""
+    """What the SDK asks for tokens and hands new ones. `fresh`: nothing of an earlier login is used, and new ones
+    wait for `keep`, so that a login that fails leaves an earlier one as it is."""
 
     def __init__(self, file: LoginFile, server: McpServer, *, fresh: bool = False) -> None:
         self._file = file
         self._name = server.name
+        self._fresh = fresh
         self.record = (None if fresh else file.get(server)) or LoginRecord(url=server.url)
         self.provider: OAuthClientProvider | None = None
 
@@ -134,6 +137,10 @@ class LoginStorage:
         self.record.expires_at = time.time() + tokens.expires_in - EARLY_REFRESH_SECONDS if tokens.expires_in else 0.0
         if self.provider is not None and self.provider.context.oauth_metadata is not None:
             self.record.metadata = self.provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True)
+        if not self._fresh:
+            await self.keep()
+
+    async def keep(self) -> None:
         await asyncio.to_thread(self._file.put, self._name, self.record)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -237,25 +244,48 @@ async def listen_for_browser(port: int = 0) -> AsyncIterator[BrowserReturn]:
         listener.close()
 
 
-def ignore_status(status: int) -> None:
-    """A login begins with a refusal."""
+def open_logged_in(server: McpServer, auth: OAuthClientProvider) -> AbstractAsyncContextManager[Any]:
+    """The line over which a login is made: it begins with a refusal."""
+    from ollm.extensions.mcp.http import open_http_transport
+    from ollm.extensions.mcp.sse import open_sse_transport
+
+    def ignore_refusal(_status: int) -> None: ...
+
+    def ignore_loss(_why: str) -> None: ...
+
+    if server.transport == SSE:
+        return open_sse_transport(server, ignore_refusal, ignore_loss, auth)
+    return open_http_transport(server, ignore_refusal, auth)
+
+
+def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> None:
+    """Refuse a login that others could take over on its way back: its code must be bound to us by S256. One that does
+    not say what it takes is sent S256."""
+    taken = metadata.code_challenge_methods_supported if metadata is not None else None
+    if taken is not None and CODE_CHALLENGE not in taken:
+        named = ", ".join(taken)[:80] or "none"
+        raise LoginRequiredError(
+            f"The login at {server.name} was not made: it takes PKCE as {named}; ollm uses {CODE_CHALLENGE} alone."
+        )
 
 
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
     """Log in anew, keep the tokens, and give the number of tools that are there then."""
     from mcp import Client
-    from ollm.extensions.mcp.http import check_address, open_http_transport
+    from ollm.extensions.mcp.http import check_address
     from ollm.extensions.mcp.results import find_root_error, summarize_error
 
     async def show_checked(url: str) -> None:
         check_address(url, server)
+        check_code_challenge(auth.context.oauth_metadata, server)
         await show(url)
 
     try:
         async with listen_for_browser(port) as browser:
             storage = LoginStorage(file, server, fresh=True)
             auth = build_auth(storage, server, browser.uri, show_checked, browser.wait)
-            async with Client(open_http_transport(server, ignore_status, auth), mode="auto") as client:
+            mode = "legacy" if server.transport else "auto"
+            async with Client(open_logged_in(server, auth), mode=mode) as client:
                 found = await client.list_tools() if client.server_capabilities.tools else None
     except OllmError:
         raise
@@ -265,4 +295,5 @@ async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int =
         raise LoginRequiredError(f"The login at {server.name} failed: {summarize_error(error)}.") from error
     if not storage.record.tokens:
         raise LoginRequiredError(f"{server.name} did not ask for a login.")
+    await storage.keep()
     return len(found.tools) if found else 0

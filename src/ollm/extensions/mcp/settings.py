@@ -29,7 +29,8 @@ KEYS = {
     "sandbox",
 }
 URL_KEYS = ("url", "httpUrl", "serverUrl")  # as other clients name it
-TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp"}
+SSE = "sse"
+TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp", SSE}
 SANDBOX_OFF = (False, "off")
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_START_SECONDS = 30.0
@@ -38,7 +39,8 @@ MAX_TIMEOUT_SECONDS = 3600.0
 
 class McpServer(Data, frozen=True):
     """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds, and
-    `start_timeout` what it may take until it says hello. `include` and `exclude` are patterns of tool names.
+    `start_timeout` what it may take until it says hello. `transport` is how its entry says an
+    address is spoken to; otherwise that is found out. `include` and `exclude` are patterns of tool names.
     `boxed` is false for a program that the user's own file lets run outside the sandbox."""
 
     name: str
@@ -47,6 +49,7 @@ class McpServer(Data, frozen=True):
     env: dict[str, str] = field(default_factory=dict)
     cwd: str = ""
     url: str = ""
+    transport: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     timeout: float = DEFAULT_TIMEOUT_SECONDS
     start_timeout: float = DEFAULT_START_SECONDS
@@ -105,6 +108,7 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         env={key: str(value) for key, value in (entry.get("env") or {}).items()},
         cwd=entry.get("cwd") or "",
         url=entry.get("url") or "",
+        transport=_read_transport(entry) if entry.get("url") else "",
         headers={key: str(value) for key, value in (entry.get("headers") or {}).items()},
         timeout=float(entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
         start_timeout=float(entry.get("startTimeout", DEFAULT_START_SECONDS)),
@@ -126,7 +130,9 @@ def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a 
     if entry.get("sandbox") not in (None, True, "on", *SANDBOX_OFF):
         return "sandbox: expected off"
     if entry.get("type") not in TYPES:
-        return "type: expected stdio or http (SSE alone is not supported)"
+        return "type: expected stdio, http or sse"
+    if entry.get("type") == SSE and url is None:
+        return "type: sse needs a url"
     if not isinstance(entry.get("args") or [], list | tuple):
         return "args: expected a list"
     if not isinstance(entry.get("cwd") or "", str):
@@ -135,6 +141,11 @@ def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a 
         if not isinstance(entry.get(key) or {}, Mapping):
             return f"{key}: expected a mapping of names to values"
     return _find_limit_fault(entry)
+
+
+def _read_transport(entry: Mapping[str, Any]) -> str:
+    """An older client writes `http` for both ways, so only `sse` is taken at its word."""
+    return SSE if entry.get("type") == SSE else ""
 
 
 def _find_limit_fault(entry: Mapping[str, Any]) -> str:
