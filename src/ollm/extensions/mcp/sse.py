@@ -32,8 +32,9 @@ async def open_sse_transport(
         lost(why)
         heard.close()
 
-    def make_client(**options: Any) -> httpx2.AsyncClient:
-        return make_reporting_client(end, event_hooks=make_event_hooks(server, note_refusal), **options)
+    def make_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
+        hooks = make_event_hooks(server, note_refusal)
+        return make_reporting_client(end, headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
 
     async def forward(messages: Any) -> None:
         try:
