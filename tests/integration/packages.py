@@ -14,7 +14,7 @@ from pathlib import Path
 WANTED = os.environ.get("OLLM_INTEGRATION") == "1"
 RECORD = os.environ.get("OLLM_INTEGRATION_RECORD") == "1"
 CACHE = Path(os.environ.get("OLLM_INTEGRATION_CACHE") or Path.home() / ".cache" / "ollm-integration")
-INSTALL_TIMEOUT_SECONDS = 900
+INSTALL_TIMEOUT_SECONDS = 1800
 
 
 class UnavailableError(Exception):

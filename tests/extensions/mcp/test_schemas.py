@@ -214,7 +214,8 @@ def test_a_schema_that_cannot_be_shown_says_why(schema: Any, fault: str) -> None
 def test_titles_go_and_the_rest_stays() -> None:
     schema = {
         "title": "T",
-        "properties": {"title": {"type": "string", "title": "Title"}, "odd": 5},
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "properties": {"title": {"type": "string", "title": "Title", "$comment": "none"}, "odd": 5},
         "required": ["title", 5],
         "enum": [{"title": "kept"}],
         "anyOf": [{"title": "x", "type": "null"}],

@@ -8,6 +8,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Risk, ToolSchema
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.deferred_tools import (
+    MAX_FOUND_CHARACTERS,
     MAX_FOUND_TOOLS,
     MAX_LISTED_NAMES,
     MAX_SCHEMA_CHARACTERS,
@@ -127,7 +128,7 @@ TOOLS = [
     ("query", "names"),
     [
         ("log", ["git__log"]),
-        ("show history", ["history", "git__log"]),
+        ("show history", ["history", "git__log", "git__diff"]),
         ("GIT", ["git__diff", "git__log"]),
         ("git__log", ["git__log"]),
         ("zebra", []),
@@ -159,6 +160,35 @@ def test_a_schema_that_is_too_long_is_shortened() -> None:
     long = ToolSchema(name="long", description="Long.", parameters=parameters)
 
     assert '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}' in render_found_tools([long])
+
+
+def test_what_a_small_window_does_not_bear_is_named_alone() -> None:
+    found = [tool(f"t{number}", "x" * (MAX_FOUND_CHARACTERS // 2)) for number in range(4)]
+
+    said = render_found_tools(found)
+
+    assert said.count("arguments: ") == 1
+    assert "Less near, shown when you ask by name: t1, t2, t3." in said
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("click a button on the page", ["web__click"]),
+        ("list the files in a folder", ["disk__listDirectory"]),
+        ("listing", ["disk__listDirectory"]),
+        ("a", []),
+    ],
+)
+def test_common_words_find_nothing_and_endings_do_not_matter(query: str, found: list[str]) -> None:
+    tools = [
+        tool("web__click", "Perform click on a web page"),
+        tool("disk__listDirectory", "Get a listing of all the files in a path"),
+        tool("a__get-a-thing", "A demonstration of how a thing can be had on a page of the book"),
+        tool("b__thing", "On a page"),
+    ]
+
+    assert [each.name for each in find_tools(query, tools)] == found
 
 
 @pytest.mark.parametrize(("count", "more"), [(MAX_LISTED_NAMES, ""), (MAX_LISTED_NAMES + 2, " and 2 more")])

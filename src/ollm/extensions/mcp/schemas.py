@@ -13,6 +13,7 @@ MAX_DEPTH_LEVELS = 64
 MAX_SCHEMA_NODES = 4_000
 FAULT_KEY = "x-ollm-fault"
 DEFINITION_KEYS = ("$defs", "definitions")
+UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # they say nothing to a model
 KEPT_TOOL_KEYS = {"name": str, "title": str, "description": str, "inputSchema": dict}
 SCHEMA_KEY_KINDS = {"properties": dict, "required": list, "$defs": dict, "definitions": dict}
 
@@ -150,7 +151,7 @@ class _SchemaWalk:
             return node
         if (name := node.get("$ref")) and isinstance(name, str) and name in self._definitions:
             return self._fill_in(name, node, depth)
-        return {key: self._copy_entry(key, value, depth) for key, value in node.items() if key != "title"} | (
+        return {key: self._copy_entry(key, value, depth) for key, value in node.items() if key not in UNSHOWN_KEYS} | (
             {"title": self.copy(node["title"], depth + 1)} if isinstance(node.get("title"), dict) else {}
         )
 

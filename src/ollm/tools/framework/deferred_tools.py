@@ -5,6 +5,7 @@ Their schemas come as text in a result, so that the list of tools, and with it t
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,15 @@ FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
 MAX_FOUND_TOOLS = 5
 MAX_LISTED_NAMES = 60
 MAX_SCHEMA_CHARACTERS = 4_000
+MAX_FOUND_CHARACTERS = 2_000  # characters of what find_tool shows with arguments, the first tool aside
+MIN_STEM_CHARACTERS = 4
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an the of on in into at to from for by with and or as is are be it its this that these those i me my you"
+        " your we can do does want need please some any all tool tools use using",
+    )
+)
 MAX_SERVER_LINE_CHARACTERS = 90
 BRIEF_WINDOW_TOKENS = 16_000  # smaller windows are told the names of servers only
 
@@ -156,20 +166,55 @@ def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
 
 
 def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
-    """The tools whose names or descriptions hold words of the query, the best first."""
-    words = set(re.findall(r"[a-z0-9]+", query.lower()))
+    """The tools whose names or descriptions hold words of the query, the best first. A word that few tools have says
+    more than one that many have, and a name more than a description."""
+    words = list(dict.fromkeys(_split_words(query))) or re.findall(r"\w+", query.lower())
+    named = {tool.name: set(_split_words(tool.name)) for tool in tools}
+    told = {tool.name: set(_split_words(tool.description)) for tool in tools}
+    weights = {
+        word: math.log(1 + len(tools) / sum(_has_word(word, named[name] | told[name]) for name in named))
+        for word in words
+        if any(_has_word(word, named[name] | told[name]) for name in named)
+    }
 
-    def score(tool: ToolSchema) -> int:
-        name, told = tool.name.lower(), tool.description.lower()
-        return sum(3 * (word in name) + (word in told) for word in words) + 20 * (query.strip().lower() == name)
+    def score(tool: ToolSchema) -> float:
+        points = sum(
+            weight * (3 * _has_word(word, named[tool.name]) + _has_word(word, told[tool.name]))
+            for word, weight in weights.items()
+        )
+        return points + 100 * (query.strip().lower() == tool.name.lower())
 
     ranked = sorted(((score(tool), tool) for tool in tools), key=lambda pair: (-pair[0], pair[1].name))
     best = ranked[0][0] if ranked else 0
-    return [tool for points, tool in ranked if points and points * 2 >= best]
+    return [tool for points, tool in ranked if points and points * 3 >= best]
+
+
+def _split_words(text: str) -> list[str]:
+    """Lower-case words without those that every sentence has; `listOpenPages` is three."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
+    return [word for word in re.findall(r"[^\W_]+", parted) if word not in COMMON_WORDS]
+
+
+def _has_word(word: str, words: set[str]) -> bool:
+    """Whether it is among them, also in another ending: `listing` and `list`, `files` and `file`."""
+    if word in words:
+        return True
+    stem = word[: max(MIN_STEM_CHARACTERS, len(word) - 3)]
+    return len(word) >= MIN_STEM_CHARACTERS and any(
+        other.startswith(stem) or (len(other) >= MIN_STEM_CHARACTERS and word.startswith(other)) for other in words
+    )
 
 
 def render_found_tools(found: Sequence[ToolSchema]) -> str:
-    lines = [f"{tool.name}: {tool.description}\n  arguments: {_render_parameters(tool)}" for tool in found]
+    """As many as a small window bears with their arguments, the first always; the others by name."""
+    lines: list[str] = []
+    for tool in found:
+        line = f"{tool.name}: {tool.description}\n  arguments: {_render_parameters(tool)}"
+        if lines and sum(map(len, lines)) + len(line) > MAX_FOUND_CHARACTERS:
+            break
+        lines.append(line)
+    if others := [tool.name for tool in found[len(lines) :]]:
+        lines.append(f"Less near, shown when you ask by name: {', '.join(others)}.")
     example = msgspec.json.encode({"name": found[0].name, "arguments": {}}).decode()
     return "\n".join([*lines, f"Call one with use_tool {example}, its arguments filled in."])
 
