@@ -190,9 +190,9 @@ def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Lower-case words without those that every sentence has; `listOpenPages` is three."""
+    """Lower-case words without those that every sentence has; `listOpenPages2` is four."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
-    return [word for word in re.findall(r"[^\W_]+", parted) if word not in COMMON_WORDS]
+    return [word for word in re.findall(r"[^\W\d_]+|\d+", parted) if word not in COMMON_WORDS]
 
 
 def _has_word(word: str, words: set[str]) -> bool:
