@@ -28,6 +28,7 @@ PLAIN = (
     "()",
     "{}",
     "0",
+    "0.0",
 )  # nothing for nothing: the type checker would tell
 MIN_BOUND = 100  # a bound that is moved by one changes nothing that anybody could see: from here on it is doubled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,3 +83,76 @@ def test_a_line_is_never_much_longer_than_it_may_be_and_never_empty(text: str, t
     line = shorten_request(text, tokens, cost)
     assert line or not text.split()
     assert cost(line) <= max(tokens + 4, cost(" ".join(text.split())[:tokens]))
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+FACTS = (
+    "first we look around the place. Then use port 8443 of billing-svc now. You must never stop. It ends here. "
+    "Also set LIMIT to 500 today."
+)
+NOTHING = "it goes on and on about nothing in particular and comes to no end "
+FENCED = "Why does it fail?\n```\na\nb\nc\n```\nIt worked before the change of host_7 on Monday, and nobody knows why."
+PASTED = "Look at this please now.\n  at one\n  at two\n  at three\n{more}That is it, is it not, or what."
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        (FACTS, 26, FACTS),
+        (FACTS, 25, FACTS.partition(" place. ")[2]),
+        (FACTS, 20, "Then use port 8443 of billing-svc now. You must never stop. Also set LIMIT to 500 today."),
+        (FACTS, 18, "Then use port 8443 of billing-svc now. Also set LIMIT to 500 today."),
+        (FACTS, 13, "Then use port 8443 of billing-svc now. You must never stop."),
+        (FACTS, 12, "Then use port 8443 of billing-svc now."),
+        (FENCED, 30, " ".join(FENCED.split())),
+        (FENCED, 21, "Why does it fail? It worked before the change of host_7 on Monday, and nobody knows why."),
+        (FENCED, 13, "It worked before the change of host_7 on Monday, and nobody knows why."),
+        (FENCED, 12, "It worked before the change of host_7 on Monday, and nobody…"),
+        (FENCED, 11, "Why does it fail? [4 lines of code]"),
+        (PASTED.format(more=""), 18, "Look at this please now. at one at two at three"),
+        (PASTED.format(more="  at four\n"), 19, "Look at this please now. at one [3 more lines]"),
+        (f"{NOTHING * 3}so use port 8443", 13, "…in particular and comes to no end so use port 8443"),
+        (f"{NOTHING * 2}port 8443 {NOTHING * 2}", 13, "…and comes to no end port 8443 it goes on and on abo…"),
+        (f"Use port 8443 since {NOTHING * 3}", 13, "Use port 8443 since it goes on and on about noth…"),
+        (NOTHING * 3, 12, "it goes on and on about nothing in particular and c…"),
+        (NOTHING * 3, 11, "it goes on "),
+    ],
+)
+def test_what_is_left_of_a_request(text: str, words: int, line: str) -> None:
+    assert shorten_request(text, words, count_words) == line
+
+
+@pytest.mark.parametrize(
+    ("cap", "sizes"),
+    [
+        (900, [25] * 4 + [30] * 4 + [36] * 4),
+        (700, [25] * 6 + [30] * 6),
+        (600, [25] * 11),
+        (400, [25] * 7),
+        (100, [25]),
+        (20, []),
+    ],
+)
+def test_how_long_the_lines_of_a_ledger_are(cap: int, sizes: list[int]) -> None:
+    lines = [RequestLine(number=n, text=f"Request {n} is about part_{n}. {NOTHING * 3}") for n in range(12)]
+
+    folded = fold_ledger(lines, cap, count_words)
+
+    assert [count_words(line.text) for line in folded] == sizes
+    assert [line.number for line in folded] == list(range(12 - len(sizes), 12))
+    assert not any(line.whole for line in folded)
+
+
+@pytest.mark.parametrize(
+    ("cap", "size", "whole"), [(165, 112, True), (164, 59, False), (112, 59, False), (111, 36, False)]
+)
+def test_how_long_a_line_that_is_added_is(cap: int, size: int, whole: bool) -> None:
+    known = [RequestLine(number=1, text=f"Request 1 is about part_1. {NOTHING * 3}")]
+    assert count_lines(known, count_words) == 50
+
+    (line,) = make_lines(known, [(9, f" {NOTHING * 8}")], cap, count_words)
+
+    assert (line.number, count_words(line.text), line.whole) == (9, size, whole)

@@ -7,8 +7,10 @@ import pytest
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
+from ollm.domain.tasks import ParentCall
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, find_no_stores
 from ollm.services.chat_recording.library import format_removed_notice
+from ollm.store.session_index.index import SessionIndex
 from tests.covers import covers
 from tests.services.chat_recording.test_service import files, said
 from tests.store.sessions.support import Home
@@ -59,10 +61,6 @@ def test_sessions_are_listed_last_active_first_with_and_without_an_index(tmp_pat
 
 
 def test_what_could_not_be_erased_elsewhere_is_told_and_the_session_is_gone(tmp_path: Path) -> None:
-    class Stubborn:
-        def erase(self, session_id: str) -> None:
-            raise StorageError("The disk is full.")
-
     home = Home(tmp_path)
     session_id = home.recorded("x", workspace="/w")
     seen: list[tuple[int, int]] = []
@@ -189,3 +187,118 @@ async def test_an_open_session_is_neither_deleted_nor_renamed_by_another(tmp_pat
 )
 def test_what_the_limit_removed_is_told(count: int, days: int, text: str) -> None:
     assert format_removed_notice(["x"] * count, days) == text
+
+
+class NotedDeletions:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    def add_deletion(self, session_id: str) -> None:
+        self.told.append(("add", session_id))
+
+    def withdraw_deletion(self, session_id: str) -> None:
+        self.told.append(("withdraw", session_id))
+
+
+class Stubborn:
+    """A store that cannot forget."""
+
+    def erase(self, session_id: str) -> None:
+        raise StorageError("The disk is full.")
+
+
+def test_a_deletion_is_noted_for_the_copies_and_taken_back_when_the_session_stays(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    kept, gone = home.recorded("kept"), home.recorded("gone", workspace="/w")
+    noted = NotedDeletions()
+    library = home.library(deletions=noted, traces=lambda workspace: [Stubborn()] if workspace == "/w" else [])
+
+    writer, _ = home.files.open(kept)
+    try:
+        with pytest.raises(BusyError):
+            library.delete_alone(kept)
+    finally:
+        writer.abandon()
+    assert noted.told == [("add", kept), ("withdraw", kept)]
+
+    with pytest.raises(StorageError, match="was deleted, but some data remains"):
+        library.delete(gone)
+    assert noted.told[2:] == [("add", gone)]
+    library.delete_alone(kept)
+    assert noted.told[3:] == [("add", kept)]
+    assert library.list_summaries() == []
+
+
+def test_what_the_limit_deletes_here_stays_in_the_copies(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    old, new = home.recorded("old"), home.recorded("new")
+    noted = NotedDeletions()
+    limited = SessionSettings(max_sessions=1, trash_days=0)
+
+    assert SessionLibrary(home.files, home.index(), limited, deletions=noted).enforce_limit() == [old]
+
+    assert noted.told == []
+    assert [found.session_id for found in home.library().list_summaries()] == [new]
+
+
+class BrokenIndex(SessionIndex):
+    """An index on a disk that fails."""
+
+    error: Exception = StorageError("The disk is full.", action="Free some space.")
+
+    def erase_all(self, *_: object) -> None:
+        raise self.error
+
+    def list_sessions(self, *_: object, **__: object) -> list[object]:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StorageError("The disk is full.", action="Free some space."), "The disk is full. Free some space."),
+        (OSError("no device"), "no device"),
+    ],
+)
+def test_sessions_go_with_their_tasks_though_the_index_cannot_be_used(
+    tmp_path: Path, error: Exception, told: str
+) -> None:
+    home = Home(tmp_path)
+    parent = home.recorded("parent")
+    task = home.recorded("task", origin="task", parent=ParentCall(session_id=parent, call_id="c1"))
+    other = home.recorded("other")
+    index = BrokenIndex(home.root / "index.db", (home.sessions,))
+    index.error = error
+    library = SessionLibrary(home.files, index)
+
+    assert library.find_tasks([parent]) == [task]
+    failed = library.delete_many([parent])
+    assert [str(found) for found in failed] == [f"2 sessions are deleted, but some data remains: {told}"]
+    with pytest.raises(StorageError) as single:
+        library.delete(other)
+    assert str(single.value) == f"Session {other} is deleted, but some data remains: {told}"
+    assert home.places.list_ids() == []
+
+
+def test_a_fault_of_the_index_is_not_hidden_where_many_are_deleted(tmp_path: Path) -> None:
+    class Failing(SessionIndex):
+        def erase_all(self, *_: object) -> None:
+            raise StorageError("The disk is full.")
+
+    home = Home(tmp_path, trash_days=30)
+    for number in range(3):
+        home.recorded(f"number {number}")
+    late = datetime.now(UTC) + timedelta(days=31)
+    settings = SessionSettings(max_sessions=1, trash_days=0)
+    library = SessionLibrary(home.files, Failing(home.root / "index.db", (home.sessions,)), settings)
+    home.library().move_to_trash(library.list_summaries()[0].session_id)
+
+    with pytest.raises(StorageError):
+        SessionLibrary(home.files, library.index, home.settings, clock=lambda: late).purge_trash()
+    with pytest.raises(StorageError):
+        library.enforce_limit()
+    with pytest.raises(StorageError):
+        library.delete_all_but(0)
+    assert home.places.list_ids() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ollm.services.message_search import SearchedMessage, find_passage, search_messages
+from ollm.services.message_search.search import split_question, split_words
 from ollm.services.message_search.words import GROUPS
 
 SAID = [
@@ -103,3 +104,100 @@ def test_of_two_messages_the_one_that_holds_a_time_answers_when() -> None:
 def test_a_word_with_a_prefix_is_one_word_however_it_is_written() -> None:
     messages = [SearchedMessage(number=1, role="user", text="The preproduction box is called heron."), *MESSAGES[2:]]
     assert search_messages(messages, "Which one is pre-production?", 1)[0].message.number == 1
+
+
+TALK = [
+    SearchedMessage(number=1, role="user", text="The gateway listens on port 8443, port 8443 only."),
+    SearchedMessage(number=2, role="assistant", text="Noted: the gateway uses 8443."),
+    SearchedMessage(number=3, role="tool", text="gateway gateway started, 8080 open, 3 workers"),
+    SearchedMessage(number=4, role="user", text="Which schedule has the backup of the warehouse?"),
+    SearchedMessage(number=5, role="assistant", text="It runs every night at 02:40 on heron."),
+    SearchedMessage(number=6, role="user", text="Carol owns heron and the warehouses."),
+    SearchedMessage(number=7, role="assistant", text="x" * 4100 + " heron"),
+    SearchedMessage(number=8, role="system", text="getUserName reads the configuration of heron from herons.toml"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("gateway port", [(1, 9.97, "gatewa port", (2,)), (3, 0.8595, "gatewa", ())]),
+        ("When does the backup run?", [(4, 5.0947, "backup", (5,)), (3, 0.6488, "work", ())]),
+        ("warehouse", [(6, 3.2418, "warehous", ()), (4, 2.9555, "warehous", (5,))]),
+        ("heron", [(6, 1.7542, "heron", ()), (7, 1.3598, "heron", ()), (8, 1.2737, "heron", ())]),
+        ("who owns heron?", [(6, 8.1754, "own heron", ())]),
+        ("user name", [(8, 2.2815, "user", ())]),
+        ("where is it configured?", [(8, 2.966, "configur", ())]),
+        ("warehouze", [(6, 1.6209, "warehous", ()), (4, 1.4777, "warehous", (5,))]),
+        ("844", [(1, 3.1926, "8443", (2,))]),
+        ("of the", [(4, 4.5369, "of the", (5,)), (8, 2.2582, "of the", ())]),
+        ("gatewayport", [(1, 1.0435, "gatewa", (2,)), (3, 0.5867, "gatewa", ())]),
+        ("ouse", [(6, 2.5934, "warehous", ()), (4, 2.3644, "warehous", (5,))]),
+        ("8444", []),
+        ("confugiration", []),
+        ("", []),
+    ],
+)
+def test_how_much_each_message_counts(question: str, expected: list[tuple[int, float, str, tuple[int, ...]]]) -> None:
+    """BM25 with its weights for roles, parts of words, meanings and exchanges: a weight that changes is seen here."""
+    found = search_messages(TALK, question, 3)
+
+    assert [
+        (hit.message.number, round(hit.score, 4), " ".join(hit.words), tuple(other.number for other in hit.beside))
+        for hit in found
+    ] == expected
+    assert [hit.message.number for hit in search_messages(TALK, question, 1)] == [hit[0] for hit in expected[:1]]
+
+
+def test_words_are_split_as_people_write_them() -> None:
+    assert split_words("getUserName pre-production 订单服务 单 A-b") == [
+        *("get", "user", "name", "preproduction", "a", "b"),
+        *("订单", "单服", "服务", "单"),
+    ]
+    assert split_question("Which port?") == {"port": "port"}
+    assert split_question("which is it") == {"which": "which", "is": "is", "it": "it"}
+
+
+@pytest.mark.parametrize(
+    ("words", "characters", "passage"),
+    [
+        (["port", "bill"], 40, "…iller the port of billing filler filler…"),
+        (["zzz"], 40, "alpha beta. filler filler filler filler…"),
+        (["alpha"], 40, "alpha beta. filler filler filler filler…"),
+        (["x"], 40, "…t billing x"),
+    ],
+)
+def test_a_passage_is_the_stretch_with_most_of_the_words(words: list[str], characters: int, passage: str) -> None:
+    text = f"alpha beta. {'filler ' * 20}the port of billing {'filler ' * 20}port port billing x"
+
+    assert find_passage(text, words, characters) == passage
+    assert find_passage(text, words, len(text)) == text
+    assert find_passage(text, words, len(text) - 1) != text
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "score"),
+    [
+        ("ports", "ports", 0.4315),
+        ("ort", "port", 0.3452),
+        ("eron", "heron", 0.3452),
+        ("rt", "port", 0),
+        ("heronry", "heron", 0.2158),
+        ("123456", "12345", 0.2158),
+        ("12345", "12346", 0),
+        ("gatewayport", "port", 0),
+        ("warehouze", "warehouse", 0.2158),
+        ("varehouse", "warehouse", 0.2158),
+        ("xarehousq", "warehouse", 0),
+        ("garden", "warden", 0.2158),
+        ("abcdx", "abcd", 0.2158),
+        ("abcdef", "abcxyz", 0),
+        ("port", "pore", 0),
+        ("qwrtp", "qwrtp" + 24 * "z", 0.3452),
+        ("qwrtp", "qwrtp" + 25 * "z", 0),
+    ],
+)
+def test_what_a_word_that_is_much_the_same_counts(asked: str, said: str, score: float) -> None:
+    found = search_messages([SearchedMessage(number=1, role="assistant", text=said)], asked, 3)
+
+    assert [round(hit.score, 4) for hit in found] == ([score] if score else [])
