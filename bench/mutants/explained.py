@@ -26,7 +26,7 @@ EXPLAINED = {
         "services/file_discovery/watch.py",
         "if len(paths) > _MAX_WORDS or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):",
         "comparison",
-    ): BY_ONE,
+    ): "a shorter way to the same answer",
     (
         "services/snapshots/manager.py",
         "share = current_tokens / max_tokens if max_tokens > 0 else 0.0",
@@ -44,7 +44,6 @@ EXPLAINED = {
         "while place >= 0:",
         "constant",
     ): "what is looked for never stands at the beginning",
-    ("store/session_index/search.py", "ranked = total <= MAX_RANKED_HITS", "comparison"): BY_ONE,
     ("store/team_archive/reading.py", "return (int(row[0]), int(row[1])) if row else (0, 0)", "constant"): (
         "a count always gives a row"
     ),

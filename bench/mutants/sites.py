@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SWAPS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
@@ -31,6 +31,7 @@ PLAIN = (
     "0.0",
 )  # nothing for nothing: the type checker would tell
 MIN_BOUND = 100  # a bound that is moved by one changes nothing that anybody could see: from here on it is doubled
+TURNED: dict[type[ast.cmpop], str] = {ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}  # beside such a bound
 
 
 class Mutant(NamedTuple):
@@ -74,6 +75,7 @@ class Finder(ast.NodeVisitor):
         for line in source.splitlines(keepends=True):
             starts.append(starts[-1] + len(line))
         self._starts = starts
+        self._bounds = set(find_bounds(ast.parse(source)))
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) == "TYPE_CHECKING":
@@ -83,8 +85,9 @@ class Finder(ast.NodeVisitor):
 
     def visit_Compare(self, node: ast.Compare) -> None:
         if len(node.ops) == 1:
-            left, right = self._text(node.left), self._text(node.comparators[0])
-            self._add(node, "comparison", f"({left} {SWAPS[type(node.ops[0])]} {right})")
+            left, right, operator = self._text(node.left), self._text(node.comparators[0]), type(node.ops[0])
+            swaps = {**SWAPS, **TURNED} if {left, right} & self._bounds else SWAPS
+            self._add(node, "comparison", f"({left} {swaps[operator]} {right})")
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
@@ -154,6 +157,17 @@ class Finder(ast.NodeVisitor):
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         last = node.end_lineno or node.lineno
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[last - 1] + (node.end_col_offset or 0)
+
+
+def find_bounds(module: ast.Module) -> Iterator[str]:
+    """The module's own names of numbers so large that one more or less is not seen."""
+    for statement in module.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            value = statement.value
+            numbers: list[Any] = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
+            whole = numbers and all(isinstance(number, int) for number in numbers)
+            if whole and (max(numbers) >= MIN_BOUND or isinstance(value, ast.BinOp)):
+                yield statement.targets[0].id
 
 
 def is_logging(node: ast.expr) -> bool:

@@ -44,6 +44,13 @@ def test_a_map_for_a_question_as_json(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["text"].startswith("shop/server.go\n")
 
 
+def test_a_question_of_words_that_every_question_has_finds_nothing(tmp_path: Path) -> None:
+    done = run("map", "--for", "where is the", tmp_path=tmp_path)
+
+    assert "No file in the workspace has to do with that; ask in other words." in done.stdout + done.stderr
+    assert "crashed" not in done.stderr
+
+
 def test_a_directory_of_that_name_is_still_listed(tmp_path: Path) -> None:
     assert run("map/", tmp_path=tmp_path).stdout == "map/x.txt\n"
 

@@ -46,6 +46,13 @@ def test_every_place_that_matters_is_broken_once_and_texts_are_left_alone(tmp_pa
     assert b"number <= LIMIT_COUNT" in found[4].apply(path.read_bytes())
 
 
+def test_beside_a_large_bound_a_comparison_is_turned_and_beside_a_small_one_moved_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "bounds.py"
+    path.write_text("MANY = 1 << 20\nFEW = 3\nfound = [1 > MANY, FEW >= 2]\n", encoding="utf-8")
+
+    assert [mutant.text for mutant in find_mutants(path) if mutant.kind == "comparison"] == ["(1 <= MANY)", "(FEW > 2)"]
+
+
 def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_first(tmp_path: Path) -> None:
     path = tmp_path / "small.py"
     path.write_text(SOURCE, encoding="utf-8")

@@ -5,6 +5,7 @@ import pytest
 from ollm.services.code_map.facts import FileFacts, collect_facts
 from ollm.services.code_map.project_map import render_code_map
 from ollm.services.token_counting import TokenCounter
+from tests.services.code_map.test_ranking import read_shop
 
 COUNT = TokenCounter().count_text
 KINDS = {
@@ -84,3 +85,69 @@ def test_where_no_file_uses_another_all_that_is_defined_is_shown() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert render_code_map([], 100, COUNT) == ""
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+ALL = """p/shop/cart.py
+  1 class Cart
+  2 Cart: def total(self)
+  4 def build()
+  5 def _secret()
+  6 class Ab
+p/vendor/log.py
+  1 class Logger
+  2 def write()
+p/tests/test_cart.py
+  2 def check()"""
+
+
+@pytest.mark.parametrize(
+    ("query", "most", "shown"),
+    [
+        ("", 1000, ALL),
+        ("", 12, "p/shop/cart.py\n  1 class Cart\n  2 Cart: def total(self)\n  4 def build()"),
+        ("", 8, "p/shop/cart.py\n  2 Cart: def total(self)\n  4 def build()"),
+        ("", 5, "p/shop/cart.py\n  4 def build()"),
+        ("", 4, "p/shop/cart.py\n  4 def build()"),
+        ("", 3, ""),
+        (
+            "cart total",
+            1000,
+            "p/shop/cart.py\n  1 class Cart\n  2 Cart: def total(self)\n  3 Cart: def _sum(self)\n"
+            "p/tests/test_cart.py\np/app/main.py\np/app/other.py\np/web/x.ts\np/vendor/user.py",
+        ),
+        ("cart total", 12, "p/shop/cart.py\n  1 class Cart\n  2 Cart: def total(self)\n  3 Cart: def _sum(self)"),
+        ("cart total", 11, ""),
+        ("build", 5, "p/shop/cart.py\n  4 def build()\np/web/x.ts"),
+        ("build", 4, "p/shop/cart.py\n  4 def build()"),
+    ],
+)
+def test_a_map_of_so_many_words(query: str, most: int, shown: str) -> None:
+    assert render_code_map(read_shop(), most, count_words, query, "p/") == shown
+
+
+def test_the_files_behind_the_tenth_stand_by_name_as_many_as_fit() -> None:
+    files = [collect_facts(f"d{n % 2}/part{n:02}.py", f"def part{n}(): pass\n".encode(), 0, 0) for n in range(15)]
+    told = [line for n in (*range(0, 15, 2), 1, 3) for line in (f"d{n % 2}/part{n:02}.py", f"  1 def part{n}()")]
+    assert count_words("\n".join(told)) == 40
+
+    for most, names in ((46, "05 07 09 11 13"), (43, "05 07"), (41, "")):
+        listed = [f"d1/: {' '.join(f'part{name}.py' for name in names.split())}"] if names else []
+        assert render_code_map(files, most, count_words, "part").split("\n") == [*told, *listed]
+
+
+def test_a_file_shows_a_dozen_definitions_and_a_long_signature_is_cut() -> None:
+    code = "".join(f"def f{number:02}({'x' * number * 8}): pass\n" for number in range(14))
+    used = "import a\n" + "".join(f"a.f{number:02}()\n" for number in range(14))
+    files = [collect_facts("a.py", code.encode(), 0, 0), collect_facts("b.py", used.encode(), 0, 0)]
+
+    lines = render_code_map(files, 1000, count_words).split("\n")
+
+    assert lines[0] == "a.py"
+    assert lines[1:] == [f"  {number + 1} def f{number:02}({'x' * number * 8})" for number in range(12)]
+    (long,) = render_code_map(files, 1000, count_words, "f13").split("\n")[1:2]
+    assert long == f"  14 def f13({'x' * 91}…"
+    assert render_code_map(files, 1000, count_words, "f01 f02 f03 f04").split("\n") == [*lines[:1], *lines[2:5], "b.py"]

@@ -1,7 +1,107 @@
 """What others use, and what has to do with a question."""
 
+import pytest
+
 from ollm.services.code_map.facts import FileFacts, collect_facts
-from ollm.services.code_map.ranking import QueryScores, find_terms, is_test, score_definitions, split_words
+from ollm.services.code_map.ranking import (
+    QueryScores,
+    find_terms,
+    is_test,
+    is_vendored,
+    score_definitions,
+    split_words,
+    stem_word,
+)
+
+SHOP = {
+    "shop/cart.py": (
+        "class Cart:\n    def total(self): pass\n    def _sum(self): pass\n"
+        "def build(): pass\ndef _secret(): pass\nclass Ab: pass\n"
+    ),
+    "vendor/log.py": "class Logger: pass\ndef write(): pass\n",
+    "tests/test_cart.py": "from shop.cart import Cart, build\ndef check(): pass\nCart().total()\nbuild()\n",
+    "app/main.py": ("from shop import cart\ncart.build(); Cart().total(); cart._secret(); Logger(); check(); Ab\n"),
+    "app/other.py": "build(); total(); write()\n",
+    "app/log_user.py": "import log\nlog.write()\n",
+    "web/x.ts": "build(); Cart\n",
+    "vendor/user.py": "import cart\nbuild()\n",
+}
+
+
+def read_shop() -> list[FileFacts]:
+    return [collect_facts(path, text.encode(), 0, 0) for path, text in SHOP.items()]
+
+
+def test_how_much_each_definition_weighs() -> None:
+    """By uses: in tests, in code of others, from files that never name where it stands; by what is private."""
+    found = {name: round(weight, 6) for name, weight in weigh(read_shop()).items()}
+
+    assert found == {
+        "Cart": 1.3,
+        "Cart.total": 1.32,
+        "Cart._sum": 0.0,
+        "build": 1.34,
+        "_secret": 0.2,
+        "Ab": 1.0,
+        "Logger": 0.02,
+        "write": 0.0204,
+        "check": 0.002,
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "scores", "defined"),
+    [
+        ("cart total", [6.5473, 0.0, 4.9993, 1.3545, 0.7194, 0.0, 0.6406, 0.6402], [0.9163, 1.9459, 0.9163, 0, 0, 0]),
+        ("where is the logging", [0.0, 2.073, 0.0, 0.965, 0.0, 0.0, 0.0, 0.0], [0] * 6),
+        ("write the", [0.0, 1.7625, 0.0, 0.0, 0.8235, 0.8235, 0.0, 0.0], [0] * 6),
+        ("zzz", [0.0] * 8, [0] * 6),
+        ("the", [0.0] * 8, [0] * 6),
+    ],
+)
+def test_how_much_each_file_has_to_do_with_a_question(query: str, scores: list[float], defined: list[float]) -> None:
+    files = read_shop()
+    rated = QueryScores(files, query)
+
+    assert [round(rated.score_file(number), 4) for number in range(len(files))] == scores
+    assert [round(rated.score_definition(found), 4) for found in files[0].definitions] == defined
+
+
+@pytest.mark.parametrize(
+    ("path", "test", "vendored"),
+    [
+        ("test/a", True, False),
+        ("spec/x", True, False),
+        ("src/tests/x.py", True, False),
+        ("src/atests/x.py", False, False),
+        ("a/test_x.py", True, False),
+        ("contest.py", False, False),
+        ("vendor/a/b.py", False, True),
+        ("src/third_party/b.py", False, True),
+        ("a/vendor.py", False, False),
+        ("vendor", False, False),
+    ],
+)
+def test_tests_and_code_of_others_are_told_by_their_place(path: str, test: bool, vendored: bool) -> None:
+    assert (is_test(path), is_vendored(path)) == (test, vendored)
+
+
+@pytest.mark.parametrize(
+    ("words", "stem"),
+    [
+        ("parse parses parsed parsing parsings parser parsers", "pars"),
+        ("timer timers timed", "tim"),
+        ("station stations", "stat"),
+        ("quickly quick", "quick"),
+        ("sing", "sing"),
+        ("used", "used"),
+        ("see", "see"),
+        ("tree", "tr"),
+        ("as", "as"),
+    ],
+)
+def test_forms_of_a_word_are_one_word(words: str, stem: str) -> None:
+    assert {stem_word(word) for word in words.split()} == {stem}
 
 
 def facts(**files: str) -> list[FileFacts]:

@@ -44,7 +44,7 @@ def split_words(name: str) -> tuple[str, ...]:
 
 
 def stem_word(word: str) -> str:
-    for ending in ("ings", "ing", "edly", "ed", "ies", "es", "s", "er", "ers", "ion", "ions", "ly"):
+    for ending in ("ings", "edly", "ions", "ing", "ies", "ers", "ion", "ed", "es", "er", "ly", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
             break
@@ -108,7 +108,7 @@ class QueryScores:
     def __init__(self, files: Sequence[FileFacts], query: str) -> None:
         self._terms = find_terms(query)
         self._files = files
-        self._contents = [_collect_words(facts) for facts in files] if self._terms else []
+        self._contents = [_collect_words(facts) if self._terms else frozenset[str]() for facts in files]
         self._rarity = self._weigh_terms()
 
     def _weigh_terms(self) -> Mapping[str, float]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_SIGNATURE_BYTES = 1200
 MAX_DEPTH = 60
+MAX_LEADING_COMMENTS = 200  # above a definition; to step from one to the one before takes longer the more there are
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "attribute_item", "decorator", "marker_annotation"})
 _FUNCTION_VALUES = frozenset(
     "arrow_function function_expression function generator_function class".split()
@@ -186,7 +187,9 @@ class _TreeReader:
         """With the comments and attributes directly above."""
         first = node.start_point[0]
         before = node.prev_sibling
-        while before is not None and before.type in _COMMENTS and _find_last_row(before) >= first - 1:
+        for _ in range(MAX_LEADING_COMMENTS):
+            if before is None or before.type not in _COMMENTS or _find_last_row(before) < first - 1:
+                break
             if before.prev_sibling is not None and _find_last_row(before.prev_sibling) == before.start_point[0]:
                 break  # it stands behind something else on its line
             first, before = before.start_point[0], before.prev_sibling
