@@ -82,3 +82,22 @@ def test_while_results_are_read_a_compression_waits_for_half_of_what_the_thresho
     state = rules.compute_budget(8192, 500)
 
     assert rules.compute_working_trigger(state) == (5170 + 6463) // 2
+
+
+def test_every_share_of_an_8k_window() -> None:
+    state = rules.compute_budget(8192, 500, 300)
+
+    assert (state.limit, state.fixed, state.checkpoints, state.available, state.trigger) == (6963, 500, 300, 6163, 4930)
+    assert rules.compute_working_trigger(state) == 5546
+    assert rules.compute_target_tokens(state) == 616
+    assert rules.compute_result_cap(state) == 1232
+    assert rules.compute_step_cap(state) == 3081
+    assert rules.compute_user_cap(state) == 3231
+    assert rules.compute_checkpoints_cap(state) == 2506
+    assert rules.compute_ledger_cap(8192) == 1638
+    assert rules.compute_entries_cap(8192) == 1740
+    assert [rules.compute_summary_cap(state, wanted) for wanted in (10, 1000)] == [10, 580]
+    assert rules.compute_summary_cap(rules.compute_budget(256, 0), 99) == 40
+    answers = [(0, 0, 8192), (8000, 0, 192), (8000, 500, 64), (8192, 0, 0), (9000, 0, 0), (1000, 100, 7092)]
+    for prompt, doubt, tokens in answers:
+        assert rules.compute_answer_tokens(state, prompt, doubt) == tokens

@@ -196,3 +196,44 @@ def test_a_call_is_told_by_its_main_argument(arguments: dict[str, object], named
     line = make_folded_line([make.assistant(1, "", ToolCall(id="c", name="t", arguments=arguments))])
 
     assert line.content == f"[Folded messages 1: called t({named})]"
+
+
+@pytest.mark.parametrize(
+    ("text", "way", "size", "cut"),
+    [
+        (
+            LINES[:231],
+            WAY,
+            160,
+            "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\n"
+            '[... 23 lines, 173 characters omitted; recall {"callId": "c1", "startLine": 7} reads them]\n'
+            "line 29\nline 30\n",
+        ),
+        (LINES[:231], "", 60, "line 1\nline 2\nline 3\nline 4\nline 5\n[…]\nline 29\nline 30\n"),
+        (LINES[:231], "", 30, "line 1\nline 2\n[…]\nline 30\n"),
+        (LINES[:231], "", 9, "[…]"),
+        (
+            LINES[:231],
+            "recall",
+            100,
+            "line 1\nline 2\nline 3\nline 4\n[... 26 lines, 195 characters omitted; recall reads them]\nline 30\n",
+        ),
+        ("abcdefghij" * 20, "", 40, "abcdefghijabcdefghij\n[…]\nabcdefghij"),
+        ("abcdefghij" * 20, "", 12, "abcd\n[…]\nij"),
+        (f"ab\n{'x' * 100}\ncd", "", 40, f"ab\n{'x' * 17}\n[…]\nxxxxxxx\ncd"),
+    ],
+)
+def test_what_is_left_of_a_text(text: str, way: str, size: int, cut: str) -> None:
+    assert cut_text(text, size, len, way) == cut
+    assert len(cut) <= size
+
+
+def test_how_much_of_each_message_a_line_tells() -> None:
+    told = make_folded_line([make.assistant(1, "a" * 200)]).content
+    assert told == f"[Folded messages 1: said: {'a' * 90}]"
+    assert (
+        make_folded_line([make.result(1, "c", "b" * 200, "ls")]).content == f"[Folded messages 1: ls gave: {'b' * 60}]"
+    )
+    many = [make.assistant(number, "c" * 80) for number in range(1, 9)]
+    assert make_folded_line(many).content == f"[Folded messages 1-8: {'; '.join(['said: ' + 'c' * 80] * 3)[:240]}]"
+    assert write_digest([tuple(many)], 1000, len) == f"- #1-8: {'; '.join(['said: ' + 'c' * 80] * 3)[:200]}"

@@ -9,6 +9,7 @@ from ollm.services.chat_compression.summary import (
     build_request,
     build_retry,
     clean_answer,
+    cut_lines,
     find_fault,
     without_repeats,
 )
@@ -164,3 +165,50 @@ def test_a_copy_of_the_record_is_no_summary_but_a_few_of_its_lines_are() -> None
     assert find_fault("\n".join(notes[:6]), record, 10_000, counter.count_text) == "it repeated the record"
     assert find_fault("\n".join(plain), record, 10_000, counter.count_text) == "it repeated the record"
     assert find_fault("\n".join(plain[:3]), record, 10_000, counter.count_text) == ""
+
+
+def test_lines_go_from_the_end_until_the_rest_fits_and_the_first_stays() -> None:
+    assert cut_lines("one\ntwo\nthree", 13, len) == "one\ntwo\nthree"
+    assert cut_lines("one\ntwo\nthree", 12, len) == "one\ntwo"
+    assert cut_lines("one\ntwo\nthree", 1, len) == "one"
+    assert cut_lines("", 1, len) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "record", "fault"),
+    [
+        ("это краткое изложение разговора о src/a.py", RECORD, "it was in another language than the record"),
+        (GOOD, "Пользователь просит посмотреть анализатор и печать компилятора сегодня", "it was in another language"),
+        (f"{GOOD} и всё", RECORD, ""),
+        (f"{'x' * 190} I'm sorry src/a.py", RECORD, "it was a refusal"),
+        (f"{'x' * 200} I'm sorry src/a.py", RECORD, ""),
+        ("good " * 29 + "src/a.py", "good " * 40 + FACTS, "it made no sense"),
+        ("good good nice fine " * 7 + "src/a.py", f"good nice fine {FACTS}", "it made no sense"),
+        ("mend it, then run all the tests", "mend it in src/a.py src/b.py src/c.py and then", ""),
+        (
+            "mend it, then run all the tests",
+            "mend it in src/a.py src/b.py src/c.py src/d.py and then",
+            "it named nothing of what was done",
+        ),
+    ],
+)
+def test_where_a_summary_begins_to_be_of_no_use(text: str, record: str, fault: str) -> None:
+    found = find_fault(text, record, 10_000, counter.count_text)
+
+    assert found.startswith(fault)
+    assert bool(found) == bool(fault)
+
+
+def test_notes_are_as_long_as_there_is_room_for_all_of_them() -> None:
+    groups = [(make.assistant(number, f"begin {number} " + "word " * 900 + f"end {number}"),) for number in (1, 2)]
+    frame = (
+        40 + counter.count_text(INSTRUCTION) + counter.count_text(build_request([], [], (9, None), counter)[1].content)
+    )
+
+    sizes = []
+    for room in (2000, 1000, 500, 300, 170):
+        (_, asked) = build_request(groups, [earlier("minute " * 2000)], (9, frame + room), counter)
+        record = asked.content.partition("</record>")[0]
+        assert ("end 1" in record, "end 2" in record) == (True, True)
+        sizes.append(record.count("word") // 2)
+    assert sizes == [248, 121, 62, 62, 28]
