@@ -66,3 +66,54 @@ def test_without_redaction_and_hidden_files_nothing_changes() -> None:
     assert PLAIN.clean_call(call) is call
     assert PLAIN.clean_message({"a": KEY}) == {"a": KEY}
     assert PLAIN.clean_head({"metadata": {"title": KEY}}) == {"metadata": {"title": KEY}}
+
+
+def test_a_call_without_a_result_loses_what_it_would_have_written() -> None:
+    call = {"id": "c1", "name": "write_file", "args": {"path": "secret/plan.md", "content": "the plan", "edits": ["x"]}}
+
+    assert PLAIN.clean_call(call) == {
+        **call,
+        "args": {"path": "secret/plan.md", "content": HIDDEN_TEXT, "edits": HIDDEN_TEXT},
+    }
+    assert PLAIN.clean_call({"id": "c1", "args": "secret/plan.md", "result": None})["args"] == "secret/plan.md"
+    read = make("read_file", "", path="secret/plan.md")
+    assert PLAIN.clean_call(read) == read
+
+
+def test_a_line_is_about_a_file_when_it_begins_like_a_path() -> None:
+    everything = RecordCleaner(None, lambda _path: True)
+    hidden = ["word", "two words.txt", "dir/two words: x", "a" * 499, "a.py-3-text"]
+    told = ["two words", "a" * 500, "", "one two three"]
+
+    for line in hidden:
+        cleaned = everything.clean_call(make("grep", f"{line}\ntwo words"))
+        assert cleaned["result"]["llmContent"] == f"two words\n{HIDDEN_TEXT}", line
+    call = make("grep", "\n".join(told))
+    assert everything.clean_call(call) is call
+
+
+def test_every_way_to_name_a_file_is_seen() -> None:
+    for name in ("path", "paths", "cwd", "file", "files", "filePattern"):
+        for value in ("secret/a", ["b", "secret/a"]):
+            assert PLAIN.clean_call(make("x", "the plan", **{name: value}))["result"]["llmContent"] == HIDDEN_TEXT
+    for command in ("cat 'unfinished secret/a", "x --out=secret/a", "(cat secret/a)", "a&&secret/a"):
+        assert PLAIN.clean_call(make("shell", "the plan", command=command))["result"]["llmContent"] == HIDDEN_TEXT
+    for other in ({"text": "secret/a"}, {"path": ""}, {"path": 3}, {"command": "ls -secret/a"}):
+        call = make("shell", "the plan", **other)
+        assert PLAIN.clean_call(call) is call
+
+
+def test_what_a_session_is_known_by_is_never_taken_for_a_secret() -> None:
+    cleaner = RecordCleaner(lambda _text: "gone", is_hidden)
+    head = {"sessionId": "s", "startTime": "t", "lastActivity": "t", "model": "m", "provider": "p", "title": "x"}
+    message = {"id": 1, "role": "user", "timestamp": "t", "parts": ["odd", {"type": "text", "id": "1", "text": "x"}]}
+    call = {"id": "c", "name": "n", "timestamp": "t", "messageId": 1, "status": "ok", "args": {"n": 1, "deep": [["x"]]}}
+
+    assert cleaner.clean_head(head) == {**head, "title": "gone"}
+    assert cleaner.clean_message(message) == {**message, "parts": ["odd", {"type": "text", "id": "1", "text": "gone"}]}
+    assert cleaner.clean_message({"parts": None, "x": "y"}) == {"parts": None, "x": "gone"}
+    assert cleaner.clean_call(call) == {**call, "args": {"gone": [["gone"]]}}
+    assert RecordCleaner(lambda text: text, is_hidden).clean_head({"password": "", "token": "x"}) == {
+        "password": "",
+        "token": MARK,
+    }

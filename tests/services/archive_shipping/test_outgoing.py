@@ -1,8 +1,78 @@
 """A session as it leaves: rewound and damaged ones as they are."""
 
 import json
+from pathlib import Path
 
+from ollm.domain.messages import TextPart
+from ollm.services.archive_shipping.cleaning import RecordCleaner
+from ollm.services.archive_shipping.outgoing import OutgoingSession
+from ollm.store.session_files.damage import DamageReport
+from ollm.store.team_archive.records import ArchivedHead, ArchiveRecord
 from tests.servers.archive_machine import MakeMachine, make_call
+from tests.store.sessions.support import Home, call, said
+
+
+def read_outgoing(home: Home, session: str, cleaner: RecordCleaner) -> tuple[list[ArchiveRecord], ArchivedHead]:
+    with home.files.open_stream(session, DamageReport()) as stream:
+        outgoing = OutgoingSession(stream, cleaner, home.sessions)
+        return list(outgoing.iter_records()), outgoing.describe()
+
+
+async def test_the_records_of_a_session_under_way_and_what_is_told_of_it(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    service = home.service()
+    session = await service.create_session("m", "ollama", workspace="/w", origin="one-shot")
+    await service.record_message(session, said("my key is hunter2"))
+    await service.record_message(session, said("fine", "assistant"))
+    await service.record_tool_call(session, call("c1", result="out put"))
+    await service.record_partial(session, (TextPart(text="half an ans"),))
+
+    records, told = read_outgoing(home, session, RecordCleaner(None, lambda _path: False))
+
+    assert [(record.kind, record.key, record.position) for record in records] == [
+        ("head", "", 0),
+        ("message", "1", 1),
+        ("message", "2", 2),
+        ("message", "3", 3),
+        ("call", "c1", None),
+    ]
+    assert [record.text and record.text.text for record in records] == [
+        None,
+        "my key is hunter2",
+        "fine",
+        "half an ans",
+        "ls .\nout put",
+    ]
+    assert (told.title, told.model, told.workspace, told.origin) == ("my key is hunter2", "m", "/w", "one-shot")
+    assert (told.message_count, told.redacted, told.damaged) == (3, False, None)
+    assert told.token_count > 0
+    assert told.start_time <= told.last_activity
+
+    def redact(text: str) -> str:
+        return text.replace("hunter2", "X").replace("out put", "Y")
+
+    hidden, told = read_outgoing(home, session, RecordCleaner(redact, lambda _path: False))
+    assert b"hunter2" not in b"".join(record.body or b"" for record in hidden)
+    assert [record.text and record.text.text for record in hidden][1::3] == ["my key is X", "ls .\nY"]
+    assert (told.title, told.redacted) == ("my key is X", True)
+    await service.close_session(session)
+
+
+def test_of_a_damaged_session_both_files_leave_in_pieces_unless_something_is_taken_out(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session = home.recorded("One", "Two")
+    path = home.document(session)
+    path.write_bytes(path.read_bytes().replace(b'"Two"', b'"Tw\x00\xff') + b" " * (256 * 1024))
+    home.journal(session).write_bytes(b"not a journal at all\n")
+
+    records, told = read_outgoing(home, session, RecordCleaner(None, lambda _path: False))
+
+    files = [(record.key, record.position, len(record.body or b"")) for record in records if record.kind == "file"]
+    rest = path.stat().st_size - 256 * 1024
+    assert files == [(".json:00000000", 0, 256 * 1024), (".json:00000001", 1, rest), (".journal:00000000", 10**9, 21)]
+    assert told.damaged
+    kept, _ = read_outgoing(home, session, RecordCleaner(str, lambda _path: False))
+    assert not [record for record in kept if record.kind == "file"]
 
 
 def test_a_damaged_session_comes_back_with_the_damage_it_had(machine: MakeMachine) -> None:

@@ -62,3 +62,40 @@ def test_what_breaks_off_leaves_the_session_that_was_there(files: SessionFiles) 
 
     assert files.places.get_document_path(SESSION).read_bytes() == before
     assert [path.name for path in files.places.directory.iterdir()] == [f"{SESSION}.json"]
+
+
+def test_what_was_sent_comes_back_byte_for_byte_with_gone_entries_left_out(files: SessionFiles) -> None:
+    head = b'{ "sessionId":"%s" ,"metadata":{}}' % SESSION.encode()
+    calls = [ArchiveRecord("call", "c1", b'{"id":"c1" }'), ArchiveRecord("call", "c2", None)]
+
+    write_pulled(files, SESSION, [ArchiveRecord("head", "", head), make(1, b'{"id":1 }'), make(2, b"{}"), *calls])
+
+    text = files.places.get_document_path(SESSION).read_bytes()
+    assert text.startswith(head[:-1])
+    assert b'{"id":1 }' in text
+    assert b'{"id":"c1" }' in text
+    assert b"c2" not in text
+    document = json.loads(text)
+    assert (len(document["messages"]), len(document["toolCalls"])) == (2, 1)
+
+
+def test_a_head_on_several_lines_is_written_anew_on_one_and_none_is_made_up(files: SessionFiles) -> None:
+    head = b'{"sessionId":"%s",\n"metadata":"odd","model":"m"}' % SESSION.encode()
+
+    write_pulled(files, SESSION, [ArchiveRecord("head", "", head)])
+    document = json.loads(files.places.get_document_path(SESSION).read_bytes())
+    assert (document["model"], document["metadata"], document["messages"]) == ("m", {}, [])
+
+    write_pulled(files, SESSION, [make(1, b'{"id":1}')])
+    document = json.loads(files.places.get_document_path(SESSION).read_bytes())
+    assert (document["sessionId"], document["messages"]) == (SESSION, [{"id": 1}])
+
+
+@pytest.mark.parametrize("ends", [(".json", ".journal"), (".json",), (".journal",)])
+def test_files_come_back_from_their_pieces(files: SessionFiles, ends: tuple[str, ...]) -> None:
+    pieces = [ArchiveRecord("file", f"{end}:{n:08d}", f"{end} {n};".encode(), n) for end in ends for n in range(2)]
+
+    write_pulled(files, SESSION, [*pieces, HEAD])
+
+    found = {path.suffix: path.read_text() for path in files.places.directory.iterdir()}
+    assert found == {end: f"{end} 0;{end} 1;" for end in ends}

@@ -205,9 +205,11 @@ def test_a_call_is_told_by_its_main_argument(arguments: dict[str, object], named
             LINES[:231],
             WAY,
             160,
-            "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\n"
-            '[... 23 lines, 173 characters omitted; recall {"callId": "c1", "startLine": 7} reads them]\n'
-            "line 29\nline 30\n",
+            (
+                "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\n"
+                '[... 23 lines, 173 characters omitted; recall {"callId": "c1", "startLine": 7} reads them]\n'
+                "line 29\nline 30\n"
+            ),
         ),
         (LINES[:231], "", 60, "line 1\nline 2\nline 3\nline 4\nline 5\n[…]\nline 29\nline 30\n"),
         (LINES[:231], "", 30, "line 1\nline 2\n[…]\nline 30\n"),

@@ -116,8 +116,10 @@ p/tests/test_cart.py
         (
             "cart total",
             1000,
-            "p/shop/cart.py\n  1 class Cart\n  2 Cart: def total(self)\n  3 Cart: def _sum(self)\n"
-            "p/tests/test_cart.py\np/app/main.py\np/app/other.py\np/web/x.ts\np/vendor/user.py",
+            (
+                "p/shop/cart.py\n  1 class Cart\n  2 Cart: def total(self)\n  3 Cart: def _sum(self)\n"
+                "p/tests/test_cart.py\np/app/main.py\np/app/other.py\np/web/x.ts\np/vendor/user.py"
+            ),
         ),
         ("cart total", 12, "p/shop/cart.py\n  1 class Cart\n  2 Cart: def total(self)\n  3 Cart: def _sum(self)"),
         ("cart total", 11, ""),
