@@ -1,12 +1,13 @@
 """The book of grants: what is kept, listed and taken back."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.tools import PolicyRequest
-from ollm.policy.grants import GrantBook, parse_grant
+from ollm.policy.grants import GrantBook, covers_call, parse_grant, suggest_grant
 from tests.policy.conftest import Place, shell
 
 
@@ -165,3 +166,71 @@ def test_a_pattern_grants_the_tools_of_a_server_and_no_others(place: Place):
         parse_grant("*")
     with pytest.raises(UsageError):
         parse_grant("sh*")
+
+
+@pytest.mark.parametrize(
+    ("grant", "params", "covered"),
+    [
+        ("t", {}, True),
+        ("other", {}, False),
+        ("t:src/**", {"path": "src/a/b.py"}, True),
+        ("t:./src/**", {"path": "src/a.py"}, True),
+        ("t:src/**", {"path": "srcs/a.py"}, False),
+        ("t:src/**", {"path": "src/../a.py"}, False),
+        ("t:src/*.py", {"path": "./src/a.py"}, True),
+        ("t:src/*.py", {"path": "src/b/a.py"}, False),
+        ("t:src/*.py", {"path": "src/a.txt"}, False),
+        ("t:**", {"path": "any/where"}, True),
+        ("t:**", {"path": "../out"}, False),
+        ("t:src/**", {"paths": ["src/a", "src/b"]}, True),
+        ("t:src/**", {"paths": ["src/a", "b"]}, False),
+        ("t:src/**", {"paths": ["src/a", 3]}, False),
+        ("t:words", {"query": "words"}, True),
+        ("t:words", {}, False),
+        ("t:x.org", {"url": "https://X.org/a"}, True),
+        ("t:X.ORG:8080", {"url": "https://x.org:8080/a"}, True),
+        ("t:x.org:8080", {"url": "https://x.org/a"}, False),
+        ("t:*.x.org", {"url": "https://a.x.org"}, True),
+        ("t:*.x.org", {"url": "https://x.org"}, False),
+        ("t:*.x.org", {"url": "https://ax.org"}, False),
+        ("t:x.org", {"url": "https://y.org/x.org"}, False),
+        ("t:x.org", {"url": "https://x.org:nan/"}, False),
+        ("t:x.org", {"url": "x.org", "path": "x.org"}, False),
+    ],
+)
+def test_what_a_grant_covers(place: Place, grant: str, params: dict[str, Any], covered: bool) -> None:
+    assert covers_call(parse_grant(grant), PolicyRequest(tool="t", params=params), place.boundary) is covered
+
+
+@pytest.mark.parametrize(
+    ("params", "offered"),
+    [
+        ({}, "t"),
+        ({"path": ""}, "t"),
+        ({"path": 3}, "t"),
+        ({"path": "./src/../a.py"}, "t:a.py"),
+        ({"url": "https://X.org:8080/a?b"}, "t:x.org"),
+        ({"url": "no address"}, "t"),
+        ({"url": "http://[x"}, "t"),
+        ({"url": 3, "path": "a"}, "t:a"),
+    ],
+)
+def test_which_grant_is_offered(place: Place, params: dict[str, Any], offered: str) -> None:
+    assert suggest_grant(PolicyRequest(tool="t", params=params), place.boundary) == offered
+    assert suggest_grant(PolicyRequest(tool="t", params=params, identity="abc"), place.boundary) == "t:#abc"
+
+
+def test_a_grant_for_a_tool_from_outside_counts_for_what_the_tool_was(place: Place) -> None:
+    request = PolicyRequest(tool="docs__read", params={"path": "a"}, identity="abc")
+
+    for text, scope, covered in (
+        ("docs__read:#abc", "always", True),
+        ("docs__read:#other", "always", False),
+        ("docs__read", "always", False),
+        ("docs__read", "session", True),
+        ("docs__read:#abc", "session", True),
+        ("docs__read:a", "session", False),
+        ("docs__*", "session", True),
+        ("other__*", "session", False),
+    ):
+        assert covers_call(parse_grant(text, scope), request, place.boundary) is covered, text

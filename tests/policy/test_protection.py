@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ollm.domain.tools import PolicyRequest
+from ollm.domain.tools import Access, Location, PolicyRequest
 from ollm.policy.grants import GrantBook
+from ollm.policy.protection import find_concern, find_strictest_concern
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 from tests.policy.path_table import PATHS
@@ -51,3 +52,59 @@ def test_home_is_outside_and_its_secrets_are_never_read_unasked(place: Place, pa
 
 def test_there_are_as_many_paths_as_promised():
     assert len(PATHS) >= 60
+
+
+@pytest.mark.parametrize(
+    ("target", "access", "decision", "text", "opens"),
+    [
+        ("https://x.org/../a", "write", None, "", ""),
+        ("src/a.py", "read", None, "", ""),
+        ("src/*.py", "read", None, "", ""),
+        ("*.py", "write", None, "", ""),
+        ("/etc/*.conf", "read", "ask", "/etc/*.conf is outside the workspace", "/etc"),
+        ("/*/passwd", "read", "ask", "/*/passwd is outside the workspace", "/"),
+        ("out/[a-p]*", "read", "ask", "out/[a-p]* is outside the workspace", "/etc"),
+        (
+            "/etc/passwd",
+            "run",
+            "deny",
+            "/etc/passwd is outside the workspace {workspace}; writing and running there",
+            "",
+        ),
+        (".env", "read", "ask", "reading .env: ", "{workspace}/.env"),
+        (".env", "write", "ask", "writing .env: ", "{workspace}/.env"),
+        (".env", "run", None, "", ""),
+        ("a\0b", "read", "ask", "", ""),
+    ],
+)
+def test_what_is_said_of_a_place(
+    place: Place, target: str, access: Access, decision: str | None, text: str, opens: str
+) -> None:
+    found = find_concern(place.boundary, target, access)
+
+    if decision is None:
+        assert found is None
+        return
+    assert found is not None
+    assert found.decision == decision
+    assert found.text.startswith(text.format(workspace=place.workspace))
+    assert found.resolved == ((opens.format(workspace=place.workspace),) if opens else ())
+    assert found.error_type == ("OutsideWorkspace" if decision == "deny" else "Denied")
+
+
+def test_of_several_places_a_refusal_counts_and_questions_are_asked_together(place: Place) -> None:
+    def judge(*targets: tuple[str, Access]) -> tuple[str, str, tuple[str, ...]] | None:
+        locations = [Location(target=target, access=access) for target, access in targets]
+        found = find_strictest_concern(place.boundary, locations)
+        return found and (found.decision, found.text, found.resolved)
+
+    assert judge() is None
+    assert judge(("a", "read"), ("b", "write")) is None
+    assert judge(("/etc/a", "read"), ("a", "read"), ("/etc/b", "read"), ("/etc/a", "read")) == (
+        "ask",
+        "/etc/a is outside the workspace; /etc/b is outside the workspace",
+        ("/etc/a", "/etc/b"),
+    )
+    refused = judge(("/etc/a", "read"), ("/etc/b", "write"))
+    assert refused is not None
+    assert (refused[0], refused[2]) == ("deny", ())

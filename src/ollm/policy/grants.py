@@ -185,7 +185,7 @@ def _covers_path(text: str, value: str, boundary: Boundary) -> bool:
         return False
     wanted = text.removeprefix("./")
     if wanted.endswith("/**"):
-        return path.startswith(wanted[:-2]) or (wanted == "**")
+        return path.startswith(wanted[:-2])
     if wanted == "**":
         return True
     return fnmatch.fnmatchcase(path, wanted) and path.count("/") == wanted.count("/")
