@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
-from ollm.services.checkpoints import CheckpointManager, shorten_summary
+from ollm.services.checkpoints import CheckpointManager, merge_summaries, shorten_summary
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
@@ -109,3 +110,76 @@ def test_shortening_keeps_the_top_of_every_heading() -> None:
 def test_numbers_are_cited_as_ranges() -> None:
     assert format_number_ranges([3, 1, 2, 7, 9, 10]) == "1-3, 7, 9-10"
     assert format_number_ranges(range(2, 4000, 2)) == "2-3998"
+
+
+class WordCounter(TokenCounter):
+    """A word is a token."""
+
+    def count_text(self, text: str) -> int:
+        return len(text.split())
+
+
+WORDS = WordCounter()
+SHORT = (
+    "intro line\nGoal:\n- a one two\n- b one two\nEmpty:\nDecisions:\n- c one two three\n- d\n"
+    "  : not a heading:\nFacts: f1; f2; f three; f4"
+)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (31, SHORT),
+        (22, "intro line\nGoal:\n- a one two\n- b one two\nFacts: f1; f2; f three; f4"),
+        (18, "intro line\nGoal:\n- a one two\nFacts: f2; f three; f4"),
+        (14, "intro line\nFacts: f three; f4"),
+        (10, "intro line\nFacts: f4"),
+        (6, "intro line\nFacts: f4"),
+        (5, "intro line"),
+        (1, "intro li"),
+    ],
+)
+def test_what_is_left_of_a_summary(tokens: int, text: str) -> None:
+    assert shorten_summary(SHORT, tokens, WORDS) == text
+
+
+def test_a_line_that_does_not_fit_is_cut_and_several_summaries_become_one() -> None:
+    assert shorten_summary("Goal:\n- one two three four five six", 3, WORDS) == "- one tw"
+    assert shorten_summary("Goal:", 0, WORDS) == ""
+    texts = ["Goal:\n- old\nFacts: f1; f2", "Goal:\n- new\n- old\nDecisions:\n- x\nFacts: f2; f3", "", "Bare:"]
+    assert merge_summaries(texts) == "Goal:\n- new\n- old\nDecisions:\n- x\nFacts: f1; f2; f3"
+
+
+@pytest.mark.parametrize(
+    ("cap", "ledger", "requests", "tokens", "age", "last"),
+    [
+        (196, None, [1, 2, 3, 4], 85, "medium", "- d"),
+        (60, None, [4], 58, "compact", "- a two two"),
+        (200, 23, [3, 4], 85, "medium", "- d"),
+        (200, 20, [4], 96, "medium", "- c one two three"),
+        (200, 10, [], 82, "medium", "- c one two three"),
+    ],
+)
+def test_what_records_become_when_they_are_written_anew(
+    cap: int, ledger: int | None, requests: list[int], tokens: int, age: str, last: str
+) -> None:
+    def make(name: str, text: str, asked: tuple[int, ...], ids: tuple[int, ...]) -> Checkpoint:
+        lines = tuple(RequestLine(number=number, text=f"do thing {number}") for number in asked)
+        bare = Checkpoint(id=name, text=text, message_ids=ids, timestamp=name, tokens=0, requests=lines)
+        return msgspec.structs.replace(bare, tokens=WORDS.count_message(bare.message))
+
+    pinned = make("user-messages", "u v w", (), (1,))
+    records = [pinned, make("k1", SHORT, (1, 2), (1, 2)), make("k2", SHORT.replace("one", "two"), (3, 4), (3, 9))]
+    assert [record.tokens for record in records] == [21, 88, 88]
+    manager = CheckpointManager(WORDS)
+    assert manager.age(records, 197, 24).checkpoints == tuple(records)
+
+    aged = manager.age(records, cap, ledger)
+
+    assert aged.checkpoints[0] is pinned
+    (merged,) = aged.changed
+    assert aged.checkpoints[1:] == (merged,)
+    assert [line.number for line in merged.requests] == requests
+    assert (merged.id, merged.timestamp, merged.message_ids) == ("k2", "k2", (1, 2, 3, 9))
+    assert (merged.tokens, merged.age) == (tokens, age)
+    assert merged.text.splitlines()[-2:] == [last, "Facts: f1; f2; f three; f4"]
