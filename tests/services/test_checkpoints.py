@@ -153,7 +153,7 @@ def test_a_line_that_does_not_fit_is_cut_and_several_summaries_become_one() -> N
 @pytest.mark.parametrize(
     ("cap", "ledger", "requests", "tokens", "age", "last"),
     [
-        (196, None, [1, 2, 3, 4], 85, "medium", "- d"),
+        (196, None, [1, 2, 3, 4], 85, "medium", "- c two two three"),
         (60, None, [4], 58, "compact", "- a two two"),
         (200, 23, [3, 4], 85, "medium", "- d"),
         (200, 20, [4], 96, "medium", "- c one two three"),
