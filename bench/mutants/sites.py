@@ -138,6 +138,11 @@ class Finder(ast.NodeVisitor):
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self._visit_function(node)
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        """How far a text is split behind what is taken of it is not seen."""
+        if node.arg != "maxsplit":
+            self.generic_visit(node)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Texts for people are not broken."""
 

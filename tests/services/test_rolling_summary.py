@@ -128,8 +128,10 @@ def test_every_line_of_it() -> None:
         "Plan: 2 of 10 steps done, in progress.",
         f"Now: {cut(f's2 {LONG}', 160)}",
         f"Then: {'; '.join(cut(f's{n} {LONG}', 70) for n in range(3, 8))} and 2 more",
-        f"Unfinished: {'; '.join(f'`{name}` ended with exit 1' for name in commands)}; "
-        "the last turn ended early (stopped).",
+        (
+            f"Unfinished: {'; '.join(f'`{name}` ended with exit 1' for name in commands)}; "
+            "the last turn ended early (stopped)."
+        ),
         f"Last request (#3): {cut(f'third {LONG}', 300)}",
         f"Answer: {cut(f'did {LONG}', 300)}",
         "Files changed: f0, f1, f2, f3, f4, f5, f6, f7 and 2 more",
@@ -137,8 +139,10 @@ def test_every_line_of_it() -> None:
         f"Decided: {'; '.join(cut(f'd{n} {LONG}', 160) for n in range(1, 5))}",
         f"Errors: {'; '.join(cut(f'e{n} {LONG}', 160) for n in range(1, 4))}",
         "Earlier:",
-        f"- #1 {cut(f'first {LONG}', 70)}; changed a, b, c and 1 more; decided: {cut(f'use {LONG}', 70)}; "
-        f"`{cut('make ' + 'y' * 60, 40)}` → exit 2",
+        (
+            f"- #1 {cut(f'first {LONG}', 70)}; changed a, b, c and 1 more; decided: {cut(f'use {LONG}', 70)}; "
+            f"`{cut('make ' + 'y' * 60, 40)}` → exit 2"
+        ),
         "- #2 second line; changed a, b, c",
     ]
 

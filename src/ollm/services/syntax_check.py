@@ -18,7 +18,7 @@ _COMMENTED = re.compile(
 def find_syntax_error(name: str, text: str) -> str | None:
     """What is wrong and where, in one line; None when it parses or nothing here can tell."""
     try:
-        match name.rsplit(".", 1)[-1].lower():
+        match name.rpartition(".")[2].lower():
             case "py" | "pyi":
                 import warnings
 

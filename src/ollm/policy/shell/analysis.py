@@ -165,7 +165,7 @@ class _CommandAnalyser:
         self, part: CommandPart, command: SimpleCommand, inner: InnerCommand, place: _ScriptContext
     ) -> list[_QueuedCommand]:
         """Add the part, and hand back the commands inside it."""
-        name = find_program_name(part) or part.words[0].text.rsplit("/", 1)[-1]
+        name = find_program_name(part) or part.words[0].text.rpartition("/")[2]
         program = get_program(name)
         bare = part.words[0].static and "/" not in part.words[0].text
         rest = split_off_command(program, part.words) if bare else None

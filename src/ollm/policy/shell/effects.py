@@ -39,7 +39,7 @@ def find_program_name(part: CommandPart) -> str | None:
     """The program as it will be found, without a path before it; None when it is not known."""
     if not part.words or not part.words[0].static:
         return None
-    return part.words[0].text.rsplit("/", 1)[-1]
+    return part.words[0].text.rpartition("/")[2]
 
 
 def _inspect_part(part: CommandPart, judge: PathJudge, name: str, program: Program) -> CommandPart:

@@ -56,13 +56,13 @@ def parse_required_flags(flags: Iterable[str], command: Sequence[str]) -> Requir
         bare = flag.lstrip("-").partition("=")[0]
         clustered = flag.startswith("-") and not flag.startswith("--")
         names += list(bare) if clustered else [bare]
-    plain = [command[0].rsplit("/", 1)[-1], *(word for word in command[1:2] if not word.startswith("-"))]
+    plain = [command[0].rpartition("/")[2], *(word for word in command[1:2] if not word.startswith("-"))]
     return RequiredFlags((" ".join(plain), name) for name in names if name)
 
 
 def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
     """All flags before `--`, wherever they stand."""
-    program = words[0].text.rsplit("/", 1)[-1] if words else ""
+    program = words[0].text.rpartition("/")[2] if words else ""
     found: set[str] = set()
     for word in words[1:]:
         text = word.text

@@ -265,7 +265,7 @@ def _find_glob_base(text: str) -> str:
 
 def selects_secrets(pattern: ShellWord) -> bool:
     """Whether a pattern for the names to be read picks files that may contain secrets."""
-    name = pattern.text.rsplit("/", 1)[-1]
+    name = pattern.text.rpartition("/")[2]
     return is_environment_file(name) or any(fnmatchcase(one, name) for one in (".env", ".env.local"))
 
 

@@ -41,7 +41,7 @@ class CommandView:
     def _normalize_names(self) -> frozenset[str]:
         if not self.texts:
             return frozenset()
-        last = self.texts[0].rsplit("/", 1)[-1]
+        last = self.texts[0].rpartition("/")[2]
         plain = unicodedata.normalize("NFKC", last).translate(_LOOK_ALIKES)
         return frozenset(name.casefold() for name in (last, plain, last.removesuffix(".exe")))
 
@@ -174,7 +174,7 @@ def _is_option(word: str) -> bool:
 
 def _match_order(words: list[str], view: CommandView) -> RuleMatch:
     """The program, then the rule's other words in their order, past options and their values."""
-    if words[0].rsplit("/", 1)[-1].casefold() not in view.names:
+    if words[0].rpartition("/")[2].casefold() not in view.names:
         return "no"
     wanted = words[1:]
     if not wanted:

@@ -145,7 +145,7 @@ def decode_ansi(text: str) -> str:
         code = int(octal, 8) & 0xFF if octal else int(hexadecimal or short or long, 16)
         return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
-    return re.sub(_ANSI, decode_escape, text).split("\0", 1)[0]
+    return re.sub(_ANSI, decode_escape, text).partition("\0")[0]
 
 
 def _make_atoms(text: str, kind: AtomKind) -> list[Atom]:

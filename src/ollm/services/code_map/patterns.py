@@ -129,7 +129,7 @@ def _match_line(row: int, stripped: str, indent: int, patterns: tuple[re.Pattern
 
 def _is_function(match: re.Match[str], line: str, indent: int) -> bool:
     """Whether what looks like a function is one, and not a call, a condition or a loop."""
-    first = re.split(r"\W", line, maxsplit=1)[0]
+    first = re.split(r"\W", line)[0]
     if first in _NOT_NAMES or match["name"] in _NOT_NAMES or "=" in line.partition("(")[0]:
         return False
     if match.re is not _METHOD:

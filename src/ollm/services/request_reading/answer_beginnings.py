@@ -85,7 +85,7 @@ def _find_command(request: str) -> str:
 
 def begin_named_step(told: str, *, whole: bool = False) -> str:
     """The beginning of the answer to what is told last, when that names the step; `whole`: all of it, where it can."""
-    step = _STEP.search(told.rstrip().rsplit("\n", 1)[-1])
+    step = _STEP.search(told.rstrip().rpartition("\n")[2])
     if step is None or step.lastgroup is None:
         return ""
     if step["part"]:

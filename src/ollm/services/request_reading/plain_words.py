@@ -96,15 +96,15 @@ def forbids_change(request: str) -> bool:
 def is_kept(path: str, request: str) -> bool:
     """Whether a file is to stay as it is: `don't touch a.py`, `leave a.py alone`, `all files except a.py`, a test where
     tests are not to be changed."""
-    name = path.rsplit("/", 1)[-1]
+    name = path.rpartition("/")[2]
     spans = (span for found in _KEPT.finditer(request) for span in found.groups() if span)
-    named = {kept.rsplit("/", 1)[-1] for span in spans for kept in re.findall(FILE_NAME, span)}
+    named = {kept.rpartition("/")[2] for span in spans for kept in re.findall(FILE_NAME, span)}
     return name in named or (is_test(path) and _KEPT_TESTS.search(request) is not None)
 
 
 def is_test(path: str) -> bool:
     """Whether the file's name says that it is a test."""
-    return re.search(r"(?:^|[_.-])tests?(?:[_.-]|$)", path.rsplit("/", 1)[-1], re.IGNORECASE) is not None
+    return re.search(r"(?:^|[_.-])tests?(?:[_.-]|$)", path.rpartition("/")[2], re.IGNORECASE) is not None
 
 
 def split_sentences(request: str) -> list[str]:

@@ -202,7 +202,7 @@ def find_named(request: str, names: Iterable[str]) -> list[str]:
     def stands(text: str) -> bool:
         return re.search(rf"(?<![\w./-]){re.escape(text)}(?![\w/-]|\.\w)", request) is not None
 
-    return [name for name in names if stands(name) or stands(name.rsplit("/", 1)[-1])]
+    return [name for name in names if stands(name) or stands(name.rpartition("/")[2])]
 
 
 def is_short(text: str) -> bool:

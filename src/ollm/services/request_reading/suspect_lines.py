@@ -18,7 +18,7 @@ def find_suspect_line(path: str, text: str, output: str, request: str) -> str:
     """The line that the output names last, or the only one that a function it names returns by; empty where neither
     stands alone."""
     lines = text.splitlines()
-    name = re.escape(path.rsplit("/", 1)[-1])
+    name = re.escape(path.rpartition("/")[2])
     for pattern in (_PYTHON_PLACE, _OTHER_PLACE):
         if places := re.findall(pattern.format(name=name), output, re.MULTILINE):
             number = int(places[-1]) - 1

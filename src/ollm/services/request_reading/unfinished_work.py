@@ -136,13 +136,13 @@ def is_computed_into_file(request: str) -> bool:
 
 def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) -> list[str]:
     """The steps that are left, one sentence each; none when nothing of the kind is plain."""
-    changed = {name.rsplit("/", 1)[-1] for name in deeds.changed}
+    changed = {name.rpartition("/")[2] for name in deeds.changed}
     wanted = find_wanted_files(request)
-    missing = [name for name in wanted if name.rsplit("/", 1)[-1] not in changed]
+    missing = [name for name in wanted if name.rpartition("/")[2] not in changed]
     there = [name for name in missing if name in existing or any(path.endswith(f"/{name}") for path in existing)]
     left = _find_left_words(request, deeds, wanted)
     moved = _find_unmoved(request, deeds) if deeds.changed else []
-    gone = {told.rsplit(" from ", 1)[-1].rstrip(".") for told in moved}
+    gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
     facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
     facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
     facts += [
@@ -272,7 +272,7 @@ def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
 
 def make_command(named: str) -> str:
     """How a script is run that was named by its file alone."""
-    program = {"py": "python", "sh": "sh", "js": "node"}.get(named.rsplit(".", 1)[-1])
+    program = {"py": "python", "sh": "sh", "js": "node"}.get(named.rpartition(".")[2])
     return named if " " in named or program is None else f"{program} {named}"
 
 

@@ -9,7 +9,7 @@ MAX_COLOURED_CHARS = 60_000  # longer code is shown in one colour
 
 def render_code_as_html(code: str, language: str) -> str:
     """The code in spans; as it is where the language is not known."""
-    name = language.strip().split(maxsplit=1)[0].lower() if language.strip() else ""
+    name = language.strip().split()[0].lower() if language.strip() else ""
     if not name or len(code) > MAX_COLOURED_CHARS:
         return escape(code, quote=False)
     from pygments import highlight

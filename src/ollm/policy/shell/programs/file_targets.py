@@ -49,7 +49,7 @@ def _find_copy_targets(writer: Writing, operands: list[ShellWord], directories: 
 
 def _join_name(place: ShellWord, source: ShellWord) -> ShellWord:
     """The name that a source gets in a directory."""
-    name = source.text.rstrip("/").rsplit("/", 1)[-1]
+    name = source.text.rstrip("/").rpartition("/")[2]
     if name in ("", ".", ".."):
         return place
     text = f"{place.text.rstrip('/')}/{name}"
