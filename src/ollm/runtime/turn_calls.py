@@ -116,6 +116,8 @@ class TurnCalls:
                 self._compare_results(calls, await self._parts.dispatch.get().run(calls, message_id))
         finally:
             await self._record_results(calls, facts)
+        if found is None and self._guide and self._guide.is_circling():
+            found = LoopPattern(type="repeated-cycle", details="files were changed there and back", count=3)
         if found:
             raise LoopStop(found)
 

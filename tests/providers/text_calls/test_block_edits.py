@@ -108,3 +108,20 @@ def test_an_empty_block_empties_no_file_unless_that_is_asked() -> None:
 
     assert change.mistake == "The block for a.py is empty: nothing was changed."
     assert read_change("a.py", "", "x = 1\n", shown_whole=True, request="Empty a.py.").content == ""
+
+
+def test_an_indented_line_is_a_part_of_a_small_file_and_never_all_of_it() -> None:
+    current = "RATE = 20\n\n\ndef with_tax(price):\n    return price - price * RATE / 100\n"
+
+    placed = read_change("tax.py", "    return price + price * RATE / 100\n", current, shown_whole=True)
+    assert placed.content is None
+    assert placed.edits[0][1].endswith("return price + price * RATE / 100")
+    other = read_change("tax.py", "    raise KeyError\n", current, shown_whole=True)
+    assert other.content is None
+    assert other.mistake
+
+
+def test_what_was_said_of_a_file_is_no_part_of_it() -> None:
+    body = "a.py is long (112 lines). Parts of it:\nx = 1\n"
+
+    assert read_change("a.py", body, "x = 2\n", shown_whole=True).mistake

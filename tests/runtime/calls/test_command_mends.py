@@ -31,3 +31,17 @@ def test_a_command_says_what_was_meant(tmp_path: Path, command: str, printed: st
         ["sh", "-c", mend_command(command)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == printed
+
+
+@pytest.mark.parametrize(
+    ("command", "mended"),
+    [
+        (r'echo "a\nb" > a.txt', r"""printf '%b\n' "a\nb" > a.txt"""),
+        (r"echo 'def f():\n    return 1' >> a.py", r"printf '%b\n' 'def f():\n    return 1' >> a.py"),
+        (r"""echo 'print("a\nb")' > a.py""", r"""echo 'print("a\nb")' > a.py"""),
+        (r'echo "a\nb"', r'echo "a\nb"'),
+        (r'echo "a b" > a.txt', r'echo "a b" > a.txt'),
+    ],
+)
+def test_lines_that_are_echoed_into_a_file_are_lines(command: str, mended: str) -> None:
+    assert mend_command(command) == mended

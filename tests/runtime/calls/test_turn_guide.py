@@ -267,3 +267,32 @@ async def test_a_file_that_the_user_wants_kept_is_not_changed(scene: Scene) -> N
 
     assert getattr(scene.block("test_a.py", "assert True\n"), "refusal", "")
     assert not getattr(scene.block("a.py", "x = 2\n"), "refusal", "")
+
+
+async def test_an_answer_of_blocks_alone_is_asked_for_words(scene: Scene) -> None:
+    scene.guide.adopt_request("What does discount(100) return?")
+    assert scene.guide.find_missing_after("```bash\npython a.py\n```") == NO_WORDS
+
+    other = TurnGuide(scene.files, 4096)
+    other.adopt_request("What is the command to list files?")
+    assert other.find_missing_after("```bash\nls\n```") == ""
+
+
+async def test_files_changed_there_and_back_are_noticed(scene: Scene) -> None:
+    scene.write("a.py", "x = 1\n")
+    scene.guide.adopt_request("Change x in a.py.")
+    for number in range(5):
+        assert not scene.guide.is_circling()
+        await scene.step(shell("sed"), code=0, a__py=f"x = {number % 2 + 2}\n")
+
+    assert scene.guide.is_circling()
+
+
+async def test_a_module_that_imports_what_moved_is_the_step_that_is_left(scene: Scene) -> None:
+    scene.write("paths.py", "ROOT = 1\nLOGS = 2\n")
+    scene.write("const.py", "NAME = 3\n")
+    scene.write("main.py", "from paths import LOGS\n")
+    await scene.guide.prime_request("Move LOGS from paths.py into const.py. main.py must still work.")
+    await scene.step(shell("mv"), code=0, paths__py="ROOT = 1\n", const__py="NAME = 3\nLOGS = 2\n")
+
+    assert scene.guide.find_missing().endswith("It is in const now. Now change main.py.")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.services.request_reading.named_parts import (
+    aim_at_part,
     find_left_sections,
     find_named_definition,
     find_removed_section,
@@ -59,3 +60,20 @@ def test_a_section_goes_up_to_the_next_of_its_rank(tmp_path: Path, asked: str, t
 def test_a_section_that_is_not_there_or_not_meant_is_no_command() -> None:
     assert find_removed_section("Remove the section Nothing from page.md.", PAGE) == ""
     assert find_removed_section("Add a section Print to page.md.", PAGE) == ""
+
+
+def test_a_failure_points_at_one_function_of_a_long_file() -> None:
+    body = "".join(f"def part_{number}(x):\n    return x\n\n\n" for number in range(20))
+    failure = (
+        'Traceback (most recent call last):\n  File "/w/test_a.py", line 3, in <module>\n'
+        "    assert part_7(part_3(1)) == 2\n           ^^^^\nAssertionError"
+    )
+
+    assert aim_at_part("Now change a.py.", {"a.py": body}, failure) == "Now change part_7 in a.py."
+    inside = failure + '\n  File "/w/a.py", line 9, in part_4\n    return y\n'
+    assert aim_at_part("python t.py still fails. Now mend a.py.", {"a.py": body}, inside) == (
+        "python t.py still fails. Now change part_4 in a.py."
+    )
+    assert aim_at_part("Now change a.py.", {"a.py": "def part_7(x):\n    return x\n"}, failure) == "Now change a.py."
+    assert aim_at_part("Now change a.py.", {"a.py": body}, "") == "Now change a.py."
+    assert aim_at_part("Now run a.py.", {"a.py": body}, failure) == "Now run a.py."

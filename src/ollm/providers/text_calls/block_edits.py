@@ -90,10 +90,18 @@ def _read_change(
 def _may_be_whole(body: str, current: str) -> bool:
     """Whether a block may stand for all of a file that was shown: it is about as long, or made of the file's lines."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
+    if _begins_inside(new, old):
+        return False
     if len(old) <= SMALL_LINES or 2 * len(new) >= len(old):
         return True
     known = set(map(str.strip, old))
     return sum(line.strip() in known for line in new) >= WHOLE_SHARE * len(new)
+
+
+def _begins_inside(new: list[str], old: list[str]) -> bool:
+    """Whether the block's first line is indented and the file's is not: then it is a part of it."""
+    first, there = (next((line for line in lines if line.strip()), "") for lines in (new, old))
+    return first[:1].isspace() and not there[:1].isspace()
 
 
 def _explain_partial(path: str, body: str, current: str) -> str:
@@ -169,7 +177,7 @@ def _read_part(
         return edits
     if _ADDS.search(request) and (added := place_added_lines(new, old)):
         return added
-    if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current):
+    if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
         return None
     return place_similar(new, old) or place_similar_line(new, old)
 

@@ -21,10 +21,13 @@ _WORDS = (
 _COMMENT = re.compile(r"^\s*(?:#|//|\{?/\*|--|<!--|;|%)\s*[\[(<]?(.*?)[\])>]?\s*(?:\*/\}?|-->)?\s*$")
 _PLACEHOLDER = re.compile("|".join(_WORDS), re.IGNORECASE)
 _BARE_DOTS = re.compile(rf"^\s*{_DOTS}\s*$", re.MULTILINE)
+_SHOWN = re.compile(r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|It begins):", re.MULTILINE)  # what we said of a file
 
 
 def has_placeholder(body: str, current: str = "") -> bool:
     """Whether a comment of the block, not one of the file's own, stands for code."""
+    if _SHOWN.search(body) and not _SHOWN.search(current):
+        return True
     comments = ((line, _COMMENT.match(line)) for line in body.splitlines())
     return any(found and _PLACEHOLDER.match(found[1]) and line.strip() not in current for line, found in comments)
 

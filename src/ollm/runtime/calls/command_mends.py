@@ -17,11 +17,34 @@ _KEEPS_LINES = re.compile(r"^\s*(?:grep|egrep|cat|head|tail|sort|uniq|sed|tac)\b
 _TOTALLED = re.compile(
     r"(\bwc -l\s+(?:[^|;&\n]*[*?][^|;&\n]*|\S+\s+[^|;&\n]+?))\s*\|\s*(sort\b[^|;&\n]*\|\s*(?:head|tail)\b)"
 )
+_ECHOED = re.compile(r"(?<![\w-])echo\s+(?P<text>\"(?:[^\"\\]|\\.)*\"|'[^']*')(?=\s*>{1,2}\s*(?P<path>[\w./-]+))")
+_PROSE = frozenset(("txt", "md", "csv", "yaml", "yml", "ini", "toml", "env", "conf", "cfg", "log"))
 
 
 def mend_command(command: str) -> str:
     """The command as it was meant."""
-    return separate_columns(drop_total(close_substitution(command)))
+    return break_lines(separate_columns(drop_total(close_substitution(command))))
+
+
+def break_lines(command: str) -> str:
+    r"""`echo "a\nb" > FILE` with the two lines that are meant, where the file would hold a backslash instead."""
+    return _ECHOED.sub(lambda found: _break_echoed(found["text"], found["path"]) or found[0], command)
+
+
+def _break_echoed(text: str, path: str) -> str:
+    from ollm.services.syntax_check import find_syntax_error
+
+    body = text[1:-1]
+    if r"\n" not in body:
+        return ""
+    plain = body.replace(r"\"", '"') if text[0] == '"' else body
+    ending = path.rsplit(".", 1)[-1].lower()
+    meant = ending in _PROSE or (
+        ending in ("py", "json")
+        and find_syntax_error(path, plain) is not None
+        and find_syntax_error(path, plain.replace(r"\n", "\n").replace(r"\t", "\t")) is None
+    )
+    return rf"printf '%b\n' {text}" if meant else ""
 
 
 def close_substitution(command: str) -> str:

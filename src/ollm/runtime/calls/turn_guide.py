@@ -31,6 +31,7 @@ PRIMED_SHARE = 0.3  # of the window, for what goes with a request
 CHARS_PER_TOKEN = 3
 MAX_WATCHED_FILES = 400
 MAX_FACTS = 6  # times that a turn says what is missing
+MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same way
 MAX_SAID = 3  # times that it says the same
 KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
 KEPT_FILE = "{} is to stay as it is: nothing was changed."
@@ -44,6 +45,7 @@ _HEREDOC = re.compile(
 _EXPANDS = re.compile(r"[$`\\]")
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
+_BLOCKS = re.compile(r"^```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
 
@@ -73,6 +75,8 @@ class TurnGuide:
         self._commands: list[tuple[str, int]] = []
         self._first: dict[str, str] = {}  # files as they were before their first change
         self._silent: list[str] = []
+        self._failure = ""  # what the last command printed, where it failed
+        self._states: dict[int, int] = {}  # how often the files were left as they are
         self._since_change: list[tuple[str, int]] = []
         self._told: dict[str, int] = {}  # how often each step that is left was named
         self._rounds = 0
@@ -236,6 +240,8 @@ class TurnGuide:
         self._first = {**{name: before[name] for name in self._changed if name in before}, **self._first}
         if before != after:
             self._since_change = []
+            state = hash(tuple(sorted(after.items())))
+            self._states[state] = self._states.get(state, 0) + 1
         for name, text in after.items():
             if before.get(name) != text:
                 self._files.remember_change(name, before.get(name))
@@ -248,6 +254,10 @@ class TurnGuide:
         failed = any(record.error for record in records)
         next_run = self._name_run() if before != after and not failed and not self._names_steps else ""
         return "\n\n".join(filter(None, (facts, self._name_next_step() if self._names_steps else next_run)))
+
+    def is_circling(self) -> bool:
+        """Whether files are changed there and back: they were left the same way again and again."""
+        return max(self._states.values(), default=0) >= MAX_SAME_STATES
 
     def _name_next_step(self) -> str:
         """What is left, or that it is time for words: a model that has done all goes on and undoes it."""
@@ -269,6 +279,7 @@ class TurnGuide:
             self._since_change.append((command, code))
             told = record.result.llm_content.strip() if record.result else ""
             self._silent += [command] if told in ("", NO_OUTPUT) else []
+            self._failure = told if code else ""
             shown = _CAT.match(command)
             if shown and code == 0 and record.result and not record.result.full_output:
                 self._files.remember_whole(shown[1].removeprefix("./"))
@@ -278,7 +289,13 @@ class TurnGuide:
         again, self._answer = answer == self._answer and bool(answer.strip()), answer
         if again:
             return ""
-        return self.find_missing() or ("" if answer.strip() else self.ask_for_words())
+        return self.find_missing() or ("" if self._has_words(answer) else self.ask_for_words())
+
+    def _has_words(self, answer: str) -> bool:
+        """Whether it says something besides blocks: they are an answer only to how something is done."""
+        from ollm.services.request_reading.explanations import asks_how
+
+        return bool(answer.strip() if asks_how(self._request) else re.search(r"\w+\s+\w+", _BLOCKS.sub("", answer)))
 
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
@@ -304,6 +321,7 @@ class TurnGuide:
             texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_concerned()),
             before=self._first,
             meant=self._meant,
+            failure=self._failure,
         )
         return [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
 
@@ -322,7 +340,9 @@ class TurnGuide:
 
     def _find_broken(self, texts: Mapping[str, str]) -> list[str]:
         """Files of this turn that do not parse, or use what nothing defines."""
+        from ollm.services.request_reading.lost_imports import find_lost_imports
         from ollm.services.syntax_check import describe_broken_syntax
 
         told = (describe_broken_syntax(name, self._first.get(name), texts.get(name, "")) for name in self._changed)
-        return [f"{sentence.rstrip('.')}: mend it." for sentence in told if sentence]
+        broken = [f"{sentence.rstrip('.')}: mend it." for sentence in told if sentence]
+        return broken or find_lost_imports(self._first, texts, self._names, self._files.read_text)

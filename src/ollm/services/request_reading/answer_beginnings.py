@@ -49,6 +49,11 @@ _FOLDER = re.compile(
     re.IGNORECASE,
 )
 _COPY = re.compile(rf"\s*(?:please\s+)?make\s+a\s+copy\s+of\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?", re.IGNORECASE)
+_SORTED = re.compile(
+    r"\s*(?:please\s+)?sort\s+(?:the\s+)?(?:(?:lines?|names?|words?|entries|contents?)\s+(?:of|in)\s+)?(?:the\s+)?(?:file\s+)?"
+    r"`?([\w./-]+\.(?:txt|lst|list|log|dat))\b",
+    re.IGNORECASE,
+)
 _COUNTED = re.compile(r"\s*(?:please\s+)?(?:count\b|how many\b)", re.IGNORECASE)
 
 
@@ -75,6 +80,8 @@ def _find_command(request: str) -> str:
     for pattern, program in ((_COPY, "cp"), (_FOLDER, "mkdir -p")):
         if found := pattern.match(request):
             return f"{program} {found[1]}"
+    if found := _SORTED.match(request):
+        return f"sort -o {found[1]}"
     if wanted := find_replacement(request):
         return " ".join((f"sed -i '{make_sed(wanted.old, wanted.new)}'", *find_changed_files(request)))
     runs = re.match(r"\s*(?:please\s+)?(?:run|execute)\b", request, re.IGNORECASE)

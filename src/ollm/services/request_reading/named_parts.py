@@ -21,6 +21,8 @@ _SECTION = re.compile(
     r"\s+(?:from|in|of)\s+`?(?P<path>[\w./-]*\w)",
     re.IGNORECASE,
 )
+_CHANGE_FILE = re.compile(r"Now (?:change|mend) (?P<path>\S+?)(?: too)?\.$")
+MAX_WHOLE_LINES = 50  # of a file that is changed as a whole
 
 
 def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Definition | None:
@@ -41,6 +43,28 @@ def find_unchanged_definitions(request: str, before: Mapping[str, str], texts: M
             if old and new and old.text == new.text:
                 steps.append(f"Now change {name} in {path}.")
     return steps
+
+
+def aim_at_part(step: str, texts: Mapping[str, str], failure: str) -> str:
+    """The step with the one function of a long file that what failed points at: the last that a traceback was in, or
+    the first that the failing line calls."""
+    found = _CHANGE_FILE.search(step)
+    text = texts.get(found["path"], "") if found else ""
+    if found is None or not failure or text.count("\n") <= MAX_WHOLE_LINES:
+        return step
+    names = {definition.name for definition in find_definitions(text.splitlines())}
+    base = re.escape(found["path"].rsplit("/", 1)[-1])
+    inside = [name for name in re.findall(rf'{base}", line \d+, in (\w+)', failure) if name in names]
+    called = [name for name in re.findall(r"\b([A-Za-z_]\w*)\(", _find_failing_line(failure)) if name in names]
+    name = inside[-1] if inside else called[0] if called else ""
+    alone = name and find_named_definition(found["path"], name, texts)
+    return f"{step[: found.start()]}Now change {name} in {found['path']}." if alone else step
+
+
+def _find_failing_line(failure: str) -> str:
+    """The line of code that a traceback shows last."""
+    shown = re.findall(r'^  File "[^"]*", line \d+.*\n    (\S.*)$', failure, re.MULTILINE)
+    return shown[-1] if shown else ""
 
 
 def find_left_sections(request: str, texts: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, CREATED, WRITTEN_TO, asks_for_change, asks_for_edit
-from ollm.services.request_reading.named_parts import find_left_sections, find_unchanged_definitions
+from ollm.services.request_reading.named_parts import aim_at_part, find_left_sections, find_unchanged_definitions
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
@@ -68,6 +68,7 @@ class Deeds(Data, frozen=True):
     texts: Mapping[str, str] = {}  # of the files as they are now
     before: Mapping[str, str] = {}  # of those that were changed, as they were
     meant: tuple[str, ...] = ()  # files that the request speaks of without naming them
+    failure: str = ""  # what the last command printed, where it failed
 
 
 def find_wanted_files(request: str) -> list[str]:
@@ -164,7 +165,8 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]
     if not _OUTPUT.search(request) and not _EMPTIED.search(request):  # what a program prints may be nothing
         others += [f"{name} is empty. Now write {name} with a command." for name in empty]
-    return list(dict.fromkeys(facts + scripts + unrun + _find_silent(request, deeds, wanted) + others))
+    steps = facts + scripts + unrun + _find_silent(request, deeds, wanted) + others
+    return list(dict.fromkeys(aim_at_part(step, deeds.texts, deeds.failure) for step in steps))
 
 
 def _find_unprinted(request: str, deeds: Deeds) -> list[str]:
