@@ -56,7 +56,7 @@ def _redact_named(text: str) -> str:
 
 def _redact_tokens(text: str) -> str:
     """Without what is known by its shape; no token is shorter than 16 characters."""
-    if all(len(word) < 16 for word in text.split()):
+    if max(map(len, text.split()), default=0) < 16:
         return text
     from ollm.services.redaction.shapes import redact_tokens
 

@@ -52,12 +52,32 @@ def separate_words(text: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Every word of a text once, in lower case and in no order; what is very long counts by its beginning."""
+    """Every word of a text once, in lower case and in no order; what is very long is cut into pieces that overlap."""
     if text.isascii():  # four times as quick
         found = set(text.translate(_ASCII_LETTERS).lower().split())
     else:
         found = set(re.findall(_LETTERS, separate_words(text).lower()))
-    return list({word[:MAX_WORD_CHARS] for word in found})
+    if max(map(len, found), default=0) > MAX_WORD_CHARS:
+        found = {piece for word in found for piece in _cut_word(word)}
+    return list(found)
+
+
+def _cut_word(word: str) -> list[str]:
+    """Every part of half a piece's length lies in one of the pieces."""
+    step = MAX_WORD_CHARS // 2
+    return [word[place : place + MAX_WORD_CHARS] for place in range(0, max(len(word) - step, 1), step)]
+
+
+def find_part(text: str) -> str:
+    """A pattern of LIKE for the words of whatever holds the text, each between blanks: the longest word in it, which
+    may be the end or the beginning of a longer one where the text ends or begins with it."""
+    cut = separate_words(text).lower()
+    longest = max(re.finditer(_LETTERS, cut), key=lambda found: len(found[0]), default=None)
+    if longest is None:
+        return "%"
+    begins, ends = longest.start() > 0, longest.end() < len(cut)
+    part = longest[0][: MAX_WORD_CHARS // 2]
+    return f"%{' ' * begins}{part}{' ' * (ends and part == longest[0])}%"
 
 
 def parse_words(text: str) -> list[SearchWord]:

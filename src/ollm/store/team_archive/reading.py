@@ -12,7 +12,7 @@ from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.struct import Data
 from ollm.store.session_files.places import match_prefix
-from ollm.store.session_index.words import MAX_WORDS, split_words
+from ollm.store.session_index.words import MAX_WORDS, find_part, split_words
 from ollm.store.team_archive.connection import translate_faults
 from ollm.store.team_archive.leases import LEASE_SECONDS
 from ollm.store.team_archive.records import ArchivedSession, ArchiveHit, ArchiveRecord
@@ -94,9 +94,10 @@ def search_messages(
     wanted = wanted[:MAX_WANTED_CHARS]
     typed = wanted.split()[:MAX_WORDS]
     words = list(dict.fromkeys(word for part in typed for word in split_words(part)))
-    query = "SELECT * FROM ollm.search_messages(%s, %s, %s, %s::timestamptz, %s::text[], %s::text[], %s)"
+    query = "SELECT * FROM ollm.search_messages(%s, %s, %s, %s::timestamptz, %s::text[], %s::text[], %s, %s)"
+    chosen = wanted, limit, role, since, words, find_phrases(typed), tasks, find_part(wanted)
     with translate_faults():
-        rows = connection.execute(query, (wanted, limit, role, since, words, find_phrases(typed), tasks)).fetchall()
+        rows = connection.execute(query, chosen).fetchall()
     return [_make_hit(row, wanted) for row in rows]
 
 

@@ -179,10 +179,11 @@ class SessionSender:
 
     def _insert_texts(self, records: Sequence[ArchiveRecord], head: ArchivedHead) -> None:
         entries = [record.text for record in records if record.text]
+        texts = [entry.text.replace("\0", "") for entry in entries]
         query = (
             "INSERT INTO ollm.messages (session_id, number, call, role, at, text, words)"
             " SELECT %s, t.number, t.call, t.role, t.at, t.text, array_to_tsvector(string_to_array(t.words, ' '))"
-            " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[])"
+            " FROM unnest(%b::bigint[], %b::text[], %b::text[], %b::timestamptz[], %b::text[], %b::text[])"
             " AS t(number, call, role, at, text, words)"
             " ON CONFLICT (session_id, number, call) DO UPDATE"
             " SET role = EXCLUDED.role, at = EXCLUDED.at, text = EXCLUDED.text, words = EXCLUDED.words"
@@ -192,8 +193,8 @@ class SessionSender:
             [entry.call or "" for entry in entries],
             [entry.role for entry in entries],
             [parse_time(entry.timestamp, head.last_activity) for entry in entries],
-            [entry.text.replace("\0", "") for entry in entries],
-            [" ".join(split_words(entry.text)) for entry in entries],
+            texts,
+            [" ".join(split_words(text)) for text in texts],
         )
         if entries:
             self._connection.execute(query, (self._id, *columns))
