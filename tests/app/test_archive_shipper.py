@@ -16,9 +16,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from ollm.app.archive_pushing import MIN_SHARED_SESSIONS, PushReport
 from ollm.app.archive_shipper import ArchiveShipper
-from ollm.app.team_archive import PushReport, TeamArchiveScope
+from ollm.app.team_archive import TeamArchiveScope
 from ollm.domain.messages import Message, TextPart
+from tests.daemon.running import daemon
 from tests.servers.archive_machine import AT, ArchiveMachine, MakeMachine, stop_shippers
 from tests.servers.postgres import PostgresServer, require_postgres
 from tests.sizes import size
@@ -57,7 +59,9 @@ def check_everything_is_there_once(machine: ArchiveMachine, url: str, reader: Ar
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT s.session_id::text, s.last_seq, count(*), count(DISTINCT (kind, key)), max(seq)"
-            " FROM ollm.sessions AS s JOIN ollm.records USING (session_id) GROUP BY 1, 2"
+            " FROM ollm.sessions AS s JOIN ollm.records USING (session_id)"
+            " WHERE s.session_id = ANY(%s::uuid[]) GROUP BY 1, 2",
+            (list(machine.ids()),),
         ).fetchall()
     assert {row[0] for row in rows} == machine.ids()
     for session_id, last, records, names, newest in rows:
@@ -184,6 +188,50 @@ def test_a_server_that_is_killed_comes_back_to_what_was_confirmed(shipping_root:
 
     assert shipper.wait(WAIT_SECONDS) == 0
     check_everything_is_there_once(laptop, url, reader)
+
+
+SLOWLY = """
+CREATE FUNCTION public.wait_a_little() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END $$;
+CREATE TRIGGER slow AFTER INSERT ON ollm.records FOR EACH STATEMENT EXECUTE FUNCTION public.wait_a_little();
+"""
+
+
+@pytest.mark.skipif(not size(0, 1), reason="starts four daemons and a second server; one of each dies in the usual run")
+async def test_two_daemons_and_the_server_killed_in_mid_push_lose_nothing(
+    shipping_root: Path, mortal: PostgresServer
+) -> None:
+    """Each daemon is killed with the process that sends for it, both start again, and then the server dies."""
+    url = mortal.create_database()
+    machines = [
+        ArchiveMachine(shipping_root / name / ".ollm", url, redact=False, push="live") for name in ("laptop", "desktop")
+    ]
+    machines[0].run("setup")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(SLOWLY)
+    for machine in machines:
+        for number in range(MIN_SHARED_SESSIONS + 2):
+            machine.record(f"{machine.home} {number} " + "word " * 6000, "An answer")
+    everything = sum(len(machine.ids()) for machine in machines)
+
+    async with daemon(machines[0].home.parent) as laptop, daemon(machines[1].home.parent) as desktop:
+        for found, machine in zip((laptop, desktop), machines, strict=True):
+            sent = "SELECT count(*) FROM ollm.sessions WHERE session_id = ANY('{" + ",".join(machine.ids()) + "}')"
+            await asyncio.to_thread(wait_until, lambda: count(url, sent) >= 2)  # noqa: B023
+            assert await found.end(signal.SIGKILL) == -signal.SIGKILL
+            stop_shippers(machine.home)
+            await found.start()
+        await asyncio.to_thread(
+            wait_until, lambda: count(url, "SELECT count(*) FROM ollm.sessions") > len(machines[0].ids())
+        )
+        mortal.kill()
+        mortal.start()
+        for machine in machines:
+            await asyncio.to_thread(wait_until, lambda: machine.json("status")["unsentSessions"] == 0)  # noqa: B023
+
+    for machine in machines:
+        check_everything_is_there_once(machine, url, ArchiveMachine(shipping_root / "reader", url, redact=False))
+    assert count(url, "SELECT count(*) FROM ollm.sessions") == everything
 
 
 def test_an_open_session_is_leased_sent_live_and_seen_by_the_other_machine(

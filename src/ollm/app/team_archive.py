@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ollm.app.archive_pushing import Progress, PushReport, SessionPusher
 from ollm.app.hidden_paths import HiddenPaths
 from ollm.domain.clock import new_id
 from ollm.domain.errors import BusyError, DeniedError, OllmError, UsageError
@@ -23,7 +24,7 @@ from ollm.services.archive_shipping.pulling import write_fork, write_pulled
 from ollm.services.archive_shipping.shipper import ship_session
 from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 from ollm.store.team_archive import reading
-from ollm.store.team_archive.connection import ArchiveAwayError, ArchiveTarget, open_connection, translate_faults
+from ollm.store.team_archive.connection import ArchiveTarget, open_connection, translate_faults
 from ollm.store.team_archive.leases import refuse_held_lease, take_lease
 from ollm.store.team_archive.records import ArchivedSession
 from ollm.store.team_archive.sending import Machine, SessionSender, make_diverged_error
@@ -34,18 +35,6 @@ if TYPE_CHECKING:
 
     from ollm.app.process import ProcessScope
     from ollm.config.settings import ArchiveSettings
-
-Progress = Callable[[int, int], None]
-
-
-class PushReport(Data, frozen=True):
-    """What a push did. `skipped` says why a session was not sent."""
-
-    sessions: int = 0
-    records: int = 0
-    unchanged: int = 0
-    deleted: int = 0
-    skipped: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class PulledSession(Data, frozen=True):
@@ -64,6 +53,12 @@ class TeamArchiveScope:
         self.process = process
         self.settings: ArchiveSettings = process.settings.archive
         self.target = ArchiveTarget(url=find_url(process), owner=self.settings.owner)
+
+    def open_again(self) -> TeamArchiveScope:
+        return TeamArchiveScope(self.process)
+
+    def prepare(self) -> None:
+        _ = self.machine, self.process.session_files, self.process.session_directories, self.process.redactor
 
     @cached_property
     def state(self) -> ArchiveState:
@@ -124,22 +119,8 @@ class TeamArchiveScope:
         deleted = self.send_deletions(connection)
         unsent = self.list_unsent()
         names = sorted(unsent, key=lambda name: unsent[name].newest_time) if ids is None else ids
-        sessions = records = unchanged = 0
-        skipped: dict[str, str] = {}
-        for done, name in enumerate(names):
-            if progress:
-                progress(done, len(names))
-            try:
-                count = self.push_session(connection, name)
-            except ArchiveAwayError:
-                raise
-            except OllmError as error:
-                skipped[name] = str(error)
-                continue
-            sessions, records, unchanged = sessions + bool(count), records + count, unchanged + (not count)
-        if progress and names:
-            progress(len(names), len(names))
-        return PushReport(sessions=sessions, records=records, unchanged=unchanged, deleted=deleted, skipped=skipped)
+        report = SessionPusher(self, names, progress).push(connection)
+        return msgspec.structs.replace(report, deleted=deleted)
 
     def push_session(self, connection: Connection, session_id: str) -> int:
         """Send one session; gives how many records that took."""

@@ -8,6 +8,7 @@ from ollm.store.session_index.words import (
     MAX_WORDS,
     SNIPPET_CHARS,
     SearchWord,
+    find_part,
     fold_text,
     make_snippet,
     parse_words,
@@ -132,3 +133,18 @@ def test_a_text_is_cut_into_the_same_words_whatever_else_it_holds() -> None:
     assert set(split_words(text + " 日本")) - {"日", "本"} == plain
     assert {"src", "cart", "py", "foo", "bar", "x", "y" * 200} <= plain
     assert split_words("<=> _ \x1f") == []
+
+
+def test_a_part_of_a_text_is_looked_for_by_its_longest_word() -> None:
+    assert find_part("oo_ba") == "%oo %"
+    assert find_part("a.Total") == "% total%"
+    assert find_part("(x == Middle)") == "% middle %"
+    assert find_part("<=>") == "%"
+    assert find_part("c日") == "%c日 %"
+    for length in (199, 200, 201, 299, 300, 301, 1000):
+        word = "".join(chr(97 + number * number % 26) for number in range(length))
+        held = f" {' '.join(split_words(f'a {word} b'))} "
+        for place in range(0, length - 20, 7):
+            assert find_part(word[place : place + 150]).strip("%") in held
+        assert find_part(f" {word[:100]}").strip("%") in held
+        assert find_part(f"{word[-99:]} ").strip("%") in held

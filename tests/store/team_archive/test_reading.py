@@ -19,10 +19,26 @@ def test_a_search_takes_any_text_literally(machine: MakeMachine) -> None:
 
 def test_paths_and_ideographs_are_found_by_their_parts_and_whole(machine: MakeMachine) -> None:
     laptop = machine("laptop")
-    session = laptop.record("See https://example.org/shop and src/Cart.py:12", "日本語の文章", "x" * 3000 + " ÉTÉ")
+    blob = "".join(f"{number:03}" for number in range(300))
+    session = laptop.record(
+        "See https://example.org/shop and src/Cart.py:12", "日本語の文章", blob + "x" * 3000 + " ÉTÉ"
+    )
     laptop.run("push")
 
-    for wanted in ("cart", "cart.py", "CART.PY:12", "(src/cart.py)", "shop", "語", "本語", "été", "x" * 3000):
+    for wanted in (
+        "cart",
+        "cart.py",
+        "CART.PY:12",
+        "(src/cart.py)",
+        "shop",
+        "語",
+        "本語",
+        "été",
+        blob,
+        blob[401:460],
+        "x ét",
+        "rt.p",
+    ):
         assert [hit["sessionId"] for hit in laptop.json("search", wanted)] == [session], wanted
     for unwanted in ("語本", "py.cart", "cart.org"):
         assert laptop.json("search", unwanted) == [], unwanted

@@ -13,7 +13,8 @@ from ollm.domain.errors import ExitCode, UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.app.team_archive import PushReport, TeamArchiveScope
+    from ollm.app.archive_pushing import PushReport
+    from ollm.app.team_archive import TeamArchiveScope
 
 
 @click.command()

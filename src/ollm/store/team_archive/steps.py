@@ -238,8 +238,8 @@ BEGIN
         INSERT INTO ollm.team_members VALUES (team, person) ON CONFLICT DO NOTHING;
     END IF;
 END $$;
-"""
-    + _ADD_ALL_AGAIN
+""",
+    _ADD_ALL_AGAIN,
 )
 
 # Every name is qualified: a function of the same name in the caller's search path must not say who the caller is. And a
@@ -267,9 +267,13 @@ DROP FUNCTION ollm.search_messages(text, integer, text, timestamptz);
 CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text DEFAULT NULL,
     since timestamptz DEFAULT NULL, of_words text[] DEFAULT '{}', of_phrases text[] DEFAULT '{}',
     with_tasks boolean DEFAULT false)
-"""
-    + _SEARCH_WITH_OWN_WORDS
-    + _ADD_ALL_AGAIN
+""",
+    _SEARCH_WITH_OWN_WORDS,
+    _ADD_ALL_AGAIN,
+)
+
+_SEARCH_BY_PARTS = _SEARCH_WITH_OWN_WORDS.replace(
+    "AND m.text ILIKE pattern", "AND m.text ILIKE pattern AND ollm.join_words(m.words) ILIKE of_part"
 )
 
 # Parts of words are looked for in the words of a text, each once, and not in the text: a third of the work when it is
@@ -301,11 +305,9 @@ DROP FUNCTION ollm.search_messages(text, integer, text, timestamptz, text[], tex
 CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text DEFAULT NULL,
     since timestamptz DEFAULT NULL, of_words text[] DEFAULT '{}', of_phrases text[] DEFAULT '{}',
     with_tasks boolean DEFAULT false, of_part text DEFAULT '%')
-"""
-    + _SEARCH_WITH_OWN_WORDS.replace(
-        "AND m.text ILIKE pattern", "AND m.text ILIKE pattern AND ollm.join_words(m.words) ILIKE of_part"
-    )
-    + _ADD_ALL_AGAIN
+""",
+    _SEARCH_BY_PARTS,
+    _ADD_ALL_AGAIN,
 )
 
-STEPS = (TABLES, ROW_SECURITY, SEARCH, LEASES, OWN_NAMES, OWN_WORDS, PARTS_OF_WORDS)
+STEPS = tuple(map("".join, (TABLES, ROW_SECURITY, SEARCH, LEASES, OWN_NAMES, OWN_WORDS, PARTS_OF_WORDS)))
