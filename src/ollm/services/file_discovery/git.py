@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.reading import read_signature
 from ollm.system.sandbox.confined import make_helper_environment, start_confined
 from ollm.system.small_files import read_small_file
+
+if TYPE_CHECKING:
+    import subprocess
 
 _GIT_TIMEOUT_SECONDS = 5
 _CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
@@ -98,6 +101,8 @@ def _read_reference(file: Path, prefix: str) -> Path | None:
 
 def _read_config(root: Path, home: Path, config_home: Path) -> tuple[Path | None, bool]:
     """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually stands."""
+    import subprocess
+
     usual = config_home / "git" / "ignore"
     try:
         asked = start_confined(lambda: _run_git_config(root), home=str(home))
@@ -115,6 +120,8 @@ def _read_config(root: Path, home: Path, config_home: Path) -> tuple[Path | None
 
 
 def _run_git_config(root: Path) -> subprocess.CompletedProcess[bytes]:
+    import subprocess
+
     from ollm.system.sandbox.sandbox import make_git_environment
 
     own = {name: os.environ[name] for name in _CONFIG_VARIABLES if name in os.environ}

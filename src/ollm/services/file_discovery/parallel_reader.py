@@ -5,14 +5,17 @@ from __future__ import annotations
 import marshal
 import os
 import select
-import subprocess
 import sys
+import threading
 from collections.abc import Sequence
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 from ollm.services.file_discovery import reading
 from ollm.services.file_discovery.reading import SIZE_BYTES, Reading
-from ollm.system.sandbox.confined import make_helper_environment, start_confined
+from ollm.system.sandbox.confined import confine_process, make_helper_environment, start_confined
+
+if TYPE_CHECKING:
+    import subprocess
 
 _MAX_REQUEST_BYTES = 16 * 1024  # of one order: two of them fit into a pipe, so that sending never waits
 _MAX_ANSWER_BYTES = 1 << 30
@@ -25,7 +28,8 @@ class ReaderProcess:
 
     def __init__(self, root: str) -> None:
         """`root` is the tree it may read, wherever that is."""
-        self._process = start_confined(_start_reader, [root])
+        alone = sys.platform == "linux" and threading.active_count() == 1
+        self._process = _ForkedReader(root) if alone else start_confined(_start_reader, [root])
         assert self._process.stdin
         assert self._process.stdout
         self._orders, self._answers = self._process.stdin, self._process.stdout
@@ -72,7 +76,40 @@ class ReaderProcess:
         return b"".join(parts)
 
 
+class _ForkedReader:
+    """This process once more, confined as a helper is: there at once, where a new interpreter needs as long to start
+    as half a walk takes. Only where there is a single thread, whose locks nobody else holds."""
+
+    def __init__(self, root: str) -> None:
+        requests, answers = os.pipe(), os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            os.close(requests[1])
+            _serve_and_exit(root, requests[0], answers[1])
+        os.close(requests[0])
+        os.close(answers[1])
+        self.stdin, self.stdout = open(requests[1], "wb", 0), open(answers[0], "rb", 0)  # noqa: PTH123, SIM115
+
+    def kill(self) -> None:
+        os.kill(self._pid, 9)
+
+    def wait(self) -> None:
+        os.waitpid(self._pid, 0)
+
+
+def _serve_and_exit(root: str, requests: int, answers: int) -> NoReturn:
+    """Ends with the requests; nothing of what the process was doing is gone on with, whatever happens."""
+    try:
+        confine_process([root])
+        with open(requests, "rb") as wanted, open(answers, "wb") as found:
+            reading.serve_requests(wanted, found)
+    finally:
+        os._exit(0)
+
+
 def _start_reader() -> subprocess.Popen[bytes]:
+    import subprocess
+
     return subprocess.Popen(
         [sys.executable, "-I", "-S", reading.__file__],
         stdin=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """One directory as the system shows it, before any rule speaks.
 
-Also a program of its own, started by `second_reader`: it reads directories beside us while a large tree is walked. So
+Also a program of its own, started by `parallel_reader`: it reads directories beside us while a large tree is walked. So
 that it starts at once, nothing but the interpreter's own modules is imported here.
 """
 
@@ -59,12 +59,12 @@ def send_value(stream: BinaryIO, value: list[str] | list[Reading]) -> None:
     stream.flush()
 
 
-def main() -> None:
+def serve_requests(requests: BinaryIO, answers: BinaryIO) -> None:
     """Lists of paths come in, the readings of each list go out, until nothing comes any more."""
-    while size := sys.stdin.buffer.read(SIZE_BYTES):
-        paths = marshal.loads(sys.stdin.buffer.read(int.from_bytes(size, "big")))  # noqa: S302 - from our own parent
-        send_value(sys.stdout.buffer, [read_directory(path) for path in paths])
+    while size := requests.read(SIZE_BYTES):
+        paths = marshal.loads(requests.read(int.from_bytes(size, "big")))  # noqa: S302 - from our own parent
+        send_value(answers, [read_directory(path) for path in paths])
 
 
 if __name__ == "__main__":
-    main()
+    serve_requests(sys.stdin.buffer, sys.stdout.buffer)

@@ -41,6 +41,13 @@ def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: s
     return starter.take_result()
 
 
+def confine_process(readable: Iterable[str] = (), home: str = "~") -> None:
+    """Hold this process, a fork of ours with a single thread, to the same for good."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            _confine_thread(os.path.expanduser(home), list(readable))
+
+
 class _ConfinedStarter(threading.Thread, Generic[T]):
     """Restricts itself for good, does its work and ends."""
 
