@@ -82,15 +82,27 @@ def _dispatch(arguments: list[str]) -> int:
         if (rest := tuple(arguments[2:])) in SIMPLE_ARGUMENTS:
             show_sessions(as_json=SIMPLE_ARGUMENTS[rest])
             return ExitCode.DONE
-    if arguments[:1] == ["files"]:
-        from ollm.cli.file_list import parse_file_arguments, show_files
-
-        if given := parse_file_arguments(arguments[1:]):
-            show_files(**given)
-            return ExitCode.DONE
+    if arguments[:1] == ["files"] and _list_files(arguments[1:]):
+        return ExitCode.DONE
     from ollm.cli.commands import run_command_line
 
     return run_command_line(arguments)
+
+
+def _list_files(words: list[str]) -> bool:
+    """Print the list that `ollm files` is asked for; False where it is asked for something else. What is made for it
+    stays to its end: nothing to collect on the way."""
+    import gc
+
+    gc.disable()
+    try:
+        from ollm.cli.file_list import parse_file_arguments, show_files
+
+        if given := parse_file_arguments(words):
+            show_files(**given)
+        return given is not None
+    finally:
+        gc.enable()
 
 
 def _print_error(message: str, action: str) -> None:

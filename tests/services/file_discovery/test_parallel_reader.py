@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import pytest
 from ollm.services.file_discovery import parallel_reader
 from ollm.services.file_discovery.parallel_reader import MAX_REQUEST_PATHS, ReaderProcess, has_spare_core
 from ollm.services.file_discovery.reading import GONE, read_directory
+from ollm.system.sandbox.landlock import landlock_version
 from tests.services.file_discovery.looking import plant
 
 
-@pytest.fixture
-def reader(root: Path) -> Iterator[ReaderProcess]:
+@pytest.fixture(params=["a fork", "a program"])
+def reader(root: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReaderProcess]:
+    monkeypatch.setattr(threading, "active_count", lambda: 1 if request.param == "a fork" else 2)
     made = ReaderProcess(str(root))
     yield made
     made.close()
@@ -31,6 +34,30 @@ def test_readings_come_in_the_order_they_were_asked_for(reader: ReaderProcess, r
     assert reader.receive_readings(wait=True) == [read_directory(paths[0])]
     assert reader.receive_readings(wait=True) == [read_directory(paths[1]), (None, GONE, [], [], [])]
     assert reader.receive_readings(wait=False) is None
+
+
+def test_a_fork_reads_what_it_may_and_ends_with_what_asked(tmp_path: Path) -> None:
+    """In a process of one thread, as the command is; what is secret in this home is out of its reach."""
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (tmp_path / "home" / ".ssh" / "id").touch()
+    plant(tmp_path / "root", "a")
+    code = (
+        "import os, sys\n"
+        "from ollm.services.file_discovery.parallel_reader import ReaderProcess\n"
+        "reader = ReaderProcess(sys.argv[1])\n"
+        "reader.send_request(sys.argv[1:])\n"
+        "found = reader.receive_readings(wait=True)\n"
+        "assert 'subprocess' not in sys.modules\n"
+        "reader.close()\n"
+        "print([reading[1:3] for reading in found], os.listdir(sys.argv[2]))\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "root"), str(tmp_path / "home" / ".ssh")]
+    environment = {**os.environ, "HOME": str(tmp_path / "home")}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+    confined = "[('', ['a']), ('unreadable', [])] ['id']\n"
+    assert done.stdout == (confined if landlock_version() else confined.replace("('unreadable', [])", "('', ['id'])"))
+    assert done.stderr == ""
 
 
 def test_an_order_is_bounded_in_paths_and_in_bytes(reader: ReaderProcess) -> None:
