@@ -82,3 +82,31 @@ def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
         taken.append(time.perf_counter() - start)
 
     assert sorted(taken)[len(taken) // 2] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("grep", "grep docs/grep.py.md src/tools/grep.py tests/tools/test_grep.py"),
+        ("grep.py", "src/tools/grep.py docs/grep.py.md tests/tools/test_grep.py"),
+        ("g", "grep docs/grep.py.md src/tools/grep.py tests/tools/test_grep.py"),
+        ("sfdwa", "src/services/file_discovery/walk.py src/services/file_discovery/watch.py"),
+        ("src/", "src/Main.java src/tools/grep.py src/services/file_discovery/walk.py"),
+        ("tests", "tests/tools/test_grep.py"),
+        ("grepxy", "grep src/tools/grep.py"),
+        ("old/grpe", "grep"),
+        ("gx", ""),
+        ("q", ""),
+        ("qqq", ""),
+        ("", "a bb grep README.md"),
+    ],
+)
+def test_all_that_is_found_in_its_order(typed: str, found: str) -> None:
+    paths = [*PATHS, "grep", "bb", "a"]
+
+    for limit in (1, 2, 20):
+        best = PathFinder(paths).find_best(typed, limit)
+        assert best[: len(found.split())] == found.split()[:limit]
+        assert best or not found
+    assert PathFinder(["a"]).find_best("a") == ["a"]
+    assert PathFinder([]).find_best("") == []

@@ -1,6 +1,19 @@
 """What goes with a request to a small model."""
 
-from ollm.services.request_reading.primed_request import prime_request
+import pytest
+
+from ollm.services.request_reading.primed_request import (
+    find_lines,
+    find_named,
+    find_only_run,
+    find_words,
+    is_short,
+    merge_spans,
+    number_columns,
+    prime_request,
+    show_excerpt,
+    show_whole,
+)
 
 STORE = "import math\n\n\n" + "".join(f"def total_{n}(items):\n    return sum(items) + {n}\n\n\n" for n in range(60))
 FILES = {
@@ -52,3 +65,76 @@ def test_a_word_that_becomes_another_is_shown_where_it_stands() -> None:
 def test_it_keeps_within_its_room() -> None:
     told = prime("Change LIMIT in conf.py and total_3 in store.py", max_chars=120)
     assert len(told) <= 120
+
+
+FUNCTIONS = [f"def func_{n}(a):\n    doc = {n}\n    x = a\n    return x\n" for n in range(12)]
+REPORT = "def report():\n    total_sum = 3\n    return total_sum\n"
+MODULE = "\n".join(["import os\n\nLIMIT = 3", *FUNCTIONS, REPORT])
+HEAD = "import os\n\nLIMIT = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "words", "how", "shown"),
+    [
+        ("Fix func_3 please", [], "Parts of it", FUNCTIONS[3]),
+        ("nothing known here", ["func_5"], "Parts of it", FUNCTIONS[5]),
+        ("Mend total_sum", [], "Parts of it", f"    return x\n\n{REPORT}"),
+        ("Look at LIMIT", [], "Parts of it", f"{HEAD}def func_0(a):\n    doc = 0\n    x = a\n"),
+        ("Fix func_3 and func_7", [], "Parts of it", f"{FUNCTIONS[3]}...\n{FUNCTIONS[7]}"),
+        (
+            "the word return",
+            [],
+            "It begins",
+            f"{HEAD}...\n    return x\n\n{FUNCTIONS[9]}\n{FUNCTIONS[10]}\n{FUNCTIONS[11]}\n{REPORT}",
+        ),
+    ],
+)
+def test_which_part_of_a_long_file_is_shown(request_: str, words: list[str], how: str, shown: str) -> None:
+    assert show_excerpt("a.py", MODULE, request_, words) == f"a.py is long (66 lines). {how}:\n```\n{shown}```"
+
+
+def test_of_a_text_in_which_nothing_is_named_the_beginning_is_shown() -> None:
+    rows = "\n".join(f"row {number} {'x' * 300}" for number in range(50))
+
+    told = show_excerpt("a.txt", rows, "zzz", [])
+
+    begun = "\n".join(f"row {number} {'x' * 300}"[:240] for number in range(3))
+    assert told == f"a.txt is long (50 lines). It begins:\n```\n{begun}\n```"
+    assert show_whole("a", "x\n\n") == "a:\n```\nx\n```"
+
+
+def test_what_is_short_and_what_may_name_something() -> None:
+    assert is_short("x" * 3200)
+    assert not is_short("x" * 3201)
+    assert is_short("\n" * 50)
+    assert not is_short("\n" * 51)
+    assert find_words("the LIMIT of ab abc and abc get_x") == ["LIMIT", "abc", "get_x"]
+    assert merge_spans([(5, 7), (1, 3), (2, 4), (7, 9), (12, 13)]) == [(1, 4), (5, 9), (12, 13)]
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "told"),
+    [
+        ("a.csv", "id, name,Total sum", "\nColumns: $1 id, $2 name, $3 Total sum"),
+        ("a.csv", "id,n", "\nColumns: $1 id, $2 n"),
+        ("a.txt", "id,name", ""),
+        ("a.csv", "id", ""),
+        ("a.csv", "1,2", ""),
+        ("a.csv", "id,2", ""),
+        ("a.csv", ",".join("c" * 20), "\nColumns: " + ", ".join(f"${n} c" for n in range(1, 21))),
+        ("a.csv", ",".join("c" * 21), ""),
+    ],
+)
+def test_columns_are_numbered(name: str, head: str, told: str) -> None:
+    assert number_columns(name, f"{head}\n1,2,3\n") == told
+
+
+def test_lines_and_files_that_are_named() -> None:
+    texts = {"a": f"x one\nyone\none two {'z' * 300}", "b": "one"}
+    assert find_lines(texts, ["one", "two"]) == f"Lines:\na:1:x one\na:3:one two {'z' * 152}\nb:1:one"
+    assert find_lines({"a": "one\n" * 20}, ["one"]).endswith("\na:20:one")
+    assert find_lines({"a": "one\n" * 22}, ["one"]).endswith("\na:20:one\n… and 2 more lines")
+    assert find_lines({"a": "x"}, ["one"]) == ""
+    names = ["a.py", "src/b.py", "lib/b.py", "c.py", "d.py", "src/a.py"]
+    assert find_named("look at a.py and lib/b.py, not c.pyc or x/d.py", names) == ["a.py", "lib/b.py", "src/a.py"]
+    assert find_only_run("Run python a.py and run sh b.sh. Change b.sh.", ["a.py", "b.sh", "c.py"]) == ["a.py"]

@@ -3,7 +3,15 @@
 import pytest
 
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.unfinished_work import Deeds, find_removed_names, find_unfinished
+from ollm.services.request_reading.unfinished_work import (
+    Deeds,
+    find_first_command,
+    find_kept_tests,
+    find_removed_names,
+    find_unfinished,
+    is_computed_into_file,
+    make_command,
+)
 
 FILES = ("add.py", "main.py", "limits.py", "src/app.py", "test_add.py", "data.csv")
 
@@ -100,3 +108,129 @@ def test_names_that_are_to_go_are_found() -> None:
     assert "old" in find_removed_names("Remove the function old from a.py.")
     assert "describe" in find_removed_names("Move the function describe from a.py to b.py.")
     assert find_removed_names("Add a function new to a.py.") == set()
+
+
+@pytest.mark.parametrize(
+    ("request_", "deeds", "left"),
+    [
+        (
+            "How many rows has data.csv?",
+            Deeds(commands=(("wc x", 0),), silent=("wc x",)),
+            ["The command printed nothing. Now find it with a command."],
+        ),
+        ("How many rows has data.csv?", Deeds(commands=(("wc x", 1),), silent=("wc x",)), []),
+        ("How many rows has data.csv?", Deeds(commands=(("wc x", 0),)), []),
+        (
+            "Write a script fib.py that prints ten numbers, and run it.",
+            Deeds(changed=("fib.py",), commands=(("python fib.py", 0),), silent=("python fib.py",)),
+            ["Now run python fib.py."],
+        ),
+        (
+            "Write a script fib.py that prints ten numbers, and run it.",
+            Deeds(
+                changed=("fib.py",),
+                commands=(("python fib.py", 0), ("ls", 1)),
+                silent=("python fib.py",),
+                since_change=(("python fib.py", 0),),
+            ),
+            ["fib.py prints nothing. Now mend fib.py."],
+        ),
+        (
+            "Write fib.py and main2.js, then run main2.js.",
+            Deeds(),
+            ["fib.py does not exist. Now write fib.py.", "Now run node main2.js."],
+        ),
+        ("Rename add.py to sum.py.", Deeds(), ["sum.py does not exist. Now do it."]),
+        ("Copy add.py to sum.py.", Deeds(), []),
+        (
+            "Run python main.py and write its output into out.txt.",
+            Deeds(commands=(("python main.py > /dev/null", 0), ("ls", 0))),
+            ["out.txt does not exist. Now write the output of python main.py into out.txt."],
+        ),
+        (
+            "Run python main.py and write its output into out.txt.",
+            Deeds(commands=(("cat <<X\ny", 0),)),
+            ["Now run python main.py.", "out.txt does not exist. Now write out.txt."],
+        ),
+        (
+            "python main.py crashes. Find out why and fix it.",
+            Deeds(),
+            ["Now run python main.py.", "Now change main.py."],
+        ),
+        (
+            "python main.py crashes. Find out why and fix it.",
+            Deeds(changed=("add.py",), since_change=(("python main.py", 1),), texts={"add.py": "x"}),
+            ["python main.py still fails: mend it."],
+        ),
+        (
+            "main.py fails. Fix it.",
+            Deeds(changed=("main.py",), since_change=(("python main.py", 1),), texts={"main.py": "x"}),
+            ["python main.py still fails. Now mend main.py."],
+        ),
+        (
+            "test_add.py fails. Fix it.",
+            Deeds(changed=("add.py",), since_change=(("python test_add.py", 1),)),
+            ["python test_add.py still fails: mend it."],
+        ),
+        ("Run main.py and test_add.py.", Deeds(commands=(("python main.py", 0),)), []),
+        (
+            "Run main.py. Change add.py.",
+            Deeds(changed=("add.py", "src/app.py"), since_change=(("python main.py", 1),)),
+            ["python main.py fails: mend it."],
+        ),
+        (
+            "Run main.py. Change add.py.",
+            Deeds(changed=("add.py",), since_change=(("cat main.py", 1),)),
+            ["Now run python main.py."],
+        ),
+        ("Set A to 90 in add.py and main.py.", Deeds(changed=("add.py", "main.py"), texts={"add.py": "A = 1"}), []),
+        ("Set A to 90 in app.py.", Deeds(changed=("src/app.py",), texts={"src/app.py": "A: 1"}), []),
+        ("Sort the lines in data.csv.", Deeds(), ["Now change data.csv."]),
+        ("Read the numbers from data.csv and add a total to add.py.", Deeds(), ["Now change add.py."]),
+        ("Move f from limits.py to add.py.", Deeds(), ["Now change limits.py.", "Now change add.py."]),
+        ("Please improve main.py.", Deeds(), ["Now change main.py."]),
+        ("Improve it.", Deeds(meant=("main.py",)), ["Now change main.py."]),
+        ("Improve it.", Deeds(meant=("main.py", "add.py")), ["Nothing has been changed. Now do it."]),
+        ("Improve it.", Deeds(commands=(("git mv a b", 0),)), []),
+        ("Improve it.", Deeds(commands=(("git mv a b", 1),)), ["Nothing has been changed. Now do it."]),
+        ("Write an empty file e.txt.", Deeds(changed=("e.txt",), texts={"e.txt": " \n"}), []),
+        (
+            "Write notes into e.txt.",
+            Deeds(changed=("e.txt",), texts={"e.txt": " \n"}),
+            ["e.txt is empty. Now write e.txt with a command."],
+        ),
+        ("Write notes into e.txt.", Deeds(changed=("e.txt",)), []),
+        ("Why does build.sh fail? Run it and find out why.", Deeds(), ["Now run sh build.sh."]),
+        (
+            "Rename load to fetch.",
+            Deeds(changed=("add.py",), texts={"add.py": "load()", "main.py": "load()"}),
+            [
+                "add.py still has load. Now replace load by fetch in add.py.",
+                "main.py still has load. Now replace load by fetch in main.py.",
+            ],
+        ),
+    ],
+)
+def test_what_is_left_of_commands_and_files(request_: str, deeds: Deeds, left: list[str]) -> None:
+    assert find_unfinished(request_, deeds, FILES) == left
+
+
+def test_what_is_run_first_and_how() -> None:
+    assert find_first_command("python main.py fails. Fix add.py.") == "python main.py"
+    assert find_first_command("Run build.sh, it crashes; find out why.") == "sh build.sh"
+    assert find_first_command("x.js fails") == "node x.js"
+    assert find_first_command("Fix add.py.") == ""
+    assert [make_command(name) for name in ("a.py", "a.rb", "make x", "x.py -v")] == [
+        "python a.py",
+        "a.rb",
+        "make x",
+        "x.py -v",
+    ]
+
+
+def test_a_number_that_goes_into_a_file_and_tests_that_stay() -> None:
+    assert is_computed_into_file("How many rows has data.csv? Put the number into n.txt.")
+    assert not is_computed_into_file("Write a script s.py that counts the rows and put the number into n.txt.")
+    assert not is_computed_into_file("Put hello into n.txt.")
+    assert find_kept_tests("test_add.py fails. Fix add.py.") == {"test_add.py"}
+    assert find_kept_tests("main.py fails. Fix main.py.") == set()
