@@ -14,6 +14,7 @@ from tests.policy.shell_lines import (
     WRITING_GIT,
     lines,
 )
+from tests.policy.told_verdicts import describe_verdict, load_told
 
 PROGRAMS = [
     "ls",
@@ -55,12 +56,16 @@ def test_ordinary_reading_commands_run_without_a_question(place: Place, command:
     verdict = shell(place.engine(trusted=True), command)
 
     assert verdict.decision == "allow", verdict.reason
+    assert describe_verdict(verdict, place) == load_told()[command]
 
 
 @covers("T7.3")
 @pytest.mark.parametrize("command", [*lines(RISKY), *RISKY_CHARACTERS])
 def test_a_risky_command_never_runs_unasked(place: Place, command: str):
-    assert shell(place.engine(trusted=True), command).decision == "ask"
+    verdict = shell(place.engine(trusted=True), command)
+
+    assert verdict.decision == "ask"
+    assert describe_verdict(verdict, place) == load_told()[command]
 
 
 @pytest.mark.parametrize("command", [*lines(RISKY), *RISKY_CHARACTERS])
