@@ -1,7 +1,10 @@
 """An outline within a budget."""
 
+import pytest
+
 from ollm.services.code_map.outline import fit_outline, outline_text, take_within
 from ollm.services.token_counting import TokenCounter
+from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
 from tests.services.code_map.samples import PYTHON
 
 COUNT = TokenCounter().count_text
@@ -35,3 +38,23 @@ def test_a_file_no_grammar_can_read_is_read_by_patterns() -> None:
 
 def test_lines_are_taken_while_they_fit() -> None:
     assert take_within(["a", "b", "c"], 4, lambda _: 2) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_that_is_found_in_a_file_of_each_kind(name: str) -> None:
+    assert describe_file(name) == get_file(name).read_text(encoding="utf-8")
+
+
+def test_as_many_lines_as_fit_and_how_many_are_left_out() -> None:
+    found = outline_text("a.py", b"class A:\n    def b(self): pass\n    def c(self): pass\ndef d(): pass\n")
+    lines = ["    1 class A", "    2   def b(self)", "    3   def c(self)", "    4 def d()"]
+
+    def count(text: str) -> int:
+        return len(text.split())
+
+    assert fit_outline(found, 12, count) == lines
+    assert fit_outline(found, 11, count) == [lines[0], "… 3 more definitions not shown"]
+    assert fit_outline(found, 9, count) == [lines[0], "… 3 more definitions not shown"]
+    assert fit_outline(found, 8, count) == ["… 4 more definitions not shown"]
+    assert fit_outline(found[3:], 2, count) == ["… 1 more definition not shown"]
+    assert take_within(["a b", "c", "d"], 3, count) == ["a b", "c"]

@@ -286,7 +286,8 @@ class _TreeReader:
             return self._name_marked_class(node, scope) or self._name_inner_type(node, scope)
         if declarator is None:
             return None
-        name = _TEMPLATE_ARGUMENTS.sub("", self._read_text(declarator).partition("(")[0]).strip().replace("::", ".")
+        text = self._read_text(declarator).lstrip("(*^& ")  # a pointer to a function stands in brackets
+        name = _TEMPLATE_ARGUMENTS.sub("", re.split(r"[()]", text)[0]).strip().replace("::", ".")
         outer, _, bare = name.rpartition(".")
         return kind, bare, ".".join(filter(None, (scope, outer)))
 
