@@ -71,7 +71,7 @@ def test_a_snapshot_leaves_the_session_file_as_it_was(place: RecordedPlace) -> N
     assert len(json.loads(place.run("snapshots", "list", "--json"))) == 1
 
 
-@covers("H413", "H415")
+@covers("H413", "H415", "H53", "H558")
 async def test_a_context_that_passes_85_percent_leaves_a_snapshot_by_itself(tmp_path: Path) -> None:
     async with running(tmp_path, ["Noted."] * 40) as runner:
         runner.home.mkdir()
@@ -85,7 +85,9 @@ async def test_a_context_that_passes_85_percent_leaves_a_snapshot_by_itself(tmp_
             shares.append(sum(part["tokens"] for part in shown["parts"]) / shown["limit"])
             listed = json.loads((await runner.run("snapshots", "list", "--json")).out)
             triggers = [snapshot["trigger"] for snapshot in listed]
+        files = [path.name for path in (runner.home / "context-snapshots").rglob(f"*{listed[0]['id']}*")]
 
+    assert len(files) == 1
     assert triggers == ["threshold"]
     assert shares[-1] >= 0.85
     assert all(share < 0.9 for share in shares[:-1])

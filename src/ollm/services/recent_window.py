@@ -33,10 +33,6 @@ class RecentWindow:
             self._request = message
         self._ring.append(message)
 
-    def clear(self) -> None:
-        self._ring.clear()
-        self._request = None
-
     def collect_messages(self) -> tuple[PromptMessage, ...]:
         """What fits, oldest first. When no user message does, the newest one stands at the front, before the rest."""
         units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]

@@ -22,12 +22,13 @@ def home(tmp_path) -> Home:
     return Home(tmp_path / "home")
 
 
-@covers("H467", "H478", "S1.5", "H109")
+@covers("H467", "H478", "H479", "H480", "H481", "S1.5", "H109")
 def test_view_shows_roles_times_thinking_and_calls(home):
     session_id = asyncio.run(full_session(home))
     folded = ollm("sessions", "view", session_id[:6], home=home.root)
     assert folded.returncode == 0
-    assert "#1 user" in folded.stdout
+    assert "#1 user  2026-01-27T10:00:00.000Z" in folded.stdout
+    assert "#2 assistant  2026-01-27T10:00:00.000Z" in folded.stdout
     assert "  ~ let me look" in folded.stdout
     assert "▸ ls(path=.) → ok, 3 lines" in folded.stdout
     assert "file.txt" not in folded.stdout

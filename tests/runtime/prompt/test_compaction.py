@@ -90,7 +90,7 @@ async def until_compressed(house: House, times: int = 1) -> None:
         await house.turn()
 
 
-@covers("H245", "H247", "H267")
+@covers("H245", "H247", "H267", "H53")
 async def test_a_snapshot_is_taken_before_each_compression_and_leads_back_behind_it(house: House) -> None:
     await house.begin()
     await until_compressed(house, 2)
@@ -108,7 +108,7 @@ async def test_a_snapshot_is_taken_before_each_compression_and_leads_back_behind
     assert len(house.prompt.build_request_messages()) == 1 + len(before.messages)
 
 
-@covers("H22", "D754", "D755", "H66", "H82")
+@covers("H22", "D754", "D755", "H66", "H82", "H590")
 async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_be_built_from_it(house: House) -> None:
     await house.begin()
     await until_compressed(house, 3)
