@@ -36,9 +36,6 @@ class Objections(Data, frozen=True):
         opens = self.opens + other.opens
         return Objections(remarks=self.remarks + other.remarks, locks=self.locks + other.locks, opens=opens)
 
-    def __bool__(self) -> bool:
-        return bool(self.remarks or self.locks)
-
 
 NO_OBJECTIONS = Objections()
 

@@ -201,10 +201,10 @@ def _match_order(words: list[str], view: CommandView) -> RuleMatch:
 def _count_skipped(texts: Sequence[str], index: int, valued: list[str] | None, wanted: str) -> int:
     """1 when the option takes the next word as its value. For an unknown program it is taken to do so when only that
     makes the rule fit."""
-    following = texts[index + 1] if index + 1 < len(texts) else ""
+    rest = texts[index + 1 :]
     if valued is not None:
-        return 1 if texts[index] in valued else 0
-    return 1 if following != wanted and "=" not in texts[index] and wanted in texts[index + 2 :] else 0
+        return int(texts[index] in valued)
+    return int("=" not in texts[index] and wanted in rest and rest[0] != wanted)
 
 
 def _mentions(value: str, words: list[str], view: CommandView) -> bool:
