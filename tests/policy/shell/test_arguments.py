@@ -13,7 +13,7 @@ GRANTED = ["pytest", "git commit", "make", "npm run", "cargo build", "go test", 
 COVERED = [
     "pytest tests/x.py", "pytest -k 'a or b'", "git commit -m 'see /etc/passwd'", "git commit -m x a", "make test",
     "npm run test", "cargo build --release", "go test ./...", "frob a=b", "pytest -x", "git commit --author=me -am ok",
-    "frob http://x/y", "pytest src:a",
+    "frob http://x/y", "pytest src:a", "frob -m /etc/x", "frob 'see /etc/x'", "git commit -m http://x",
 ]  # fmt: skip
 UNCOVERED = [
     "pytest /etc/x.py", "pytest ../x", "git commit -F ~/.ssh/id", "git commit -F.env", "pytest -c x", "pytest -p x",
@@ -48,7 +48,10 @@ def test_a_protected_file_locks_whatever_the_program(place: Place, line: str) ->
     assert decide(place, line) == "lock"
 
 
-@pytest.mark.parametrize("line", ["frob -m .env", "frob 'see .env here'", "frob envy", "frob --message .env"])
+@pytest.mark.parametrize(
+    "line",
+    ["frob -m .env", "frob 'see .env here'", "frob envy", "frob --message .env", "frob -m '.env'", "frob '.env or so'"],
+)
 def test_a_text_is_no_file(place: Place, line: str) -> None:
     assert decide(place, line) == "ask"
 

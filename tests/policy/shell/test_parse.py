@@ -1,9 +1,11 @@
 """What bash and our parser do not read alike, or not at all, asks."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from ollm.policy.shell import parse
 from ollm.policy.shell.parse import (
     close_here_document,
     explain_bash_refusal,
@@ -74,3 +76,23 @@ def test_an_open_here_document_is_closed_and_parentheses_are_balanced() -> None:
 
 def test_the_parser_is_there() -> None:
     assert Path(find_parser() or "").is_file()
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (None, "the shell parser shfmt is not installed"),
+        ("/nowhere/shfmt", "the shell parser could not be run: [Errno 2] No such file or directory: '/nowhere/shfmt'"),
+        ("false", "the shell parser gave up"),
+        ("cat", "cat: invalid option -- 'l'"),
+        ("echo", "it is nested too deeply"),
+    ],
+)
+def test_a_parser_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, program: str | None, told: str) -> None:
+    found = program and (shutil.which(program) or program)
+    monkeypatch.setattr(parse, "find_parser", lambda: found)
+
+    failed = parse_script.__wrapped__("ls")
+
+    assert failed.statements == ()
+    assert failed.error.rpartition("/")[2] == told.rpartition("/")[2]

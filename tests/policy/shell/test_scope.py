@@ -1,10 +1,12 @@
 """Where a command runs, followed through cd, and what variables hold."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from ollm.policy.shell.scope import merge_directories
+from ollm.policy.shell.scope import expand_home, follow_cd, merge_directories
+from ollm.policy.shell.words import make_literal
 from tests.policy.conftest import Place
 from tests.policy.verdict_table import Row, decide, rows
 
@@ -42,3 +44,44 @@ def test_where_a_command_may_run_is_followed_to_eight_directories(count: int, kn
     places = tuple(Path("/w", str(number)) for number in range(count))
 
     assert merge_directories(places[:5], places[3:]) == (places if known else None)
+
+
+@pytest.mark.parametrize(
+    ("line", "start", "after"),
+    [
+        ("ls src", (".",), (".",)),
+        ("cd src", (".",), ("src",)),
+        ("command builtin cd src", (".",), ("src",)),
+        ("command ls", (".",), (".",)),
+        ("command", (".",), (".",)),
+        ("cd -P src", (".",), ("src",)),
+        ("cd src other", (".",), ("src",)),
+        ("cd src", (".", "src"), (".", "src", "src/src")),
+        ("cd missing", (".",), (".", "missing")),
+        ("cd", (".",), ("~",)),
+        ("cd ~", (".",), ("~",)),
+        ("cd ~/.ssh", (".",), ("~/.ssh",)),
+        ("cd ~other", (".",), None),
+        ("cd -", (".",), None),
+        ("cd +1", (".",), None),
+        ("pushd", (".",), None),
+        ("pushd src", (".",), ("src",)),
+        ("popd", (".",), None),
+        ("cd src", None, None),
+        ("cd", None, None),
+        ("cd /", None, ("/",)),
+        ("popd /", None, None),
+    ],
+)
+def test_where_a_command_leads(
+    place: Place, line: str, start: tuple[str, ...] | None, after: tuple[str, ...] | None
+) -> None:
+    def locate(text: str) -> Path:
+        return place.home / text[2:] if text.startswith("~") else Path(os.path.normpath(place.workspace / text))
+
+    words = [make_literal(word) for word in line.split()]
+    led = follow_cd(words, None if start is None else tuple(map(locate, start)), place.home)
+
+    assert led == (None if after is None else tuple(map(locate, after)))
+    assert follow_cd([make_literal("cd")], (place.workspace,), None) is None
+    assert expand_home("~/x", None) is None
