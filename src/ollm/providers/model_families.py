@@ -14,7 +14,7 @@ from ollm.providers.base import ModelInfo
 
 BLOCKS_BELOW = 4e9  # parameters under which a model of no known family writes blocks
 BLOCKS_WITHOUT_TOOLS_BELOW = 15e9  # the same, when its chat template knows no tools
-_SIZE = compile_late(r"(?<![\w.])(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
+_SIZE = compile_late(r"(?<![\w.])e?(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
 _MOE = compile_late(r"(\d+)x(\d+(?:\.\d+)?)b", re.IGNORECASE)
 
 
@@ -25,27 +25,35 @@ class ModelFamily(Data, frozen=True):
     names: tuple[str, ...]  # of it or its architecture, in small letters without dashes and dots
     native_from: float
     template: str = ""
+    usual: float | None = None  # parameters of what people run by the bare name, where neither server nor name says
 
 
 FAMILIES = (
-    ModelFamily(names=("codellama",), native_from=1e12),
+    ModelFamily(names=("codellama",), native_from=1e12, usual=7e9),
     ModelFamily(names=("gptoss",), native_from=0, template="<|channel|>"),
     ModelFamily(names=("qwen3",), native_from=3.9e9, template="enable_thinking"),
-    ModelFamily(names=("qwen25coder",), native_from=20e9),
+    ModelFamily(names=("qwen25coder",), native_from=20e9, usual=7e9),
     ModelFamily(names=("qwen2", "qwq"), native_from=6.5e9),
+    ModelFamily(names=("llama32",), native_from=7e9, usual=3e9),
     ModelFamily(names=("llama3",), native_from=7e9, template="<|start_header_id|>"),
     ModelFamily(
         names=("devstral", "mistral", "mixtral", "ministral", "magistral", "codestral"),
         native_from=6e9,
         template="[AVAILABLE_TOOLS]",
     ),
-    ModelFamily(names=("gemma3",), native_from=11e9, template="<start_of_turn>"),
+    ModelFamily(names=("gemma3",), native_from=11e9, template="<start_of_turn>", usual=4e9),
+    ModelFamily(names=("phi4mini",), native_from=13e9, usual=3.8e9),
     ModelFamily(names=("phi4",), native_from=13e9),
-    ModelFamily(names=("phi3",), native_from=1e12),
+    ModelFamily(names=("phi3",), native_from=1e12, usual=3.8e9),
     ModelFamily(names=("deepseekcoder", "deepseekr1"), native_from=30e9),
     ModelFamily(names=("deepseek",), native_from=30e9, template="<｜tool▁calls▁begin｜>"),
-    ModelFamily(names=("smollm3",), native_from=1e12),
-    ModelFamily(names=("smollm",), native_from=1e12),
+    ModelFamily(names=("smollm3",), native_from=1e12, usual=3e9),
+    ModelFamily(names=("smollm",), native_from=1e12, usual=1.7e9),
+    ModelFamily(
+        names=("granite40micro", "granite40hmicro", "granite4micro", "granite40tiny", "granite40htiny"),
+        native_from=7e9,
+        usual=3e9,
+    ),
     ModelFamily(names=("granite3", "granite4"), native_from=7e9, template="<|start_of_role|>"),
 )
 
@@ -54,6 +62,8 @@ def choose_first_form(info: ModelInfo, name: str) -> CallForm:
     """The form a first conversation begins with; `unknown` begins with native calls and looks at what comes."""
     size = count_parameters(info, name)
     family = find_family(info, name)
+    if family is not None and size is None and _names_family(family, info, name):
+        size = family.usual
     if family is not None and size is not None:
         return "blocks" if size < family.native_from else "unknown"
     if size is not None and size < BLOCKS_BELOW:
@@ -80,6 +90,11 @@ def find_family(info: ModelInfo, name: str) -> ModelFamily | None:
             if found := next(marked, None):
                 return found
     return None
+
+
+def _names_family(family: ModelFamily, info: ModelInfo, name: str) -> bool:
+    """Whether it is its name that says so: a template alone says nothing of the size that is usual."""
+    return _find_named(f"{name} {info.name} {info.title}".lower()) is family
 
 
 def _find_named(told: str) -> ModelFamily | None:

@@ -45,7 +45,7 @@ _HEREDOC = re.compile(
 _EXPANDS = re.compile(r"[$`\\]")
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
-_BLOCKS = re.compile(r"^```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
+_BLOCKS = re.compile(r"^(?:\S+\.\w+:?\n)?```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
 
@@ -295,7 +295,7 @@ class TurnGuide:
         """Whether it says something besides blocks: they are an answer only to how something is done."""
         from ollm.services.request_reading.explanations import asks_how
 
-        return bool(answer.strip() if asks_how(self._request) else re.search(r"\w+\s+\w+", _BLOCKS.sub("", answer)))
+        return bool(answer.strip() if asks_how(self._request) else re.search(r"\w", _BLOCKS.sub("", answer)))
 
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
