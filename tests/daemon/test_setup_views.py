@@ -7,7 +7,7 @@ import pytest
 from tests.daemon.running import daemon
 from tests.servers.answers import Answer
 
-RULES = "policy:\n  rules:\n    - {tool: ls, action: deny}\n"
+RULES = "policy:\n  rules:\n    - {tool: ls, action: deny}\n    - {tool: shell, action: perhaps}\n"
 WRONG = "sessions:\n  maxSessions: 7\nprovider:\n  apiKey: sk-very-secret\ncolour: red\n"
 LIST = Answer(calls=[("ls", {"path": "."})])
 
@@ -36,6 +36,7 @@ async def test_what_is_set_up_is_told_with_its_origin(tmp_path: Path, capfd: pyt
     assert tested["calls"] == 1
     assert tested["deny"] == 1
     assert tested["changes"][0]["tool"] == "ls"
+    assert [problem.partition(" (")[0] for problem in tested["problems"]] == ["The rule in line 4 is invalid"]
     assert broken.status == 422
     assert broken.json["detail"].startswith("These rules cannot be used: line 1, column 10 is not YAML: ")
     assert broken.json["detail"].endswith(".")

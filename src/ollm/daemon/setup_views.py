@@ -82,7 +82,7 @@ class SetupViews:
                         f"These rules cannot be used: {describe_mistake(error.message, file)}.",
                         action="Write them as in a config file.",
                     ) from error
-                problems += [text.replace(f"{folder}/", "") for text in proposed.rules.problems]
+                problems += [text.replace(f"at {file}:", "in line ") for text in proposed.rules.problems]
                 found = run_backtest(process, scope.create_policy(), proposed, problems.append)
             return {**found, "problems": problems}
 

@@ -91,7 +91,8 @@ def _read_rule(entry: Any, index: int, source: RuleSource) -> Rule | None:
         tool = entry.get("tool") if isinstance(entry, Mapping) else None
         tool = tool if isinstance(tool, str) and tool else "*"
         reference = source.make_reference(index, f"rule {index + 1}")
-        problem = f"Rule {index + 1} is invalid ({error}), so {'everything' if tool == '*' else tool} asks."
+        place = f"The rule at {reference.file}:{reference.line}" if reference.line else f"Rule {index + 1}"
+        problem = f"{place} is invalid ({error}), so {'everything' if tool == '*' else tool} asks."
         return Rule(
             tool=tool,
             action="ask",

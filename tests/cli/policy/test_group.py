@@ -62,4 +62,7 @@ def test_a_rule_that_cannot_be_used_is_told(inside: Inside) -> None:
     done = inside.run("policy", "show")
 
     assert done.code == 0
-    assert done.err == "ollm: Rule 1 is invalid (action must be one of allow, ask, deny), so shell asks.\n"
+    place = f"{inside.home / 'config.yaml'}:1"
+    assert done.err == (
+        f"ollm: The rule at {place} is invalid (action must be one of allow, ask, deny), so shell asks.\n"
+    )

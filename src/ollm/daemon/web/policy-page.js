@@ -1,6 +1,6 @@
 // The policy: try it on a call, try other rules on every recorded call, read the rules and grants.
 import { get, post } from "./api.js";
-import { fill, formatCount, h } from "./dom.js";
+import { fill, formatCount, formatMany, h } from "./dom.js";
 import { Page } from "./page.js";
 
 const SAMPLE = `policy:
@@ -53,7 +53,7 @@ class PolicyPage extends Page {
       if (!found) return;
       const count = (/** @type {string} */ name) => h("tr", null, h("td", null, h("span", { class: `action ${name}` }, name)), h("td", { class: "number" }, formatCount(found.today[name])), h("td", { class: "number" }, formatCount(found[name])));
       const changed = found.changes.map((/** @type {any} */ one) => h("li", null, h("span", { class: `action ${one.now}` }, one.now), " → ", h("span", { class: `action ${one.then}` }, one.then), " ", h("code", null, `${one.tool} ${one.what}`)));
-      fill(result, ...found.problems.map((/** @type {string} */ text) => h("p", { class: "notice warning" }, text)), h("p", null, `${formatCount(found.calls)} recorded calls.`), h("table", { class: "rows" }, h("thead", null, h("tr", null, h("th", null, "Decision"), h("th", { class: "number" }, "Today"), h("th", { class: "number" }, "With these rules"))), h("tbody", null, count("allow"), count("ask"), count("deny"))), changed.length ? h("ul", { class: "parts" }, ...changed) : h("p", { class: "meta" }, "Nothing would be judged differently."));
+      fill(result, ...found.problems.map((/** @type {string} */ text) => h("p", { class: "notice warning" }, text)), h("p", null, `${formatMany(found.calls, "recorded call")}.`), h("table", { class: "rows" }, h("thead", null, h("tr", null, h("th", null, "Decision"), h("th", { class: "number" }, "Today"), h("th", { class: "number" }, "With these rules"))), h("tbody", null, count("allow"), count("ask"), count("deny"))), changed.length ? h("ul", { class: "parts" }, ...changed) : h("p", { class: "meta" }, "Nothing would be judged differently."));
     };
     return h("div", { class: "card" }, rules, h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => void run() }, "Test on all recorded calls")), result);
   }

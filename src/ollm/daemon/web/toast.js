@@ -14,16 +14,18 @@ class Toasts extends HTMLElement {
   show(text, more) {
     const toast = h("div", { class: more.bad ? "toast bad" : "toast" }, h("span", null, text));
     let timer = 0;
+    let over = false; // to remove what has the focus takes the focus away, which is told before it is gone
     const wait = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => (toast.remove(), more.gone?.()), more.ms ?? SHOWN_MS);
+      if (!over) timer = setTimeout(() => (end(), more.gone?.()), more.ms ?? SHOWN_MS);
     };
     const end = () => {
+      over = true;
       clearTimeout(timer);
       toast.remove();
     };
     for (const name of ["mouseenter", "focusin"]) toast.addEventListener(name, () => clearTimeout(timer)); // who reads it has time
-    for (const name of ["mouseleave", "focusout"]) toast.addEventListener(name, () => toast.isConnected && wait());
+    for (const name of ["mouseleave", "focusout"]) toast.addEventListener(name, () => wait());
     wait();
     if (more.action) {
       toast.append(
