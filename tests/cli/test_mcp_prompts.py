@@ -67,12 +67,15 @@ async def test_the_chat_completes_prompts_and_attaches_resources(tmp_path: Path)
     assert "text of notes://tomorrow" in str(runner.server.chats[-1]["messages"])
 
 
-async def test_resources_are_listed_and_shown(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello."]) as runner:
+async def test_resources_are_listed_shown_and_attached(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Notes."]) as runner:
         offer(runner, tmp_path)
         await runner.run("-p", "hi")
         listed = await runner.run("-p", "/resource")
         shown = await runner.run("-p", "/resource desk notes://today")
+        await runner.run("-p", "what is in @desk:notes://today?")
+        attached = str(runner.server.chats[-1]["messages"])
 
     assert "@desk:notes://today" in listed.out
     assert "text of notes://today" in shown.out
+    assert "text of notes://today" in attached

@@ -62,7 +62,7 @@ def start_transformers(home: Path) -> Iterator[str]:
     place = packages.install_vllm()
     weights = make_weights(place / "bin" / "python")
     (home / "hub").mkdir(parents=True, exist_ok=True)
-    command = [str(place / "bin" / "transformers"), "serve", f"./{weights.name}"]
+    command = [str(place / "bin" / "transformers"), "serve", weights.name]
     environment = {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
     with start_server(command, environment, "/health", folder=weights.parent) as url:
         yield url

@@ -65,9 +65,12 @@ def install_vllm() -> Path:
         python = str(place / "bin" / "python")
         try:
             run_installer([python, "-m", "pip", "install", "-q", *wanted], place.parent)
-        except UnavailableError:
+        except UnavailableError as error:
             for_uv = [str(uv), "pip", "install", "-q", "--python", python, "--torch-backend", "cpu"]
-            run_installer([*for_uv, *wanted], place.parent)
+            try:
+                run_installer([*for_uv, *wanted], place.parent)
+            except UnavailableError as other:
+                raise UnavailableError(f"{error}; {other}") from other
         # Text needs neither pictures nor sounds, and these are built for another torch more often than not.
         unneeded = ["torchvision", "torchaudio", "torchcodec"]
         run_installer([str(uv), "pip", "uninstall", "-q", "--python", python, *unneeded], place.parent)

@@ -58,7 +58,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
-        attachments = collect_attachments(text, question, start)
+        attachments = await collect_attachments(text, question, start, conversation)
         printer = create_printer(output, start)
         stop_on_signals(conversation, received)
         async with conversation.turn(text, attachments) as events:
@@ -82,15 +82,19 @@ def show_waiting(output: str) -> Iterator[None]:
             line.stop()
 
 
-def collect_attachments(text: str, question: Question, start: ChatArguments) -> tuple[Attachment, ...]:
-    """What was piped in, and the files that the person named with `@`; text from a pipe names none."""
+async def collect_attachments(
+    text: str, question: Question, start: ChatArguments, conversation: Conversation
+) -> tuple[Attachment, ...]:
+    """What was piped in, and what the person named with `@`: files, and resources of MCP servers; text from a pipe
+    names none."""
     found = [Attachment(name="stdin", text=question.piped)] if question.piped.strip() else []
     if question.typed and "@" in text:
-        from ollm.cli.screen.composing import collect_mentions, read_file
+        from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
 
         mentioned, problems = collect_mentions(text, start.workspace, read_file)
-        found += mentioned
-        for problem in problems:
+        resources, unread = await collect_resources(text, conversation)
+        found += [*mentioned, *resources]
+        for problem in [*problems, *unread]:
             sys.stderr.write(f"ollm: {strip_controls(problem)}\n")
     return tuple(found)
 

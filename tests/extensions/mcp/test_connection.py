@@ -3,7 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -14,6 +14,7 @@ from ollm.extensions.mcp.settings import read_servers
 from tests.cli.running import running
 from tests.extensions.mcp_lines import HOSTILE_SCRIPT, entry, lines
 from tests.extensions.raw_servers import configure, raw_entry
+from tests.servers.oauth_mcp import Handler, serve_oauth_mcp
 
 
 def processes(*words: str) -> list[str]:
@@ -85,3 +86,40 @@ async def test_a_refusal_to_begin_is_told_in_the_servers_words(
     assert said in done.out, done.out
     assert "closed its output" not in done.out
     assert "pydantic" not in done.out
+
+
+class ForgetfulHandler(Handler):
+    """A server that knows the session it gave last, until it is started anew; it says so by the status alone."""
+
+    known: ClassVar[set[str]] = set()
+    status: ClassVar[int] = 404
+    refuses_always: ClassVar[bool] = False
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message.get("method") == "initialize":
+            self.known.add(session := f"s{len(self.state.asked)}")
+            body = {"jsonrpc": "2.0", "id": message["id"], "result": self.state.call(message)}
+            self.send(200, body, **{"Mcp-Session-Id": session})
+        elif self.headers.get("mcp-session-id") not in self.known or (
+            self.refuses_always and message.get("method") == "tools/call"
+        ):
+            self.send(self.status, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request"}})
+        else:
+            super().answer(message)
+
+
+@pytest.mark.parametrize("status", [404, 400])
+async def test_a_session_that_the_server_forgot_is_begun_anew(
+    tmp_path: Path, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ForgetfulHandler, "known", known := set())
+    monkeypatch.setattr(ForgetfulHandler, "status", status)
+    with serve_oauth_mcp(ForgetfulHandler) as state:
+        state.open_to_all = True
+        async with lines(tmp_path, {"far": {"url": state.url}}) as found:
+            await found.servers.before_turn()
+            known.clear()
+            assert (await found.call("far__whoami")).llm_content == "you are Ada"
+            monkeypatch.setattr(ForgetfulHandler, "refuses_always", True)
+            with pytest.raises(ToolFailure, match="The MCP server far answered with an error"):
+                await found.call("far__whoami")

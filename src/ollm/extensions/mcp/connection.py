@@ -27,6 +27,7 @@ CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_FAILURES = 5
 MAX_RETRY_PAUSE_SECONDS = 8.0
 FAILURE_KIND = "McpError"
+LOST_SESSION_STATUSES = (400, 404)  # the second is as MCP wants it, the first what many servers say
 LOST_SESSION_PATTERN = re.compile(r"session.{0,40}(terminated|not found|expired|invalid|unknown)", re.IGNORECASE)
 
 Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
@@ -105,9 +106,10 @@ class McpConnection:
         try:
             return await self._ask_once(request, client, line)
         except SessionLostError as error:
-            raise self._make_failure("forgets its session at once") from error
+            raise self._make_failure(f"answered with an error: {error}") from error
 
     async def _ask_once(self, request: Callable[[Client], Awaitable[T]], client: Client, line: McpConnectionState) -> T:
+        line.status = 0
         try:
             async with self._limit_time():
                 answer = await request(client)
@@ -123,11 +125,16 @@ class McpConnection:
             if line.over.is_set():
                 self.failures += 1
                 raise self._make_failure(f"stopped during the call ({line.explain_loss('')})") from error
-            if self.server.url and LOST_SESSION_PATTERN.search(summarize_error(error)):
-                raise SessionLostError from error
+            if self._is_session_lost(error, line):
+                raise SessionLostError(summarize_error(error)) from error
             raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
         self.failures = 0
         return answer
+
+    def _is_session_lost(self, error: Exception, line: McpConnectionState) -> bool:
+        """A server that was started anew refuses the session it does not know, in words or by its status alone."""
+        refused = line.status in LOST_SESSION_STATUSES or LOST_SESSION_PATTERN.search(summarize_error(error))
+        return bool(self.server.url and refused)
 
     @asynccontextmanager
     async def _limit_time(self) -> AsyncIterator[None]:

@@ -72,25 +72,10 @@ def may_be_older(status: int) -> bool:
 
 
 async def limit_response(response: Any) -> None:
-    """Let an answer be no longer than the limit; a stream of events has limits of its own, event by event."""
-    import httpx2
+    """Let an answer be no longer than the limit, and mend what the SDK could not read in it; a stream of events has
+    limits of its own, event by event."""
+    from ollm.extensions.mcp.http_bodies import make_mended_body
 
-    if response.headers.get("content-type", "").startswith("text/event-stream"):
-        return
-
-    class Bounded(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for piece in self._stream:
-                size += len(piece)
-                if size > MAX_RESPONSE_BYTES:
-                    raise httpx2.ReadError(f"its reply is larger than {MAX_RESPONSE_BYTES // 2**20} MiB")
-                yield piece
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    response.stream = Bounded(response.stream)
+    events = response.headers.get("content-type", "").startswith("text/event-stream")
+    if not (events and response.headers.get("content-encoding")):
+        response.stream = make_mended_body(response.stream, MAX_RESPONSE_BYTES, events=events)

@@ -32,6 +32,7 @@ from ollm.tools.framework.output import StreamCleaner
 from ollm.tools.framework.registry import ToolRegistry
 
 log = logging.getLogger("ollm.dispatch")
+MAX_NAMED_TOOLS = 60
 
 
 async def _discard_record(_record: ToolCallRecord) -> None:
@@ -184,7 +185,10 @@ class ToolCallRun:
         if self._spec is not None:
             return self._spec
         near = self._services.registry.find_nearest(self.record.name)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Available: {', '.join(self._list_tool_names())}."
+        names = self._list_tool_names()
+        more = f" and {len(names) - MAX_NAMED_TOOLS} more" if len(names) > MAX_NAMED_TOOLS else ""
+        listed = f"Available: {', '.join(names[:MAX_NAMED_TOOLS])}{more}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else listed
         raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
 
     async def _parse_call(self) -> Invocation:
