@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
 from ollm.services.token_counting import MAX_FACTOR, MIN_FACTOR, TokenCounter, estimate_doubt_units, estimate_units
 from tests.covers import covers
@@ -120,3 +120,38 @@ def test_no_vocabulary_of_bytes_counts_more_than_an_estimate_and_its_doubt() -> 
         assert estimate_units(text) + estimate_doubt_units(text) >= len(text.encode()) * 0.99
     assert estimate_doubt_units("plain words") == 0
     assert 0 < estimate_doubt_units("请检查这个模块") < len("请检查这个模块") * 1.2
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        *(("", 0.0), ("word", 1.0), ("sixsix", 1.0), ("longword", 1.5), ("HTTPServer", 2.0), ("a1", 1.95)),
+        *(("--..", 1.5), ("a  b\n\n c", 5.0), ("\x01\x7f", 2.0), ("é 1", 1.45)),
+    ],
+)
+def test_what_each_kind_of_sign_costs(text: str, units: float) -> None:
+    assert estimate_units(text) == pytest.approx(units)
+
+
+def test_what_each_part_of_a_message_costs_and_how_the_factor_moves() -> None:
+    counter = TokenCounter(2.0, 3)
+    call = ToolCall(id="1", name="ls", arguments={"a": "b"})
+    picture = ImagePart("image/png", "x")
+
+    assert counter.count_message(PromptMessage(role="user", content="word")) == 10
+    assert counter.count_message(PromptMessage(role="tool", content="word", tool_name="ls")) == 22
+    full = PromptMessage(role="assistant", content="", thinking="word", calls=(call,), images=(picture,))
+    assert counter.count_message(full) == 1645
+    counter.learn(10, 40)
+    counter.learn(0, 5)
+    counter.learn(5, 0)
+    assert (counter.factor, counter.samples) == (2.5, 4)
+    for _ in range(8):
+        counter.learn(10, 10)
+    counter.trust_estimate()
+    assert (round(counter.factor, 4), counter.samples) == (1.4396, 12)
+    fresh = TokenCounter()
+    assert (fresh.factor, fresh.samples) == (1.0, 0)
+    fresh.trust_estimate()
+    assert fresh.samples == 1
+    assert (TokenCounter(-1, -5).factor, TokenCounter(-1, -5).samples, TokenCounter(9).factor) == (0.4, 0, 4.0)

@@ -69,3 +69,34 @@ def test_the_lines_of_a_diff_are_told_apart() -> None:
 
     assert re.findall(r'<span(?: class="(\w+)")?>', page) == ["head", "head", "hunk", "del", "add", ""]
     assert "+new &lt;b&gt;" in page
+
+
+def test_calls_in_full_and_cut() -> None:
+    calls = {
+        "c1": make_call(id="c1", result=RecordedResult(llm_content="short", full_output="a < b", exit_code=2)),
+        "c2": make_call(id="c2", name="edit_file", args={"path": "a.py"}, result=RecordedResult("x", diff="-x\n")),
+        "c3": make_call(id="c3", status="running"),
+        "c4": make_call(id="c4", result=RecordedResult("pic", images=(ImagePart("image/png", "aGk="),))),
+    }
+    message = Message(role="assistant", parts=tuple(map(ToolCallPart, (*calls, "gone"))), timestamp=AT, id=7)
+    arguments = '<pre class="arguments">shell {\n  "command": "ls &lt;x&gt;"\n}</pre>\n'
+    name = "<summary><b>Run ls &lt;x&gt;</b>"
+
+    def show(arguments: str, output: str, diff: str) -> str:
+        return (
+            '<section class="assistant" id="m7">\n<h2><span class="number">7.</span> Assistant '
+            f'<time datetime="{AT}">{AT}</time></h2>\n'
+            f'<details class="call failed" data-call="c1">{name} <span class="outcome">exit 2</span></summary>\n'
+            f'{arguments}<pre class="output">{output}</details>\n'
+            '<details class="call ok" data-call="c2" open><summary><b>Edit a.py</b> <span class="outcome">ok</span>'
+            f'</summary>\n<pre class="diff"><span class="del">{diff}\n</span></pre>\n</details>\n'
+            f'<details class="call running" data-call="c3">{name} <span class="outcome">running</span></summary>\n'
+            f'{arguments}</details>\n<details class="call ok" data-call="c4">{name} <span class="outcome">ok</span>'
+            f'</summary>\n{arguments}<pre class="output">pic</pre>\n'
+            '<img alt="Attached image" src="data:image/png;base64,aGk=">\n</details>\n</section>\n'
+        )
+
+    more = '</pre>\n<p class="meta">{} more characters; an export has them all.</p>\n'
+    assert "".join(render_message_as_html(message, calls.get)) == show(arguments, "a &lt; b</pre>\n", "-x")
+    cut = f'<pre class="arguments">she{more.format(28)}'
+    assert "".join(render_message_as_html(message, calls.get, 3)) == show(cut, f"a &lt;{more.format(2)}", "-x")
