@@ -7,6 +7,7 @@ from bench.mutants.sites import Mutant
 CACHE = "what a cache holds is not seen"
 BY_ONE = "a bound of work moved by one"
 BLOCK = "how much is read at a time is not seen"
+SHARED = "how reading is shared between two processes is not seen"
 EXPLAINED = {
     (
         "services/chat_compression/options.py",
@@ -17,6 +18,27 @@ EXPLAINED = {
     ("services/chat_compression/service.py", "if work.total <= work.target:", "comparison"): BY_ONE,
     ("services/checkpoints.py", "if counter.count_text(text) <= tokens:", "comparison"): BY_ONE,
     ("services/code_map/facts.py", "name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]", "constant"): CACHE,
+    ("services/file_discovery/git.py", 'line = opened.readline(4096).rstrip("\\n")', "constant"): BLOCK,
+    (
+        "services/file_discovery/parallel_walk.py",
+        "MIN_ALONE_DIRECTORIES = 150  # directories that one process has read before another could have started",
+        "constant",
+    ): SHARED,
+    (
+        "services/file_discovery/parallel_walk.py",
+        "MIN_WAITING_DIRECTORIES = 8  # directories that must wait for two to have something to do",
+        "constant",
+    ): SHARED,
+    (
+        "services/file_discovery/parallel_walk.py",
+        "MAX_PENDING_REQUESTS = 2  # orders under way, so that the other is never without one",
+        "constant",
+    ): SHARED,
+    (
+        "services/file_discovery/parallel_walk.py",
+        "_OWN_DIRECTORIES = 8  # directories read here between two looks at what has come back",
+        "constant",
+    ): SHARED,
     ("services/file_discovery/reading.py", "if len(files) + len(folders) == len(listed):", "arithmetic"): (
         "a shorter way to the same answer"
     ),

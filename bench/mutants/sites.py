@@ -124,6 +124,10 @@ class Finder(ast.NodeVisitor):
         for statement in node.body:
             self.visit(statement)
 
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if ast.unparse(node.targets[0]) != "TYPE_CHECKING":
+            self.generic_visit(node)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.visit(node.value)

@@ -58,3 +58,11 @@ def test_directories_are_no_files_and_a_name_cannot_break_the_lines() -> None:
     assert render_project_map([], 100) == ""
     assert render_project_map(entries("src/a"), 3) == "1 f"
     assert render_project_map(entries("src/a_long_name", "x"), 16) == "src/ (1 file)\nx"
+
+
+def test_forty_directories_are_shown_and_the_rest_counted() -> None:
+    shown = render_project_map(entries(*(f"d{number:02}/f" for number in range(40))), 10_000)
+    assert shown.split("\n") == [line for number in range(40) for line in (f"d{number:02}/", "  f")]
+
+    more = render_project_map(entries(*(f"d{number:02}/f" for number in range(42))), 10_000)
+    assert more == f"{shown}\n… 2 more directories"

@@ -5,8 +5,10 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from ollm.config.settings import FileDiscoverySettings
-from ollm.domain.files import DirectoryContent
+from ollm.domain.files import DirectoryContent, TreeTooLarge
 from ollm.services.file_discovery import FileDiscoveryService, tree_scan
 from tests.services.file_checkpoints.trees import change_tree
 
@@ -58,3 +60,16 @@ def test_names_of_a_directory_that_did_not_change_are_not_read_again(tmp_path: P
     (root / "d" / "b").touch()
     os.utime(root / "d", ns=(1, 1))
     assert scan(service, root)[1].files == ["a", "b"]
+
+
+def test_a_tree_with_more_files_than_are_wanted_is_too_large(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    for name in ("a", "b", "c/d"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x")
+    (root / "link").symlink_to("a")
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+
+    assert len(service.scan_tree(str(root), 4)) == 2
+    with pytest.raises(TreeTooLarge):
+        service.scan_tree(str(root), 3)

@@ -75,10 +75,9 @@ def _expand_range(inner: list[Atom]) -> list[list[Atom]] | None:
     match = _RANGE.fullmatch("".join(atom.character for atom in inner))
     if match is None or any(atom.kind != "plain" for atom in inner):
         return None
-    if match.group(1) is not None:
-        first, last, step = int(match.group(1)), int(match.group(2)), abs(int(match.group(3) or 1)) or 1
-    else:
-        first, last, step = ord(match.group(4)), ord(match.group(5)), abs(int(match.group(6) or 1)) or 1
+    read, write, groups = (int, str, (1, 2, 3)) if match.group(1) is not None else (ord, chr, (4, 5, 6))
+    begin, end, gap = match.group(*groups)
+    first, last, step = read(begin), read(end), abs(int(gap or 1)) or 1
     numbers = range(first, last + (1 if last >= first else -1), step if last >= first else -step)[: _MAX_WORDS + 1]
-    texts = [str(number) if match.group(1) is not None else chr(number) for number in numbers]
+    texts = map(write, numbers)
     return [[Atom(character, "plain") for character in text] for text in texts]
