@@ -45,3 +45,10 @@ def test_a_signature_is_one_short_line() -> None:
     assert shorten_signature("def f(\n    a,\n    b,\n) -> int:") == "def f(a, b) -> int"
     assert len(shorten_signature("x" * 1000)) == MAX_SIGNATURE_CHARS
     assert len(shorten_signature("x = " + "y" * 1000, "constant")) == 70
+
+
+@pytest.mark.parametrize(("kind", "most"), [("function", 160), ("class", 160), ("constant", 70), ("macro", 70)])
+def test_a_long_signature_is_cut(kind: str, most: int) -> None:
+    assert shorten_signature("x" * most, kind) == "x" * most
+    assert shorten_signature("x" * (most + 1), kind) == f"{'x' * (most - 1)}…"
+    assert shorten_signature("a(\n  b,\n) {", kind) == "a(b)"

@@ -2,7 +2,13 @@
 
 import pytest
 
-from ollm.services.request_reading.replaced_names import WordChange, escape_for_sed, find_left_over, find_replacement
+from ollm.services.request_reading.replaced_names import (
+    WordChange,
+    escape_for_sed,
+    find_left_over,
+    find_replacement,
+    is_distinct,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +51,12 @@ def test_of_a_function_only_uses_count() -> None:
 
 def test_what_means_something_to_sed_is_marked() -> None:
     assert escape_for_sed("a.b/c*[d]") == r"a\.b\/c\*\[d\]"
+
+
+@pytest.mark.parametrize(
+    ("word", "distinct"),
+    [("ab", False), ("abc", True), ("123", False), ("1.2", True), ("a.py", False), ("a.pyc", True)],
+)
+def test_a_word_that_stands_somewhere_by_chance_is_not_replaced(word: str, distinct: bool) -> None:
+    assert is_distinct(word) is distinct
+    assert (find_replacement(f"Rename {word} to other_name everywhere.") is not None) is distinct
