@@ -74,7 +74,7 @@ mutants: $(VENV)/.test  ## break one thing at a time and see whether a test noti
 	@$(BIN)/python -m bench.mutants $(if $(filter chat,$(ARGS)),,$(ARGS))
 
 coverage: $(VENV)/.test  ## run the tests and print which lines they reach
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --cov=ollm --cov-report=term:skip-covered $(PYTEST_ARGS)
+	@mkdir -p build && COVERAGE_FILE=build/coverage $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --cov=ollm --cov-report=term:skip-covered $(PYTEST_ARGS)
 
 docs: $(VENV)/.test  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py
