@@ -74,6 +74,31 @@ HOSTILE = {
         " SELECT * FROM ollm.search_messages('swordfish', 10)"
     ),
     "a search of everything": "SELECT * FROM ollm.search_messages('%', 1000)",
+    "an error of a text that it does not see": (
+        "SELECT * FROM ollm.search_messages('swordfish', 9, of_words => '{{}}', of_part => '%swordfish' || chr(92))"
+    ),
+    "an error of a text that it does not see, by its words": (
+        "SELECT * FROM ollm.search_messages('sword' || chr(92), 9, of_words => ARRAY['swordfish' || chr(92), chr(39)],"
+        " of_phrases => ARRAY[NULL, chr(92)])"
+    ),
+    "a search without limits": "SELECT * FROM ollm.search_messages(NULL, -1, NULL, NULL, NULL, NULL, NULL, NULL)",
+    "a function that acts as another": (
+        "CREATE FUNCTION own.act() RETURNS bigint LANGUAGE sql SET role = '{alice}' AS"
+        " $$ SELECT count(*) FROM ollm.sessions $$; SELECT own.act()"
+    ),
+    "a function that is handed the rows": (
+        "CREATE FUNCTION own.see(ollm.messages) RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$ SELECT true $$;"
+        " SELECT m.text FROM ollm.messages AS m WHERE own.see(m)"
+    ),
+    "a reference that asks whether it is there": (
+        "CREATE TABLE own.probe (id uuid REFERENCES ollm.sessions); INSERT INTO own.probe VALUES ('{session}')"
+    ),
+    "a rule on the table": "CREATE RULE spy AS ON INSERT TO ollm.records DO ALSO NOTIFY spied",
+    "what others delete": "SELECT * FROM ollm.deletions",
+    "deletes in another's name": "INSERT INTO ollm.deletions (session_id, owner) VALUES ('{session}', '{alice}')",
+    "who holds what": "SELECT 1 FROM ollm.leases UNION ALL SELECT 1 FROM ollm.team_members",
+    "large objects": "SELECT lo_get(oid) FROM pg_largeobject_metadata",
+    "files of the server": "COPY ollm.messages TO '/tmp/taken'",
     "who is in the team": "SELECT * FROM ollm.team_members",
     "takes another's name": "SELECT set_config('role', '{alice}', false)",
     "becomes the owner": "SET ROLE {alice}",
@@ -126,7 +151,7 @@ def test_a_hostile_role_learns_and_changes_nothing(people: People, attempt: str)
             except psycopg.Error as error:
                 refusals.append(error.diag.message_primary or "")
 
-    assert not [text for text in refusals if "leaked" in text or "swordfish" in text]
+    assert not [text for text in refusals if any(word in text for word in ("leaked", "swordfish", "LIKE pattern"))]
     assert [row for row in learnt if row != ("none",)] == []
     with people.connect("alice") as connection:
         assert connection.execute("SELECT owner FROM ollm.sessions").fetchall() == [(people.names["alice"],)]

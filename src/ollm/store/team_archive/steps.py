@@ -272,8 +272,26 @@ CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text
     _ADD_ALL_AGAIN,
 )
 
-_SEARCH_BY_PARTS = _SEARCH_WITH_OWN_WORDS.replace(
-    "AND m.text ILIKE pattern", "AND m.text ILIKE pattern AND ollm.join_words(m.words) ILIKE of_part"
+# What is compared with a text that a caller chose, and could make slow or let fail, is compared with what the caller
+# may see alone: neither an error nor the time it takes tells of the rest.
+_SEARCH_BY_PARTS = (
+    _SEARCH_WITH_OWN_WORDS.replace(
+        "DECLARE\n",
+        "DECLARE\n    visible name[] := ARRAY(SELECT ollm.list_visible_owners());\n"
+        "    part text := CASE WHEN strpos(of_part, '\\') = 0 THEN of_part ELSE '%' END;\n",
+    )
+    .replace("s.owner IN (SELECT ollm.list_visible_owners())", "s.owner = ANY(visible)")
+    .replace(
+        "AND NOT EXISTS (SELECT FROM unnest(of_phrases)",
+        "AND CASE WHEN s.owner = ANY(visible)\n"
+        "                    THEN NOT EXISTS (SELECT FROM unnest(of_phrases[1:64])",
+    )
+    .replace("phrase) = 0)", "phrase) = 0) ELSE false END")
+    .replace(
+        "AND m.text ILIKE pattern",
+        "AND ollm.join_words(m.words) ILIKE part\n"
+        "                AND CASE WHEN s.owner = ANY(visible) THEN m.text ILIKE pattern ELSE false END",
+    )
 )
 
 # Parts of words are looked for in the words of a text, each once, and not in the text: a third of the work when it is
