@@ -17,7 +17,8 @@ def test_a_deleted_session_is_deleted_there_with_the_next_push(machine: MakeMach
 
     assert "next `ollm archive push` deletes what you have of it" in said
     assert laptop.json("status")["deletionsWaiting"] == 1
-    assert laptop.json("push")["deleted"] == 1
+    assert "1 session deleted here" in laptop.run("status")
+    assert laptop.run("push") == "Deleted 1 session there.\n"
     assert [row["sessionId"] for row in laptop.json("list")] == [other]
     assert laptop.json("status")["deletionsWaiting"] == 0
 

@@ -41,7 +41,7 @@ async def test_what_is_sent_is_said_the_list_is_new_and_a_killed_sender_is_start
     watch.start()
     try:
         await wait_until(lambda: read_owner(lock) is not None)
-        assert "first push: 1 sessions" in (laptop.home / "run" / "archive.trouble").read_text()
+        assert "first push: 1 session " in (laptop.home / "run" / "archive.trouble").read_text()
         first = (read_owner(lock) or {})["pid"]
         os.kill(first, signal.SIGKILL)
         await wait_until(lambda: (read_owner(lock) or {"pid": first})["pid"] != first)

@@ -297,6 +297,8 @@ async def test_a_session_that_is_in_the_archive_only_is_got_and_read(tmp_path: P
     laptop.ollm("sessions", "list")
     async with daemon(tmp_path) as found, chromium() as browser, visit(browser, found) as visitor:
         page = visitor.page
+        assert "archive: postgres on" in await page.locator(f".sessions li[data-id='{theirs}'] .about").inner_text()
+        assert await page.locator(".sessions li .about >> text=archive:").count() == 1
         await page.click(f".sessions li[data-id='{theirs}'] a")
         await page.wait_for_selector("ollm-pull-card >> text=in the team archive: postgres on")
         assert not await page.locator("ollm-composer").is_visible()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.app.archive_pushing import Progress, PushReport, SessionPusher
+from ollm.app.archive_pushing import Progress, PushReport, SessionPusher, count_nouns
 from ollm.app.hidden_paths import HiddenPaths
 from ollm.domain.clock import new_id
 from ollm.domain.errors import BusyError, DeniedError, OllmError, UsageError
@@ -148,8 +148,8 @@ class TeamArchiveScope:
         where = ", ".join(self.settings.workspaces) or "all workspaces"
         secrets = "secrets redacted" if self.settings.redact else "secrets NOT redacted"
         return (
-            f"{len(chosen):,} sessions ({size:,.1f} MB) of {where} go to the archive at {self.target.place}: every"
-            f" message, tool call and result, {secrets}, without results about files that .ollmignore hides."
+            f"{count_nouns(len(chosen), 'session')} ({size:,.1f} MB) of {where} for the archive at {self.target.place}:"
+            f" every message, tool call and result, {secrets}, without results about files that .ollmignore hides."
             " Snapshots, undo copies and your files stay here."
         )
 
@@ -301,6 +301,12 @@ def find_url(process: ProcessScope) -> str:
     """Where the archive is, as the settings say; UsageError when they do not."""
     settings = process.settings.archive
     url = process.environment.get(settings.url_env, "") if settings.url_env else settings.url
+    scheme = (url or "").partition("://")[0]
+    if url and scheme not in ("postgresql", "postgres") and "=" not in scheme:
+        raise UsageError(
+            "The archive's address is not that of a PostgreSQL database.",
+            action="Set it as postgresql://USER@HOST/DATABASE.",
+        )
     if url:
         return url
     if settings.url_env:

@@ -14,7 +14,7 @@ def test_the_first_push_says_what_is_sent_and_the_second_has_nothing_to_send(mac
 
     said = laptop.run("push")
 
-    assert "first push: 1 sessions" in laptop.warned
+    assert "first push: 1 session " in laptop.warned
     assert "secrets redacted" in laptop.warned
     assert said.startswith("Sent 1 session (3 records)")
     assert "Nothing to send" in laptop.run("push")
@@ -86,12 +86,15 @@ def test_without_an_archive_nothing_is_sent(machine: MakeMachine) -> None:
     assert laptop.json("status") == {"configured": False}
 
 
-@pytest.mark.parametrize("url", ["postgresql://nobody@127.0.0.1:1/none", "not a url at all", "postgresql://["])
-def test_an_archive_that_is_not_there_is_said_in_a_sentence(machine: MakeMachine, url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [("postgresql://nobody@127.0.0.1:1/none", 1), ("postgresql://[", 1), ("not a url", 2), ("http://db?a=b", 2)],
+)
+def test_an_archive_that_is_not_there_is_said_in_a_sentence(machine: MakeMachine, url: str, code: int) -> None:
     laptop = machine("laptop", url=url)
     laptop.record("Stay here")
 
-    laptop.run("push", code=1)
+    laptop.run("push", code=code)
 
-    assert "archive" in laptop.warned
+    assert ("postgresql://USER@HOST/DATABASE" if code == 2 else "archive") in laptop.warned
     assert "Traceback" not in laptop.warned

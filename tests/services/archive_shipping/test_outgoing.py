@@ -85,6 +85,7 @@ def test_a_damaged_session_comes_back_with_the_damage_it_had(machine: MakeMachin
     laptop.run("push")
     desktop.run("pull", session)
 
+    assert "! One" in desktop.run("list")
     assert (desktop.home / "sessions" / f"{session}.json").read_bytes() == broken
     assert "damaged when it was archived" in desktop.warned
     assert "Three" in desktop.ollm("sessions", "view", session)

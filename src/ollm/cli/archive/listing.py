@@ -39,7 +39,7 @@ def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
             short[row.session_id],
             ("● " if row.in_use else "")
             + ("↳ " if row.origin == "task" else "")
-            + cut_text(row.title or "(no title)", TITLE_CELLS),
+            + cut_text(f"! {row.title or row.damaged}" if row.damaged else row.title or "(no title)", TITLE_CELLS),
             format_age(row.last_activity),
             f"{row.owner} on {row.host}",
             cut_text(row.model, MODEL_CELLS),

@@ -89,14 +89,13 @@ def push_forks(archive: TeamArchiveScope, ids: list[str], *, as_json: bool) -> i
 
 
 def print_report(report: PushReport) -> None:
+    from ollm.app.archive_pushing import count_nouns
+
     for session_id, why in report.skipped.items():
         warn(f"{session_id} was not sent: {make_printable(why)}")
-    gone = f" Deleted {report.deleted} there." if report.deleted else ""
-    if report.sessions or report.deleted:
-        print(f"Sent {_count(report.sessions, 'session')} ({_count(report.records, 'record')}).{gone}")
-    elif not report.skipped:
+    if report.sessions:
+        print(f"Sent {count_nouns(report.sessions, 'session')} ({count_nouns(report.records, 'record')}).")
+    if report.deleted:
+        print(f"Deleted {count_nouns(report.deleted, 'session')} there.")
+    if not (report.sessions or report.deleted or report.skipped):
         print("Nothing to send; the archive is up to date.")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
