@@ -212,3 +212,20 @@ def test_notes_are_as_long_as_there_is_room_for_all_of_them() -> None:
         assert ("end 1" in record, "end 2" in record) == (True, True)
         sizes.append(record.count("word") // 2)
     assert sizes == [248, 121, 62, 62, 28]
+
+
+def test_how_much_of_the_record_makes_a_copy() -> None:
+    line = "look at the parser in src/a.py today"  # 36 characters, 40 % of a record of 90
+    record = f"{line}\n{'.' * 53}"
+    assert len(record) == 90
+
+    for text, told in (
+        (line, "it repeated the record"),
+        (f"{line}\nsrc/a.py is the parser.", "it repeated the record"),
+        (f"{line}\nsrc/a.py is the parser, so", ""),
+        (line[:19] + " src/a.py", ""),
+        ("#1 user: src/a.py\n#2 user: parser\nlook", "it repeated the record"),
+        ("#1 user: src/a.py\nlook at the parser", ""),
+    ):
+        assert find_fault(text, record, 10_000, counter.count_text) == told, text
+    assert find_fault(line, f"{record}..", 10_000, counter.count_text) == ""
