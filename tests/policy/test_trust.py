@@ -148,3 +148,24 @@ def test_a_script_that_a_command_names_by_its_path_counts_before_it_exists(works
     texts = ["node tools/start.js", "node start.js", "python main.py", "cat ../outside.sh"]
 
     assert find_named_files(workspace, texts) == [workspace / "tools/start.js", workspace / "main.py"]
+
+
+def test_a_no_is_remembered_until_the_files_change(book: TrustBook, workspace: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    assert not book.get_state(workspace).declined
+    book.decline(workspace)
+    book.trust(other)
+
+    state = book.get_state(workspace)
+    assert (state.declined, state.trusted, state.known) == (True, False, False)
+    assert (book.get_state(other).declined, book.get_state(other).trusted) == (False, True)
+    (workspace / "AGENTS.md").write_text("Other words.\n")
+    assert not book.get_state(workspace).declined, "they are asked about again"
+
+    book.decline(workspace)
+    assert book.get_state(workspace).declined
+    book.trust(workspace)
+    state = book.get_state(workspace)
+    assert (state.declined, state.trusted, state.known) == (False, True, True)
+    assert [found.workspace for found in book.list_states()] == sorted(map(os.path.realpath, (other, workspace)))

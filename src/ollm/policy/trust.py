@@ -61,7 +61,7 @@ class TrustBook:
         entry = self._read_entries().get(real)
         files = fingerprint_files(Path(real))
         refused = self._read_declined().get(real)
-        declined = refused is not None and refused == combine_digests(files)
+        declined = refused == combine_digests(files)
         if entry is None:
             return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
         before: dict[str, str] = entry.get("files", {})
