@@ -169,3 +169,20 @@ def test_a_no_is_remembered_until_the_files_change(book: TrustBook, workspace: P
     state = book.get_state(workspace)
     assert (state.declined, state.trusted, state.known) == (False, True, True)
     assert [found.workspace for found in book.list_states()] == sorted(map(os.path.realpath, (other, workspace)))
+
+
+def test_which_files_a_command_names(workspace: Path) -> None:
+    for name in ("check.sh", "data.db", "pkg/__main__.py", "pkg/tool.py", "pkg/__init__.py"):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text("x")
+
+    def name_files(text: str) -> list[str]:
+        return [str(path.relative_to(workspace)) for path in find_named_files(workspace, [text])]
+
+    assert name_files("sh check.sh data.db main.py") == ["check.sh", "main.py"]
+    assert name_files('"$CLAUDE_PROJECT_DIR"/check.sh') == ["check.sh"]
+    assert name_files("python -m pkg.tool")[:1] == ["pkg/tool.py"]
+    assert name_files("python -m pkg") == ["pkg/__main__.py", "pkg/__init__.py"]
+    assert name_files("sh late/new.sh new.sh late/new.txt") == ["late/new.sh"]
+    assert name_files("cat ../project/main.py /etc/passwd ../x.sh a/../../x.sh") == ["main.py"]
+    assert name_files(" ".join(f"s/{number}.sh" for number in range(250))) == [f"s/{n}.sh" for n in range(200)]
