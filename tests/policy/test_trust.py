@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import NotFoundError, StorageError
+from ollm.policy import trust
 from ollm.policy.trust import TrustBook, find_named_files
 
 
@@ -186,3 +187,28 @@ def test_which_files_a_command_names(workspace: Path) -> None:
     assert name_files("sh late/new.sh new.sh late/new.txt") == ["late/new.sh"]
     assert name_files("cat ../project/main.py /etc/passwd ../x.sh a/../../x.sh") == ["main.py"]
     assert name_files(" ".join(f"s/{number}.sh" for number in range(250))) == [f"s/{n}.sh" for n in range(200)]
+
+
+def test_a_change_behind_thousands_of_files_asks_again(
+    book: TrustBook, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "_MAX_FILES", 4)
+    for number in range(5):
+        (workspace / f".ollm/commands/{number}.md").write_text("x")
+    (workspace / ".ollm/hooks").mkdir()
+    (workspace / ".ollm/hooks/run.sh").write_text("true")
+
+    state = book.trust(workspace)
+    assert state.trusted
+    assert state.files == (
+        ".ollm/commands/0.md",
+        ".ollm/commands/1.md",
+        ".ollm/config.yaml",
+        ".ollm: 4 more files",
+        "AGENTS.md",
+    )
+    (workspace / ".ollm/hooks/run.sh").write_text("evil")
+    assert book.get_state(workspace).changed == (".ollm: 4 more files",)
+    assert book.trust(workspace).trusted
+    (workspace / ".ollm/hooks/run.sh").rename(workspace / ".ollm/hooks/other.sh")
+    assert not book.get_state(workspace).trusted

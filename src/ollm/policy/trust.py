@@ -21,7 +21,7 @@ from ollm.system.small_files import read_small_file
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md")
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")
 _DIRECTORIES = (".ollm/commands", ".ollm/skills", ".ollm/agents", ".ollm/hooks", ".ollm/extensions")
-_MAX_FILES = 2_000
+_MAX_FILES = 2_000  # that are read; more are known by when they were changed
 _BLOCK_BYTES = 1 << 20
 _MAX_NAMED_FILES = 200
 _FILE_WORD = r"[\w.~@+/-]+"
@@ -149,9 +149,12 @@ class TrustBook:
 
 def fingerprint_files(workspace: Path) -> dict[str, str]:
     """The files that trust is about, each with the digest of what it holds; links count with where they lead."""
+    listed = list(_find_files(workspace))
     found: dict[str, str] = {}
-    for path in (*_find_files(workspace), *_find_configured_scripts(workspace)):
+    for path in (*listed[:_MAX_FILES], *_find_configured_scripts(workspace)):
         found[str(path.relative_to(workspace))] = _hash_file(path)
+    if more := listed[_MAX_FILES:]:
+        found[f".ollm: {len(more):,} more files"] = _hash_stamps(more)
     return dict(sorted(found.items()))
 
 
@@ -168,16 +171,11 @@ def _find_files(workspace: Path) -> Iterator[Path]:
         path = workspace / name
         if path.is_symlink() or path.is_file():
             yield path
-    count = 0
     for name in _DIRECTORIES:
         for directory, folders, files in os.walk(workspace / name):
             folders.sort()
             links = [folder for folder in folders if (Path(directory) / folder).is_symlink()]
-            for file in sorted((*files, *links)):
-                count += 1
-                if count > _MAX_FILES:
-                    return
-                yield Path(directory) / file
+            yield from (Path(directory) / file for file in sorted((*files, *links)))
 
 
 def _find_configured_scripts(workspace: Path) -> list[Path]:
@@ -218,6 +216,18 @@ def _list_file_words(text: str) -> Iterator[str]:
     for module in re.findall(_MODULE, text):
         stem = module.replace(".", "/")
         yield from (f"{stem}.py", f"{stem}/__main__.py", f"{stem}/__init__.py")
+
+
+def _hash_stamps(paths: Iterable[Path]) -> str:
+    """One digest for many files, which are not read: where each is, and when it was last changed."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found = path.lstat()
+            digest.update(os.fsencode(path) + f"\0{found.st_size} {found.st_ctime_ns}\0".encode())
+    return digest.hexdigest()
 
 
 def _hash_file(path: Path) -> str:
