@@ -142,6 +142,17 @@ async def test_without_a_terminal_asking_is_a_refusal_that_says_what_would_allow
     assert (runner.workspace / "new.txt").read_text() == "x"
 
 
+async def test_a_turn_ends_with_what_was_in_fact_done_whatever_the_model_claims(tmp_path: Path) -> None:
+    written = Answer(calls=[("write_file", {"path": "new.txt", "content": "x\n"})])
+    ran = Answer(calls=[("shell", {"command": "exit 3"})])
+    async with running(tmp_path, [written, ran, "All five files are done.", "Nothing to do."]) as runner:
+        done = await runner.run("-p", "write it", "--yes")
+        looked = await runner.run("-p", "hello", "--yes")
+
+    assert "ollm: Changed: new.txt (+1 -0). Ran: exit 3 (exit code 3)." in done.err
+    assert "ollm:" not in looked.err
+
+
 async def test_a_broken_configuration_is_exit_2_and_says_where(tmp_path: Path) -> None:
     async with running(tmp_path, ["x"]) as runner:
         runner.home.mkdir()

@@ -16,6 +16,7 @@ from ollm.runtime.model.model import Model
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
 
 if TYPE_CHECKING:
+    from ollm.runtime.calls.call_deeds import CallDeeds
     from ollm.runtime.calls.turn_guide import TurnGuide
 
 STEP_FAILED = "Not run: the step before it failed."
@@ -67,6 +68,7 @@ class TurnCalls:
         self._new_call_id = new_call_id
         self._create_guide = create_guide
         self._guide: TurnGuide | None = None
+        self._deeds: CallDeeds | None = None  # of calls without a guide
         self._request = ""
         self._refusals: dict[str, str] = {}  # calls that are not run, and why
 
@@ -82,7 +84,14 @@ class TurnCalls:
 
     def describe_deeds(self) -> str:
         """What was in fact done, for the person."""
-        return self._guide.describe_deeds() if self._guide else ""
+        guided = self._guide.describe_deeds() if self._guide else ""
+        return guided or (self._deeds.describe() if self._deeds else "")
+
+    def _note_deeds(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        from ollm.runtime.calls.call_deeds import CallDeeds
+
+        self._deeds = self._deeds or CallDeeds()
+        self._deeds.add(calls, records)
 
     def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
@@ -113,7 +122,9 @@ class TurnCalls:
             elif self._guide:
                 facts = await self._run_steps(self._guide, calls, message_id)
             else:
-                self._compare_results(calls, await self._parts.dispatch.get().run(calls, message_id))
+                records = await self._parts.dispatch.get().run(calls, message_id)
+                self._compare_results(calls, records)
+                self._note_deeds(calls, records)
         finally:
             await self._record_results(calls, facts)
         if found is None and self._guide and self._guide.is_circling():

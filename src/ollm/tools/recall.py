@@ -59,6 +59,8 @@ class Recall(Tool[Archive], frozen=True):
         clear_name=False,
     )
 
+    exclusive: ClassVar[tuple[str, ...]] = ("query", "messageId", "callId")
+
     query: Annotated[str | None, Meta(description="A question or words; add synonyms.")] = None
     message_id: Number | None = None
     call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None

@@ -49,6 +49,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         schema={"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
     )
 
+    exclusive: ClassVar[tuple[str, ...]] = ("command", "id")
+
     command: Annotated[Text | None, Meta(description="What to run.")] = None
     cwd: Annotated[Text | None, Meta(description="Working directory; default: workspace.")] = None
     timeout: Annotated[Seconds | None, Meta(description="Timeout in seconds.")] = None

@@ -19,6 +19,9 @@ from tests.servers.answers import Answer
         ("bash", {"command": "ls"}, 'Call shell {"command": "ls"}'),
         ("read_file", {"pth": "src/app.py"}, 'Call read_file {"path": "src/app.py"}'),
         ("read_file", {"path": "quite/another.rs"}, "does not exist."),
+        ("recall", {"query": "x", "messageId": 3, "callId": "c1"}, 'Call recall {"query": "x"}'),
+        ("shell", {"command": "ls", "id": "1"}, 'Call shell {"command": "ls"}'),
+        ("shell", {"command": "echo said", "id": ""}, "said\n"),
     ],
 )
 async def test_the_call_that_was_meant_is_written_out(

@@ -20,6 +20,8 @@ FRAME = 'Traceback:\n  File "/tmp/p/run.py", line 1, in <module>\n  File "/tmp/p
         ("tax.py", TAX, "with_tax and other", ""),
         ("tax.py", "x = 1\nx = 1\n", 'File "tax.py", line 1', ""),
         ("tax.py", "", "", ""),
+        ("words.py", "def longest(words):\n    best = max(words)\n    return best\n", "assert longest([]) == 1", ""),
+        ("on.py", "def is_on():\n    return False\n", "assert is_on()", "    return False"),
     ],
 )
 def test_the_line_is_the_one_the_output_names_or_the_only_one_returned(

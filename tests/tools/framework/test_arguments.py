@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ToolResult
+from ollm.tools.framework.arguments import drop_empty_rivals
 from ollm.tools.framework.base import Tool, ToolContext, make_spec
 from tests.covers import covers
 
@@ -140,3 +141,11 @@ def test_deeply_nested_arguments_are_refused_quickly() -> None:
 def test_any_arguments_are_parsed_or_refused_as_a_validation_error(arguments: object) -> None:
     with contextlib.suppress(ToolFailure):
         parsed(arguments)
+
+
+def test_parameters_that_exclude_each_other_may_be_filled_in_with_nothing() -> None:
+    rivals = ("query", "messageId")
+
+    assert drop_empty_rivals({"query": "x", "messageId": 0, "offset": 0}, rivals) == {"query": "x", "offset": 0}
+    assert drop_empty_rivals({"query": "", "messageId": ""}, rivals) == {"query": "", "messageId": ""}
+    assert drop_empty_rivals({"query": "x", "messageId": 3}, rivals) == {"query": "x", "messageId": 3}

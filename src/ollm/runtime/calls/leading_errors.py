@@ -15,6 +15,7 @@ SHELL_NAMES = frozenset(
     {"bash", "sh", "run", "terminal", "execute", "run_command", "run_shell_command", "execute_command"}
 )
 _UNKNOWN = re.compile(r'^- (\w+): no such parameter; did you mean "(\w+)"\?$', re.MULTILINE)
+_EXCLUSIVE = re.compile(r"(?:exactly one of|give either) ([^;.\n]+)")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -27,11 +28,9 @@ def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Seque
         return _write_call(wanted, arguments) if wanted else ""
     if kind == "ValidationError":
         renamed: dict[str, str] = dict(_UNKNOWN.findall(message))
-        return (
-            _write_call(tool, {renamed.get(str(key), str(key)): value for key, value in arguments.items()})
-            if renamed
-            else ""
-        )
+        named = {renamed.get(str(key), str(key)): value for key, value in arguments.items()} if renamed else {}
+        right = _keep_one(message, arguments) or named
+        return _write_call(tool, right) if right else ""
     path = arguments.get("path")
     if kind != "FileNotFound" or not isinstance(path, str) or tool not in ("read_file", "edit_file", "outline"):
         return ""
@@ -39,6 +38,13 @@ def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Seque
         return _write_call("glob", {"pattern": path})
     found = find_near_file(path, workspace)
     return _write_call(tool, {**arguments, "path": found}, f"Did you mean {found}? ") if found else ""
+
+
+def _keep_one(message: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the first of those that exclude each other; empty where the failure was another."""
+    told = _EXCLUSIVE.search(message)
+    rivals = [name for name in dict.fromkeys(re.findall(r"\w+", told[1])) if name in arguments] if told else []
+    return {name: value for name, value in arguments.items() if name not in rivals[1:]} if len(rivals) > 1 else {}
 
 
 def find_near_file(path: str, workspace: Path) -> str:

@@ -11,7 +11,9 @@ from ollm.providers.text_calls.definitions import find_definitions
 
 _PYTHON_PLACE = r'File "(?:[^"\n]*/)?{name}", line (\d+)'
 _OTHER_PLACE = r"(?:^|[\s/]){name}:(?: line)? ?(\d+)[:\s]"
-_RETURN = re.compile(r"^\s*return\b.*\S")
+_RETURN = re.compile(
+    r"^\s*return\b(?!\s+(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*;?$).*\S"
+)  # a name alone is worked out above
 
 
 def find_suspect_line(path: str, text: str, output: str, request: str) -> str:

@@ -23,6 +23,7 @@ class ToolParameters(Protocol):
 
     name: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]]
+    exclusive: ClassVar[tuple[str, ...]]
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject: ...
@@ -35,11 +36,21 @@ BOOLEAN_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 
 def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
     """The tool with these arguments, or ToolFailure("ValidationError")."""
+    if tool.exclusive and isinstance(arguments, dict):
+        arguments = drop_empty_rivals(arguments, tool.exclusive)
     try:
         made: ToolType = msgspec.convert(arguments, tool)
     except (msgspec.ValidationError, RecursionError):
         return _parse_tolerantly(tool, arguments)
     return made
+
+
+def drop_empty_rivals(arguments: JsonObject, rivals: tuple[str, ...]) -> JsonObject:
+    """Without the empty ones of parameters that exclude each other, where one of them says something: models fill in
+    all that they are shown."""
+    empty = {name for name in rivals if name in arguments and arguments[name] in ("", 0, None, "null", "none")}
+    says = any(name in arguments and name not in empty for name in rivals)
+    return {name: value for name, value in arguments.items() if name not in empty} if says and empty else arguments
 
 
 def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:

@@ -176,6 +176,7 @@ class Tool(
     priority: ClassVar[Mapping[ModeName, int]] = {}
     keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
     aliases: ClassVar[Mapping[str, str]] = {}  # other names models use for a parameter
+    exclusive: ClassVar[tuple[str, ...]] = ()  # parameters of which only one is given
     small: ClassVar[SmallForm | None] = None  # how it is shown where the window is small
     min_window: ClassVar[int] = 0  # tokens; it is not shown in a smaller window, though it can be called
 
