@@ -29,6 +29,7 @@ FILES = {
         ("Rename withdraw to take in all files.", []),
         ("What is 2 + 2?", []),
         ("Hello", []),
+        ("How many times is withdraw called?", []),
     ],
 )
 def test_what_a_request_speaks_of_is_found(request_: str, meant: list[str]) -> None:

@@ -17,6 +17,7 @@ from ollm.services.request_reading.plain_words import forbids_change, is_kept, s
         ("a.py dies. Can you make it print 0?", "a.py dies. make it print 0."),
         ("Would you mind putting x into a.py? Thanks.", "put x into a.py. Thanks."),
         ("Please move x.", "move x."),
+        ("hey, can u quickly fix a.py?", "fix a.py."),
     ],
 )
 def test_courtesies_go(asked: str, plain: str) -> None:
@@ -50,6 +51,12 @@ def test_changes_are_forbidden(asked: str, forbidden: bool) -> None:
         ("Rename f to g in all files except a.py and b.py.", "src/b.py", True),
         ("Do not delete a.py, fix it.", "a.py", False),
         ("Edit a.py.", "a.py", False),
+        ("The import is not in a.py, add it there.", "a.py", False),
+        ("The command did not change a.py. Do it.", "a.py", False),
+        ("Don't change anything in a.py except PORT.", "a.py", False),
+        ("Don't change a.py's header, add a line below it.", "a.py", False),
+        ("a.py should stay fast.", "a.py", False),
+        ("a.py must not be changed.", "a.py", True),
     ],
 )
 def test_files_that_are_to_stay_are_found(asked: str, path: str, kept: bool) -> None:

@@ -26,7 +26,8 @@ _LEADS = re.compile(
     r"\b(?:another file|other file|third|names? an?|mentions|refers to|points to|leads to|follow)\b", re.IGNORECASE
 )
 _SEARCHES = re.compile(
-    r"\b(?:(?:which|what|all|every|each|any)\s+(?:\w+\s+)?files?|where|everywhere|throughout|which line)\b",
+    r"\b(?:(?:which|what|all|every|each|any)\s+(?:\w+\s+)?files?|where|everywhere|throughout|which line|"
+    r"how many|count|number of)\b",
     re.IGNORECASE,
 )
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*")

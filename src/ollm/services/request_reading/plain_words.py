@@ -23,9 +23,10 @@ CHANGE_VERBS = tuple(
     ).split()
 )
 _ASKED = (
-    r"(?:can|could|would|will) (?:you|someone|somebody|anyone)(?: (?:please|kindly|also|maybe|perhaps|just|now|then))*|"
+    r"(?:can|could|would|will) (?:you|u|someone|somebody|anyone)"
+    r"(?: (?:please|pls|kindly|quickly|also|maybe|perhaps|just|now))*|"
     r"i(?:'d| would) like you to|i (?:want|need) you to|(?:is there )?any chance (?:that )?you (?:can|could)|"
-    r"please,?|kannst du(?: bitte)?|könntest du(?: bitte)?|bitte|peux-tu|pourrais-tu|puedes|podrías"
+    r"(?:please|pls|plz),?|kannst du(?: bitte)?|könntest du(?: bitte)?|bitte|peux-tu|pourrais-tu|puedes|podrías"
 )
 _GERUND = r"(?:would|do) you mind|how about|what about"
 _COURTESY = re.compile(
@@ -52,11 +53,15 @@ _FORBIDS = re.compile(
 _NAMES = (
     rf"(?:the\s+)?(?:tests?\s+|files?\s+)?`?(?:{FILE_NAME})`?(?:(?:\s*,\s*|\s+(?:and|or|nor)\s+)`?(?:{FILE_NAME})`?)*"
 )
+_AS_IT_IS = r"(?:as\s+(?:it|they)\s+(?:is|are)|alone|untouched|unchanged|the\s+same)"
+_MUST_NOT = r"(?:do not|don't|dont|don’t|without|never|must not|may not|mustn't|should not|shouldn't)\s+(?:ever\s+)?"
+_ONLY_PARTLY = r"(?!'s|[\w/]|\s+(?:except|but\s+(?:for|only)|other\s+than|apart\s+from|besides|unless|until)\b)"
 _KEPT = re.compile(
-    rf"\b{_NOT}(?:chang|edit|modif|touch|alter)(?:e|y|ying|ing)?\s+(?:anything\s+in\s+)?({_NAMES})|"
-    rf"\b(?:leave|keep)\s+({_NAMES})\s+(?:as\s+(?:it|they)\s+(?:is|are)|alone|untouched|unchanged)|"
-    rf"\b(?:except(?:\s+(?:for|in))?|apart\s+from|other\s+than|but\s+not(?:\s+in)?|not\s+in)\s+({_NAMES})|"
-    rf"({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:stay|remain|not\s+be\s+(?:changed|edited|touched|modified))",
+    rf"\b{_MUST_NOT}(?:chang|edit|modif|touch|alter)(?:e|y|ying|ing)?\s+(?:anything\s+in\s+)?({_NAMES}){_ONLY_PARTLY}|"
+    rf"\b(?:leave|keep)\s+({_NAMES})\s+{_AS_IT_IS}|"
+    rf"\b(?:except(?:\s+(?:for|in))?|apart\s+from|other\s+than|but\s+not(?:\s+in)?)\s+({_NAMES}){_ONLY_PARTLY}|"
+    rf"({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:(?:stay|remain)\s+{_AS_IT_IS}|"
+    r"not\s+be\s+(?:changed|edited|touched|modified))",
     re.IGNORECASE,
 )
 _KEPT_TESTS = re.compile(
