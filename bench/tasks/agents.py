@@ -78,17 +78,17 @@ def start_opencode(cell: Cell, asked: str, home: Path) -> Start:
     settings = {"provider": {"local": provider}, "permission": {"edit": "allow", "bash": "allow"}}
     write_json(home / "opencode.json", settings)
     environment = {"OPENCODE_CONFIG": str(home / "opencode.json"), "XDG_DATA_HOME": str(home)}
-    return Start(("opencode", "run", "-m", f"local/{cell.model}", asked), environment, read_plain_output)
+    return Start(("opencode", "run", "--auto", "-m", f"local/{cell.model}", asked), environment, read_plain_output)
 
 
 def start_codex(cell: Cell, asked: str, home: Path) -> Start:
     home.mkdir(parents=True, exist_ok=True)
     settings = (
         f'model = "{cell.model}"\nmodel_provider = "local"\nmodel_context_window = {cell.window}\n\n'
-        f'[model_providers.local]\nname = "local"\nbase_url = "{cell.base_url}/v1"\nwire_api = "chat"\n'
+        f'[model_providers.local]\nname = "local"\nbase_url = "{cell.base_url}/v1"\nwire_api = "responses"\n'
     )
     (home / "config.toml").write_text(settings, encoding="utf-8")
-    command = ("codex", "exec", "--skip-git-repo-check", "--full-auto", asked)
+    command = ("codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write", asked)
     return Start(command, {"CODEX_HOME": str(home)}, read_plain_output)
 
 
