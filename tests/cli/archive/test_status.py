@@ -13,7 +13,7 @@ def test_status_counts_what_is_not_sent_yet(machine: MakeMachine) -> None:
     found = laptop.json("status")
 
     assert (found["reachable"], found["unsentSessions"], found["sessions"], found["ownSessions"]) == (True, 1, 1, 1)
-    assert "1 sessions" in laptop.run("status")
+    assert "1 session " in laptop.run("status")
 
 
 def test_status_of_an_archive_that_is_away_says_so_and_what_waits(machine: MakeMachine) -> None:
@@ -23,7 +23,7 @@ def test_status_of_an_archive_that_is_away_says_so_and_what_waits(machine: MakeM
     said = laptop.run("status", code=1)
 
     assert "Cannot reach the archive" in said
-    assert "1 sessions" in said
+    assert "1 session " in said
     assert "hunter2" not in said
 
 

@@ -85,11 +85,11 @@ def test_a_damaged_session_comes_back_with_the_damage_it_had(machine: MakeMachin
     laptop.run("push")
     desktop.run("pull", session)
 
-    assert "! One" in desktop.run("list")
     assert (desktop.home / "sessions" / f"{session}.json").read_bytes() == broken
     assert "damaged when it was archived" in desktop.warned
     assert "Three" in desktop.ollm("sessions", "view", session)
     assert [hit["number"] for hit in desktop.json("search", "three")] == [3]
+    assert "! One" in desktop.run("list")
 
 
 def test_of_a_damaged_session_what_can_be_read_leaves_redacted(machine: MakeMachine) -> None:
