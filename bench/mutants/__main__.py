@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.mutants.blocks import list_blocks
 from bench.mutants.copies import ROOT, describe_environment, make_copy
 from bench.mutants.explained import find_reason
-from bench.mutants.judge import judge_all
+from bench.mutants.judge import judge_all, name_outcome
 from bench.mutants.named import judge_named
 from bench.mutants.reach import Reach, find_reach, join_reach, load_reach, save_reach
 from bench.mutants.sites import Mutant, find_mutants, list_modules, parses
@@ -40,9 +40,9 @@ def main() -> int:
     earlier = load_killed(options.reach) if options.again else {}
     known = [mutant for mutant in mutants if name_mutant(mutant) in earlier]
     tried = judge_all([mutant for mutant in mutants if mutant not in known], reach, options.budget, options.jobs)
-    killed = {name_mutant(mutant): failed for mutant, failed in tried if failed}
+    killed = {name_mutant(mutant): failed for mutant, failed in tried if name_outcome(failed) == "killed"}
     save_killed({**earlier, **killed}, options.reach)
-    outcomes = [(mutant, "killed" if failed else "survived") for mutant, failed in tried]
+    outcomes = [(mutant, name_outcome(failed)) for mutant, failed in tried]
     outcomes += [(mutant, "killed") for mutant in known]
     outcomes += [(mutant, "explained") for mutant in drawn if mutant not in mutants]
     print_table(outcomes, options.packages)
@@ -128,12 +128,20 @@ def print_table(outcomes: list[tuple[Mutant, str]], packages: list[str]) -> None
     counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for mutant, outcome in outcomes:
         counts[mutant.path.relative_to(ROOT / "src" / "ollm").parts[0]][outcome] += 1
-    print("\n| package | mutants | explained | killed | survived | share killed |\n|---|---|---|---|---|---|")
+    print("\n| package | mutants | explained | not tried here | killed | survived | share killed |")
+    print("|---|---|---|---|---|---|---|")
     for package in packages:
         found = counts[package]
         judged = found["killed"] + found["survived"]
         share = f"{100 * found['killed'] / judged:.0f} %" if judged else "–"
-        numbers = (sum(found.values()), found["explained"], found["killed"], found["survived"], share)
+        numbers = (
+            sum(found.values()),
+            found["explained"],
+            found["not tried"],
+            found["killed"],
+            found["survived"],
+            share,
+        )
         print(f"| {package} | {' | '.join(map(str, numbers))} |")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.mutants.reach import PLUGINS
+from bench.mutants.worker import NOT_RUN
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "bench", "docs", "examples", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -74,7 +75,9 @@ class Copy:
         except subprocess.TimeoutExpired:
             return "took too long"
         failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-        return "" if done.returncode == 0 else failed[0] if failed else "could not be loaded"
+        if done.returncode == 0:
+            return "" if " passed" in done.stdout else NOT_RUN
+        return failed[0] if failed else "could not be loaded"
 
     def close(self) -> None:
         self._worker.kill()

@@ -9,11 +9,12 @@ from bench.mutants.blocks import list_blocks
 from bench.mutants.copies import ROOT, Copy
 from bench.mutants.reach import Reach
 from bench.mutants.sites import Mutant
+from bench.mutants.worker import NOT_RUN
 
 UNKNOWN_TEST_SECONDS = 1.0
 SPARE_SECONDS = 30
 TIMES_USUAL = 3
-REASONS = ("took too long", "ended by itself", "could not be loaded")
+REASONS = ("took too long", "ended by itself", "could not be loaded", NOT_RUN)
 
 
 class Judge:
@@ -114,8 +115,8 @@ def judge_once(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Mut
             failed = judge.judge(mutant, copy)
         finally:
             free.put(copy)
-        outcome = "killed" if failed else "survived"
-        print(f"{outcome:8} {describe(mutant)} {failed and '<- ' + failed[-90:]}", flush=True)
+        outcome = name_outcome(failed)
+        print(f"{outcome:9} {describe(mutant)} {failed and '<- ' + failed[-90:]}", flush=True)
         return mutant, failed
 
     try:
@@ -124,6 +125,11 @@ def judge_once(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Mut
     finally:
         for copy in copies:
             copy.close()
+
+
+def name_outcome(failed: str) -> str:
+    """A mutant that only tests notice which need what is not here was not tried."""
+    return "not tried" if failed == NOT_RUN else "killed" if failed else "survived"
 
 
 def describe(mutant: Mutant) -> str:

@@ -19,6 +19,7 @@ import pytest
 
 TIMED_OUT = "took too long"
 DIED = "ended by itself"
+NOT_RUN = "nothing ran"  # every test that was asked for was skipped
 
 
 class ForkPerMutant:
@@ -81,17 +82,19 @@ def become_mutant(items: list[pytest.Item], asked: dict[str, Any], place: Path) 
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if noted.failed:
             break
-    (place / "failed").write_text(noted.failed, encoding="utf-8")
+    (place / "failed").write_text(noted.failed or ("" if noted.ran else NOT_RUN), encoding="utf-8")
     os._exit(0)
 
 
 class Verdict:
-    """The first test that failed."""
+    """The first test that failed, and whether any was not skipped."""
 
     def __init__(self) -> None:
         self.failed = ""
+        self.ran = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.ran = self.ran or (report.when == "call" and not report.skipped)
         if report.failed and not self.failed:
             self.failed = report.nodeid
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,10 +15,11 @@ from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.store.workspace_db import WorkspaceDatabase
-from tests.runtime.recorded_courses import compare_course
+from tests.recorded_courses import compare_course
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 
+RECORDED = Path(__file__).with_name("recorded")
 # What is counted, what a clock says and what is told to every model changes for reasons of its own.
 LEFT_OUT = {"context-usage", "prefill-progress", "text-delta", "thinking-delta"}
 UNSTEADY = {"seconds", "tokenCount", "tokens", "seq", "promptTokens", "window", "size", "hash", "duration"}
@@ -89,7 +91,7 @@ class Course:
         self.note("ROW", msgspec.to_builtins(database.get_session(session_id)))
         self.note("EPISODES", msgspec.to_builtins(database.list_episodes(session_id)))
         database.close()
-        compare_course(name, self.lines)
+        compare_course(RECORDED / f"{name}.txt", self.lines)
 
 
 def plain(value: Any) -> Any:

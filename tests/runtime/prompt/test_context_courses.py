@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,9 +15,10 @@ from ollm.domain.errors import PromptTooLongError
 from ollm.domain.events import Event, Notice
 from ollm.domain.messages import PromptMessage
 from ollm.runtime.prompt.compaction import ContextFull
-from tests.runtime.recorded_courses import compare_course, describe_text
+from tests.recorded_courses import compare_course, describe_text
 from tests.runtime.test_context_fuzz import KINDS, SUMMARIES, Context
 
+RECORDED = Path(__file__).parents[1] / "recorded"
 STEPS = 45
 UNSTEADY = ("at", "id", "time", "timestamp", "seconds", "checkpointId", "snapshotId")
 LENGTHS = (20, 200, 200, 900, 900, 2_500, 9_000)
@@ -165,4 +167,4 @@ def test_a_context_goes_the_way_it_went_when_it_was_recorded(
     for _ in range(STEPS):
         context.take_step()
 
-    compare_course(f"context_{seed}", context.lines)
+    compare_course(RECORDED / f"context_{seed}.txt", context.lines)

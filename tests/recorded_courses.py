@@ -1,17 +1,14 @@
 """What happened in a course of events, line by line, compared with what was recorded of it when it was read and found right.
 
-A change that is meant is recorded anew: `RECORD_COURSES=1 pytest tests/runtime`, and read in the difference.
+A change that is meant is recorded anew (`RECORD_COURSES=1 pytest …`) and read in the difference.
 """
 
 import os
 from pathlib import Path
 from zlib import crc32
 
-FOLDER = Path(__file__).with_name("recorded")
 
-
-def compare_course(name: str, lines: list[str]) -> None:
-    path = FOLDER / f"{name}.txt"
+def compare_course(path: Path, lines: list[str]) -> None:
     if os.environ.get("RECORD_COURSES") == "1":
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     recorded = path.read_text(encoding="utf-8").splitlines()
