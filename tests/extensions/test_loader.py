@@ -153,9 +153,6 @@ from ollm import BaseProvider, FinishPiece, ModelInfo, TextPiece, Usage
 class Echo(BaseProvider):
     name, base_url = "echo", "here"
 
-    def __init__(self, context):
-        pass
-
     async def models(self):
         return [ModelInfo(name="echo", window=8192)]
 

@@ -146,6 +146,10 @@ class BaseProvider:
     name: str = ""
     base_url: str = ""
 
+    def __init__(self, context: object = None) -> None:
+        """`context` is the ExtensionContext that the provider of an extension is made with."""
+        self.context = context
+
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         """Text and calls as they come, and one FinishPiece at the end. Every provider writes its own."""
         raise NotImplementedError(f"{type(self).__name__} has no stream(request): write it.")
