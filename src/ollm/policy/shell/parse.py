@@ -34,7 +34,7 @@ class ParsedScript(Data, frozen=True):
 
     def get_text(self, node: Node) -> str:
         """A node as it was written."""
-        return self.source[node["Pos"]["Offset"] : node["End"]["Offset"]].decode("utf-8", "replace").strip()
+        return self.source[node["Pos"] : node["End"]].decode("utf-8", "replace").strip()
 
 
 def iter_nodes(tree: object) -> Iterator[Node]:
@@ -72,9 +72,22 @@ def parse_script(text: str) -> ParsedScript:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
         return ParsedScript(source=source, error=reason[0] if reason else "the shell parser gave up")
     try:
-        return ParsedScript(source=source, statements=tuple(msgspec.json.decode(done.stdout).get("Stmts") or ()))
+        statements = msgspec.json.decode(done.stdout).get("Stmts") or ()
     except (msgspec.DecodeError, RecursionError):
         return ParsedScript(source=source, error="it is nested too deeply")
+    _strip_positions(statements)
+    return ParsedScript(source=source, statements=tuple(statements))
+
+
+def _strip_positions(statements: list[Node]) -> None:
+    """Leave of all positions where a node begins and ends, as a number: three quarters of a tree are positions."""
+    for node in iter_nodes(statements):
+        for key, child in list(node.items()):
+            if isinstance(child, dict) and isinstance(child.get("Offset"), int):
+                if key in ("Pos", "End"):
+                    node[key] = child["Offset"]
+                else:
+                    del node[key]
 
 
 @lru_cache(maxsize=1024)
