@@ -84,8 +84,8 @@ def picking(directory: Path) -> Row:
     for _ in range(SESSIONS):
         written(directory, 4)
     with server(directory, []) as url, chat(directory, url, "--workspace", ".") as terminal:
-        terminal.wait_for("Resume which session?")
-        terminal.wait_for("Esc leave")
+        terminal.wait_for("Resume a chat")
+        terminal.wait_for("Esc new chat")
         time.sleep(0.5)
         taken = typed(terminal, "qvzqwkyxjzq")
     note = f"90th percentile, {SESSIONS:,} sessions; median {statistics.median(taken):.1f}"

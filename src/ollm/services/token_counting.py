@@ -111,8 +111,8 @@ class TokenCounter:
         return _remember(self._units, text, estimate_units(text))
 
     def count_text(self, text: str) -> int:
-        exact = self._exact.get(text)
-        return self.units_to_tokens(self.count_units(text)) if exact is None else exact
+        exact = self._exact.get(text) if self._exact else None
+        return math.ceil(self.count_units(text) * self.factor) if exact is None else exact
 
     def count_message_units(self, message: PromptMessage) -> float:
         called = sum(

@@ -170,7 +170,8 @@ class AppendFile:
             named = os.lstat(self._name)
         except OSError:
             return False
-        return named.st_size == self.good and (named.st_ino, named.st_dev) == self._identity
+        inode, device = self._identity
+        return named.st_size == self.good and named.st_ino == inode and named.st_dev == device
 
     def write_anew(self) -> None:
         """Make the file again with everything that was appended, from the file that lost its name or from memory."""

@@ -148,7 +148,9 @@ class ChatRecordingService:
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
         """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks
         for: that they start is written with it."""
-        writer = await self._get_free_writer(session_id)
+        writer = self._writers.get(session_id) if not self._long.folding else None
+        if writer is None:
+            writer = await self._get_free_writer(session_id)
         recorded = replace(message, id=writer.last_number + 1)
         started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
         if started or not writer.head["metadata"].get("title"):
@@ -161,8 +163,11 @@ class ChatRecordingService:
         return recorded
 
     def _write_message(self, writer: SessionWriter, message: Message) -> None:
-        tokens = sum([self._count_tokens(part.text) for part in message.parts if isinstance(part, _TEXT_PARTS)])
-        writer.record_message(self._get_activity_time(writer), message, _add_tokens(writer, tokens))
+        tokens = _add_tokens(writer, 0)
+        for part in message.parts:
+            if isinstance(part, _TEXT_PARTS):
+                tokens += self._count_tokens(part.text)
+        writer.record_message(self._get_activity_time(writer), message, tokens)
 
     def _write_with_calls(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
         """With one sync: the title if it is the first, the message, and that its calls start."""
@@ -288,7 +293,7 @@ class ChatRecordingService:
         """Now, but never before the last activity: a clock set back does not reorder a session."""
         at = format_stamp(self._clock())
         last: str = writer.head.get("lastActivity") or ""
-        return max(at, last)
+        return at if at > last else last
 
     def _set_title(self, writer: SessionWriter, message: Message) -> None:
         if message.role == "user" and not writer.head["metadata"].get("title"):

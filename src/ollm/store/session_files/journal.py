@@ -153,7 +153,7 @@ def advance_head(head: JsonObject, at: str, tokens: int) -> None:
     """Apply what every record says: when it was, and how many tokens the archive has now."""
     if at[:4].isdigit():
         last = head.get("lastActivity")
-        head["lastActivity"] = max(last, at) if isinstance(last, str) else at
+        head["lastActivity"] = last if isinstance(last, str) and last > at else at
     if tokens:
         head.setdefault("metadata", {})["tokenCount"] = tokens
 

@@ -38,12 +38,12 @@ class MarkSchedule:
 
     def __init__(self) -> None:
         self._place = -1  # of the last mark
-        self._next = MARK_EVERY_BYTES
+        self.next = MARK_EVERY_BYTES  # how long the journal is when the next one is due
         self._calls = 0
 
     def restart(self) -> None:
         """The journal begins anew."""
-        self._place, self._next = -1, MARK_EVERY_BYTES
+        self._place, self.next = -1, MARK_EVERY_BYTES
 
     def continue_journal(self, path: Path, calls: int, document: str) -> None:
         """Go on with a journal that stands there, after so many calls. Where its marks do not speak of this document,
@@ -53,13 +53,10 @@ class MarkSchedule:
         with contextlib.suppress(OSError), path.open("rb") as file:
             if last := next(iter_marks(file), None):
                 due = last.place + MARK_EVERY_BYTES if is_same_document(last.mark.document, document) else 0
-                self._place, self._next = last.place, due
+                self._place, self.next = last.place, due
 
     def note_call(self, call_id: str) -> None:
         self._calls = max(self._calls, read_call_number(call_id))
-
-    def is_due(self, place: int) -> bool:
-        return place >= self._next
 
     def make_line(self, place: int, at: str, document: str, head: JsonObject, numbers: tuple[int, int]) -> bytes:
         """The line of a mark that is to stand at `place`."""
@@ -68,7 +65,7 @@ class MarkSchedule:
             previous=self._place, document=document, head=head, count=count, last=last, calls=self._calls
         )
         line = journal.encode_line(journal.JournalRecord(at=at, mark=mark))
-        self._place, self._next = place, place + max(MARK_EVERY_BYTES, len(line) * MARK_EVERY_MARKS)
+        self._place, self.next = place, place + max(MARK_EVERY_BYTES, len(line) * MARK_EVERY_MARKS)
         return line
 
 

@@ -170,8 +170,9 @@ class SessionWriter:
         if not self._written:
             self._write_document()
         if self.pending:
+            waiting = self.pending
             try:
-                self._journal.append(b"".join(self.pending))
+                self._journal.append(waiting[0] if len(waiting) == 1 else b"".join(waiting))
             except OSError as error:
                 raise self._make_error(error) from error
             self.pending = []
@@ -295,8 +296,11 @@ class SessionWriter:
 
     def _mark_when_due(self, at: str) -> None:
         """Say now and then what stands before a message, so that who resumes need not read it."""
-        place = self._journal.good + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
-        if self._marks.is_due(place) and self._written and not self._running:
+        waiting = self.pending
+        if len(waiting) >= MAX_BEFORE_MARK:
+            return
+        place = self._journal.good + sum(map(len, waiting)) if waiting else self._journal.good
+        if place >= self._marks.next and self._written and not self._running:
             numbers = self.message_count, self.last_number
             self.pending.append(self._marks.make_line(place, at, self.document.stamp, self.head, numbers))
 
