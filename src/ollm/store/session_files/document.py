@@ -99,12 +99,13 @@ class SessionDocument:
             if end > MAX_BYTES:
                 return
             self.read = end
-            if before.startswith(b"{"):
+            entry, whole = data.startswith(b"{"), end - start == len(data)
+            if not (entry and before.endswith(b",\n")) and before.startswith(b"{"):
                 self._check_comma(before, data, start)
-            before = data if end - start == len(data) else b""
-            if end - start > len(data) and (data.startswith(b"{") or _looks_like_entry(data)):
+            before = data if whole else b""
+            if not whole and (entry or _looks_like_entry(data)):
                 yield from self._iter_inside(start, end)
-            elif data.startswith(b"{") or data == MIDDLE:
+            elif entry or data == MIDDLE:
                 strange = False
                 yield start, data
             elif data == CLOSE:
