@@ -6,7 +6,7 @@ import pytest
 
 from ollm.app import ClosedSession, ProcessScope
 from ollm.app.closed_redo import ClosedRedo
-from ollm.app.interrupted_restore import has_interrupted_restore
+from ollm.app.storage import has_interrupted_restore
 from ollm.config.paths import Home
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer

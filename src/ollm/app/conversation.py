@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ollm.app.archive_process import ArchiveProcess
 from ollm.app.process import ProcessScope
 from ollm.app.prompt_factory import PromptFactory
-from ollm.app.storage import Storage
+from ollm.app.storage import Storage, has_interrupted_restore
 from ollm.app.toolbox import Toolbox
 from ollm.app.wanted_session import find_wanted_session
 from ollm.app.workspace import WorkspaceScope
@@ -64,7 +64,6 @@ class ConversationScope:
         """Take the workspace, the session that was asked for and a model, and put them together."""
         from ollm.runtime.changes import update_tools
         from ollm.runtime.conversation import LocalConversation
-        from ollm.runtime.resume.rebuild import find_last_mode
 
         storage = self.storage
         storage.has_session = True
@@ -76,7 +75,8 @@ class ConversationScope:
         if wanted and self.archive.is_set:
             await self.archive.require_lease(wanted, force=self.options.force)
         resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
-        storage.resumed_mode = find_last_mode(resumed.session) if resumed else None
+        if resumed:
+            storage.keep_mode(resumed.session)
         model = await self.choose_model(resumed)
         await self.prompts.add_project_map(model.window)
         parts = self.build_parts(model)
@@ -91,10 +91,10 @@ class ConversationScope:
 
     async def finish_interrupted_restore(self) -> None:
         """A rewind that was killed is completed before anything else happens, and told."""
-        from ollm.app.interrupted_restore import finish_restore, has_interrupted_restore
+        if has_interrupted_restore(self.process.home):
+            from ollm.app.interrupted_restore import finish_restore
 
-        if has_interrupted_restore(self.process.home) and (said := await finish_restore(self.scope)):
-            self.storage.notices.append(said)
+            self.storage.notices += filter(None, [await finish_restore(self.scope)])
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ollm.config.paths import Home
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
     from ollm.app.rewind_outcome import RewindOutcome
     from ollm.app.workspace import WorkspaceScope
     from ollm.services.file_checkpoints import InterruptedRestore
-
-
-def has_interrupted_restore(home: Home) -> bool:
-    """Whether any workspace has one. Looks at one name a workspace: it is asked at every start."""
-    try:
-        with os.scandir(home.checkpoints) as places:
-            return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
-    except OSError:
-        return False
 
 
 class FoundRestore(Data, frozen=True):

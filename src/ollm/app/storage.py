@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from ollm.app.workspace import WorkspaceScope
 
 if TYPE_CHECKING:
+    from ollm.config.paths import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import Session
     from ollm.domain.tools import Todo
@@ -154,3 +156,18 @@ class Storage:
     async def load_archive(self, page: MessagePage | None) -> Session | None:
         """The session as it stands, or a page of it, for `recall`; None before there is one."""
         return self.session.load(page) if self.session.id else None
+
+    def keep_mode(self, session: Session) -> None:
+        """Go on in the mode that a resumed session was in."""
+        from ollm.runtime.resume.rebuild import find_last_mode
+
+        self.resumed_mode = find_last_mode(session)
+
+
+def has_interrupted_restore(home: Home) -> bool:
+    """Whether any workspace has one. Looks at one name a workspace: it is asked at every start."""
+    try:
+        with os.scandir(home.checkpoints) as places:
+            return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
+    except OSError:
+        return False

@@ -14,8 +14,8 @@ from ollm.app.toolbox import Toolbox
 if TYPE_CHECKING:
     from ollm.domain.tasks import Agent
     from ollm.policy.engine import PolicyEngine
+    from ollm.runtime.calls.change_watch import ChangeWatch
     from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
-    from ollm.runtime.calls.tool_call import ChangeWatch
     from ollm.runtime.model.model import Model
     from ollm.services.edit_ledger import EditLedger
     from ollm.system.processes import ProcessHost

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.calls.change_watch import ChangeWatch
     from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.project_files import ProjectFiles
-    from ollm.runtime.calls.tool_call import CallServices, ChangeWatch
+    from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.state import ConversationState

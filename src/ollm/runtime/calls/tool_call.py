@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStar
 from ollm.domain.messages import UNPARSED_KEY, ToolCall
 from ollm.domain.tools import GrantScope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
+from ollm.runtime.calls.change_watch import ChangeWatch
 from ollm.runtime.calls.confirmation import Asker, UnattendedAsker
 from ollm.runtime.calls.permission import Permission, Permit, Policy
 from ollm.runtime.calls.results import (
@@ -37,16 +38,6 @@ MAX_NAMED_TOOLS = 60
 
 async def _discard_record(_record: ToolCallRecord) -> None:
     """Nothing is kept."""
-
-
-class ChangeWatch:
-    """Hears of calls that may change files; this one does not care."""
-
-    async def before_change(self, names: Sequence[str] | None) -> None:
-        """A call is run next that writes these files and no others, or nobody knows which."""
-
-    async def after_changes(self) -> None:
-        """The calls of a step are over: what changes from here on is somebody else's."""
 
 
 def _discard_grant(_grant: str, _scope: GrantScope) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
-from ollm.runtime.calls.tool_call import ChangeWatch
+from ollm.runtime.calls.change_watch import ChangeWatch
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
 if TYPE_CHECKING:

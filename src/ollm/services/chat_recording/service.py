@@ -293,7 +293,7 @@ class ChatRecordingService:
         """Now, but never before the last activity: a clock set back does not reorder a session."""
         at = format_stamp(self._clock())
         last: str = writer.head.get("lastActivity") or ""
-        return at if at > last else last
+        return max(last, at)
 
     def _set_title(self, writer: SessionWriter, message: Message) -> None:
         if message.role == "user" and not writer.head["metadata"].get("title"):
