@@ -79,7 +79,7 @@ def parse_script(text: str) -> ParsedScript:
     return ParsedScript(source=source, statements=tuple(statements))
 
 
-def _strip_positions(statements: list[Node]) -> None:
+def _strip_positions(statements: object) -> None:
     """Leave of all positions where a node begins and ends, as a number: three quarters of a tree are positions."""
     for node in iter_nodes(statements):
         for key, child in list(node.items()):
