@@ -170,9 +170,8 @@ class SessionWriter:
         if not self._written:
             self._write_document()
         if self.pending:
-            waiting = self.pending
             try:
-                self._journal.append(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+                self._journal.append(b"".join(self.pending))
             except OSError as error:
                 raise self._make_error(error) from error
             self.pending = []
@@ -296,11 +295,9 @@ class SessionWriter:
 
     def _mark_when_due(self, at: str) -> None:
         """Say now and then what stands before a message, so that who resumes need not read it."""
-        waiting = self.pending
-        if len(waiting) >= MAX_BEFORE_MARK:
-            return
-        place = self._journal.good + sum(map(len, waiting)) if waiting else self._journal.good
-        if place >= self._marks.next and self._written and not self._running:
+        place = self._journal.good + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
+        due = place >= self._marks.next and len(self.pending) < MAX_BEFORE_MARK
+        if due and self._written and not self._running:
             numbers = self.message_count, self.last_number
             self.pending.append(self._marks.make_line(place, at, self.document.stamp, self.head, numbers))
 
