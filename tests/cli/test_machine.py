@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.cli.machine import MachineCheck, _check_program, check_machine, measure_disk_usage
+from ollm.system.install_command import describe_extra_install
 
 
 def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_every_program_and_extra_is_looked_for() -> None:
     assert Path(checks["rg"].detail).name == "rg"
     assert checks["FTS5"].ok
     assert checks["[daemon]"].ok
-    assert checks["[mcp]"].detail == "pip install 'ollm-cli[mcp]'"
+    assert checks["[mcp]"].detail == describe_extra_install("mcp")
 
 
 def test_a_program_that_is_not_there_says_what_it_is_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

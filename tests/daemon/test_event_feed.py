@@ -27,6 +27,23 @@ async def take(reader: FeedReader, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_stream_that_is_cancelled_as_an_event_comes_ends(steps: int) -> None:
+    feed = EventFeed()
+    reading = asyncio.create_task(take(feed.open_reader(f"{feed.run}-0", list), 99))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    feed.add(make_frame("a", "text"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+
+    reading.cancel()
+
+    done, _ = await asyncio.wait({reading}, timeout=30)
+    assert done == {reading}
+    assert reading.cancelled()
+
+
 async def test_a_reader_gets_what_followed_the_event_it_knows() -> None:
     feed = EventFeed()
     for number in range(1, 6):

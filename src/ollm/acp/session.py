@@ -332,7 +332,8 @@ class EditorSession:
     async def _list_models(self) -> tuple[str, ...]:
         """The models the server offers; none when it does not say in time."""
         with contextlib.suppress(OllmError, TimeoutError):
-            reply = await asyncio.wait_for(self.conversation.command("model"), MODEL_LIST_SECONDS)
+            async with asyncio.timeout(MODEL_LIST_SECONDS):
+                reply = await self.conversation.command("model")
             return tuple(reply.data["options"])
         return ()
 

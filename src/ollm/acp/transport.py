@@ -123,7 +123,8 @@ class StdioTransport:
     async def _wait_for_answers(self) -> None:
         while not self._idle.is_set() and not self._broken and not is_closed(self._target):
             try:
-                await asyncio.wait_for(self._idle.wait(), CLOSED_CHECK_SECONDS)
+                async with asyncio.timeout(CLOSED_CHECK_SECONDS):  # wait_for of Python 3.11 may lose a cancel
+                    await self._idle.wait()
             except TimeoutError:
                 continue
 

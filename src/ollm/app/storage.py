@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ollm.app.workspace import WorkspaceScope
 
 if TYPE_CHECKING:
+    from ollm.app.process import ProcessScope
     from ollm.config.paths import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import Session
@@ -132,10 +133,7 @@ class Storage:
 
     @property
     def command_directories(self) -> tuple[Path, ...]:
-        """Where the person's own slash commands are; those of the workspace come first, if it is trusted."""
-        ours = (self.process.home.root / "commands",)
-        theirs = (self.options.workspace / ".ollm" / "commands",) if self.process.trusted else ()
-        return (*theirs, *ours)
+        return find_command_directories(self.process, self.options.workspace)
 
     @property
     def skill_directories(self) -> tuple[Path, ...]:
@@ -171,3 +169,9 @@ def has_interrupted_restore(home: Home) -> bool:
             return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
     except OSError:
         return False
+
+
+def find_command_directories(process: ProcessScope, workspace: Path) -> tuple[Path, ...]:
+    """Where the person's own slash commands are; those of the workspace come first, if it is trusted."""
+    theirs = (workspace / ".ollm" / "commands",) if process.trusted else ()
+    return (*theirs, process.home.root / "commands")

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ollm.app.late_parts import create_answer_log, create_page_cache
 from ollm.app.storage import Storage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.lazy import Lazy
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.base import EditorFiles, ToolContext
     from ollm.tools.framework.registry import ToolRegistry
-    from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
@@ -64,6 +64,7 @@ class Toolbox:
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
         self.pages = Lazy(create_page_cache)
+        self.answers = Lazy(create_answer_log)
         self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
 
@@ -72,6 +73,7 @@ class Toolbox:
         from ollm.policy.message_bus import MessageBus
 
         bus = MessageBus()
+        bus.subscribe(self.answers.get().handle_event)
         bus.subscribe(self.storage.stream.emit)
         self.stack.callback(bus.cancel_all)
         return bus
@@ -307,6 +309,7 @@ class Toolbox:
             context=context,
             emit=self.storage.stream.emit,
             asker=self.create_asker(self.checkpoint_observer.before_question),
+            answers=self.answers.get(),
             hooks=self.hooks or NoHooks(),
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
@@ -342,9 +345,3 @@ class Toolbox:
             return UnattendedAsker(yes=self.options.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
         return BusAsker(self.bus, timeout, yes=self.options.yes, attached=self.attached, before=before)
-
-
-def create_page_cache() -> PageCache:
-    from ollm.tools.web_fetch import PageCache
-
-    return PageCache()

@@ -28,7 +28,9 @@ def acp(provider: str | None, base_url: str | None, model: str | None, approval:
     from ollm.cli.start import build_settings_flags
 
     if find_spec("acp") is None:
-        raise UsageError("Editors need an extra package.", action="pip install 'ollm-cli[acp]'")
+        from ollm.system.install_command import describe_extra_install
+
+        raise UsageError("Editors need an extra package.", action=describe_extra_install("acp"))
     given = {"provider": provider, "base_url": base_url, "model": model, "approval": approval}
     flags = build_settings_flags(given)
     if sys.stdin is not None and sys.stdin.isatty():

@@ -39,7 +39,9 @@ def run(tcp: bool) -> None:
     try:
         from ollm.daemon.server import serve
     except ImportError as error:
-        raise UsageError("The daemon needs extra packages.", action="pip install 'ollm-cli[daemon]'") from error
+        from ollm.system.install_command import describe_extra_install
+
+        raise UsageError("The daemon needs extra packages.", action=describe_extra_install("daemon")) from error
     asyncio.run(serve(ProcessScope(), tcp=tcp))
 
 

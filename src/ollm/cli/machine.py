@@ -25,12 +25,14 @@ class DiskUsage(Data, frozen=True):
 def check_machine() -> tuple[MachineCheck, ...]:
     from importlib.util import find_spec
 
+    from ollm.system.install_command import describe_extra_install
+
     programs = [
         _check_program("rg", "finds files and text"),
         _check_program("shfmt", "parses shell commands for the policy"),
     ]
     extras = [
-        MachineCheck(name=f"[{extra}]", ok=find_spec(module) is not None, detail=f"pip install 'ollm-cli[{extra}]'")
+        MachineCheck(name=f"[{extra}]", ok=find_spec(module) is not None, detail=describe_extra_install(extra))
         for extra, module in EXTRAS.items()
     ]
     return (

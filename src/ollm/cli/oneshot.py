@@ -45,6 +45,9 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
 
     text, piped = question.text, question.piped
     warn_if_untrusted(start)
+    if text.split()[:1] == ["/help"] and not piped.strip() and (reply := render_help_alone(start, text)):
+        print_reply(reply, output, None, start)
+        return int(ExitCode.DONE)
     async with AsyncExitStack() as stack:
         with show_waiting(output):
             conversation = await stack.enter_async_context(open_conversation(start.build_options(one_shot=True)))
@@ -97,6 +100,19 @@ async def collect_attachments(
         for problem in [*problems, *unread]:
             sys.stderr.write(f"ollm: {strip_controls(problem)}\n")
     return tuple(found)
+
+
+def render_help_alone(start: ChatArguments, text: str) -> CommandReply | None:
+    """What `/help` says without a model server; None where MCP servers have commands, too."""
+    from ollm.app import ProcessScope
+    from ollm.app.mcp_setup import has_servers
+    from ollm.app.storage import find_command_directories
+    from ollm.runtime.commands.help_text import render_help
+
+    process = ProcessScope(workspace=start.workspace)
+    if has_servers(process):
+        return None
+    return render_help(find_command_directories(process, start.workspace), text.partition(" ")[2])
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:

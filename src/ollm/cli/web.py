@@ -21,7 +21,9 @@ def web(print_only: bool) -> None:
     try:
         import uvicorn  # noqa: F401 - the daemon's own process needs it; say so here
     except ImportError as error:
-        raise UsageError("The pages need extra packages.", action="pip install 'ollm-cli[daemon]'") from error
+        from ollm.system.install_command import describe_extra_install
+
+        raise UsageError("The pages need extra packages.", action=describe_extra_install("daemon")) from error
     url = asyncio.run(request_link())
     if print_only or not open_browser(url):
         print(url)

@@ -59,7 +59,8 @@ class FeedReader:
                 yield sent
             while True:
                 try:
-                    found = await asyncio.wait_for(self._queue.get(), PING_SECONDS)
+                    async with asyncio.timeout(PING_SECONDS):  # wait_for of Python 3.11 may lose a cancel
+                        found = await self._queue.get()
                 except TimeoutError:
                     yield PING
                     continue

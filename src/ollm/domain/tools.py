@@ -50,8 +50,15 @@ class ToolResult(SparseData, frozen=True):
         return self.error is None
 
 
+class AnsweredQuestion(Data, frozen=True):
+    """A question that a call brought up, and what the person said to it, both in the words of the screen."""
+
+    question: str
+    answer: str
+
+
 class RecordedResult(SparseData, frozen=True):
-    """A result as the session keeps it (D's fields, plus what was cut)."""
+    """A result as the session keeps it (D's fields, plus what was cut and what the person was asked)."""
 
     llm_content: str
     return_display: str = ""
@@ -59,6 +66,7 @@ class RecordedResult(SparseData, frozen=True):
     exit_code: int | None = None
     diff: str = ""
     images: tuple[ImagePart, ...] = ()
+    questions: tuple[AnsweredQuestion, ...] = ()
 
 
 class ToolCallRecord(Data, frozen=True):
@@ -164,7 +172,7 @@ class ConfirmationDetails(Data, frozen=True):
 
 class ConfirmationAnswer(Data, frozen=True):
     """The answer to a confirmation: `reason` is read by the model when it is no; `text` is what was typed where the
-    question asks for a text."""
+    question asks for a text, and elsewhere what a yes was for beyond this call."""
 
     approved: bool
     text: str = ""

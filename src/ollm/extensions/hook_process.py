@@ -53,7 +53,8 @@ class HookRunner:
 
     async def run(self, hook: Hook, document: Mapping[str, Any]) -> HookReply:
         try:
-            code, out, errors = await asyncio.wait_for(self._run(hook, msgspec.json.encode(document)), hook.timeout)
+            async with asyncio.timeout(hook.timeout):  # wait_for of Python 3.11 may lose a cancel
+                code, out, errors = await self._run(hook, msgspec.json.encode(document))
         except TimeoutError:
             return HookReply(failure=f"it timed out after {hook.timeout:g} s")
         except StartError as error:

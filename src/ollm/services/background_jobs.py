@@ -99,7 +99,8 @@ class Job:
         """As `end`, for a caller in a hurry: what is not gone at once is ended behind its back."""
         self.discard_output()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.process.end(grace), CANCEL_TIMEOUT_SECONDS)
+            async with asyncio.timeout(CANCEL_TIMEOUT_SECONDS):
+                await self.process.end(grace)
         self.close()
 
     def end_after(self, seconds: float) -> None:
@@ -115,7 +116,8 @@ class Job:
         self._ended = self._ended or monotonic()
         if self._capture:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._capture.ended.wait(), DRAIN_TIMEOUT_SECONDS)
+                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):  # wait_for of Python 3.11 may lose a cancel
+                    await self._capture.ended.wait()
             self._capture.drain()
 
     def discard_output(self) -> None:

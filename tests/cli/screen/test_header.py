@@ -4,6 +4,8 @@ from ollm.cli.screen.header import render_header
 from ollm.cli.screen.paint import Painter
 from ollm.runtime.base import Status
 
+NARROW_TIPS = "▌ /help for commands"
+
 
 def describe(model: str, provider: str, width: int = 80) -> str:
     status = Status(
@@ -26,6 +28,8 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
     assert "Qwen2.5-Coder · 32,768-token context · box:8080" in shown
     assert "/work-here · main" in shown
     assert "not for work" not in shown
+    narrow = describe("qwen3:8b", "openai", width=40).splitlines()
+    assert narrow[1:4] == ["▌ qwen3:8b · 32,768-token context", "▌ /work-here · main", NARROW_TIPS]
     assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
 
 

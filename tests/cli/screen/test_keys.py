@@ -26,6 +26,7 @@ class Recorder:
         self.buffer = Buffer(multiline=True, completer=WordCompleter(["alpha", "alps"]))
         self.done: list[str] = []
         self.busy = self.asking = self.refusing = self.choosing = self.vi = self.queued = False
+        self.makes_way = False  # whether the list goes when something is typed
         self.chip = ""
 
     def submit(self, text: str) -> None:
@@ -66,6 +67,11 @@ class Recorder:
 
     def find_chip(self) -> str:
         return self.chip
+
+    def type_at_list(self, text: str) -> bool:
+        if self.makes_way:
+            self.done.append(f"typed {text!r}")
+        return self.makes_way
 
     def rewind(self) -> None:
         self.done.append("rewind")
@@ -221,8 +227,14 @@ async def test_a_question_takes_its_own_keys(key: str) -> None:
 async def test_a_list_takes_its_own_keys(key: str, asked: str) -> None:
     async with keyboard(choosing=True) as board:
         assert await board.type(key) == [asked]
-        assert await board.type("x") == []
+        assert await board.type("x", "\x04") == []
         assert board.actions.buffer.text == ""
+
+
+async def test_a_list_that_makes_way_gets_letters_and_ctrl_d_leaves_it() -> None:
+    async with keyboard(choosing=True, makes_way=True) as board:
+        assert await board.type("k", "x", "\x1b[A") == ["typed 'k'", "typed 'x'", "move -1"]
+        assert await board.type("\x04") == ["typed '\\x04'", "leave"]
 
 
 async def test_escape_goes_back_from_a_reason_then_stops_the_model() -> None:

@@ -35,7 +35,7 @@ def test_without_colour_there_is_no_escape() -> None:
     for painted in (
         PLAIN.paint_answer("**bold** `code`", first=True),
         PLAIN.paint_aside("x", "red"),
-        PLAIN.paint_header("t", ["a"]),
+        PLAIN.paint_header("t", [("a",)]),
         PLAIN.paint_user_message("hi"),
     ):
         assert "\x1b" not in painted
@@ -58,7 +58,7 @@ def test_an_answer_begins_with_a_mark_and_goes_on_in_its_gutter() -> None:
 def test_lines_are_as_wide_as_the_terminal_and_never_under_twenty(width: int, columns: int) -> None:
     painter = Painter(lambda: width, colour=False)
 
-    assert max(len(line) for line in painter.paint_dim("word " * 30).split("\n")) <= columns
+    assert max(len(line) for line in painter.paint_output("word " * 30).split("\n")) <= columns
     assert painter.paint_rule("yellow") == "─" * max(20, width - 1) + "\n"
     assert max(len(line) for line in painter.paint_answer("word " * 30, first=True).split("\n")) <= columns + 2
 
@@ -74,15 +74,15 @@ def test_a_preview_is_quiet_short_and_harmless() -> None:
 
 
 def test_a_header_is_a_title_over_lines_behind_a_bar() -> None:
-    assert PLAIN.paint_header("Title", ["short", "x" * 77, "y" * 78]) == (
-        f"▌ Title\n▌ short\n▌ {'x' * 77}\n▌ {'y' * 76}…\n\n"
+    assert PLAIN.paint_header("Title", [("short", "more"), ("x" * 77, "more"), ("y" * 78,), ("/" + "z" * 78,)]) == (
+        f"▌ Title\n▌ short · more\n▌ {'x' * 77}\n▌ {'y' * 76}…\n▌ …{'z' * 76}\n\n"
     )
 
 
 def test_asides_are_set_in_and_what_was_said_is_marked() -> None:
     assert PLAIN.paint_aside("one\ntwo") == "  one\n  two\n"
     assert PLAIN.paint_user_message("hi") == "› hi\n"
-    assert PLAIN.paint_dim("quiet") == "quiet\n"
+    assert PLAIN.paint_output("quiet") == "    quiet\n"
 
 
 def test_nothing_that_is_said_is_taken_for_markup() -> None:

@@ -74,7 +74,7 @@ def test_what_was_not_said_by_either_is_left_out(role: str) -> None:
         (call(status="running"), "  … Run ls -la · running\n"),
         (call(status="denied"), "  ✗ Run ls -la · denied\n"),
         (
-            call(status="denied", result={"error": {"message": "Not run: later"}}),
+            call(status="denied", error={"type": "Denied", "message": "Not run: later"}),
             "  ✗ Run ls -la · Not run: later\n",
         ),
         (call(result={"exitCode": 0, "llmContent": "a\nb\n"}), "  ✓ Run ls -la\n  │ a\n  │ b\n"),

@@ -50,7 +50,7 @@ def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
     shown.show(ToolFinished(call_id="c", name="shell", status="ok", result=result, seconds=1.5))
     assert out[-3:] == ["  ✗ Run \\x1b[31m · exit 2 · 1.5 s\n", "  ▣ image/png, 3 kB\n", "  │ all of it\n"]
     shown.unfold()
-    assert out[-2:] == ["  Run \\x1b[31m\n", "all of it\n"]
+    assert out[-2:] == ["  Run \\x1b[31m\n", "    all of it\n"]
     shown.show(TurnFinished(reason="cancelled"))
     assert out[-1] == "  stopped\n\n"
     assert shown.live.render_lines(80, 5) == []

@@ -42,7 +42,9 @@ async def test_a_question_of_a_server_is_asked_field_by_field_and_checked(tmp_pa
                 terminal.type("y")
                 await terminal.wait_for("answer:", "Enter sends it")
                 terminal.type(f"{typed}{ENTER}")
-            await terminal.wait_for("Booked.")
+            await terminal.wait_for("  › many", "  › dinner", "Booked.")
+        async with at_terminal(runner, "-c", size=(90, 50)) as terminal:
+            await terminal.wait_for("  ? inn asks: For how many, and when?", "  › 4\n", "  › dinner\n", "Resumed")
 
     assert json.loads(told_to_model(runner.server.chats)) == {
         "action": "accept",

@@ -13,7 +13,7 @@ from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resource
 from ollm.cli.screen.header import render_header
 from ollm.cli.screen.own_command import run_own_command
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.recap import collect_outputs, render_recap
+from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
 from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import read_git_branch
@@ -123,9 +123,9 @@ class ConversationRunner:
         status = await conversation.status()
         branch = read_git_branch(self._display.options.workspace)
         self._display.print(render_header(status, branch, self._display.painter))
-        if past := await conversation.history(get_recap_end(status), 8):
-            self._display.print(render_recap(past, self._display.painter))
-            self._display.transcript.remember_outputs(collect_outputs(past))
+        if past := await conversation.history(get_recap_end(status), RECAP_MESSAGES):
+            self._display.print(render_recap(pick_last_turns(past), self._display.painter))
+            self._display.transcript.remember_outputs((collect_turn_outputs(past) or [[]])[-1])
         for notice in status.notices:
             self._print_aside(notice, "dim")
         if status.notices:

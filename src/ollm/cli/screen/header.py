@@ -10,15 +10,15 @@ from ollm.cli.screen.status import format_server, shorten_model
 from ollm.runtime.base import Status
 
 TINY_MODEL = "smollm2"
-TIP = "/help for commands · @ attaches a file · ! runs a shell command"
+TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
 TINY_MODEL_WARNING = "SmolLM2 135M is for trying ollm, not for work. `ollm doctor` shows how to get a real model."
 
 
 def render_header(status: Status, branch: str, painter: Painter) -> str:
     """Three quiet lines, and a warning where the model is only a toy."""
-    model = f"{shorten_model(status.model)} · {status.window:,}-token context · {format_server(status)}"
-    place = f"{shorten_home(status.workspace)}{f' · {branch}' if branch else ''}"
-    text = painter.paint_header(f"ollm {__version__}", [model, place, TIP])
+    model = (shorten_model(status.model), f"{status.window:,}-token context", format_server(status))
+    place = (shorten_home(status.workspace), *([branch] if branch else []))
+    text = painter.paint_header(f"ollm {__version__}", [model, place, TIPS])
     if status.provider == "embedded" and status.model == TINY_MODEL:
         text += painter.paint_aside(TINY_MODEL_WARNING, "yellow")
     return text

@@ -71,6 +71,8 @@ class KeyActions(Protocol):
 
     def choose(self, yes: bool) -> None: ...
 
+    def type_at_list(self, text: str) -> bool: ...
+
     def unfold(self) -> None: ...
 
     def attach_offer(self) -> None: ...
@@ -192,14 +194,25 @@ def add_answer_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters)
 
 def add_choice_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
     @keys.add(Keys.Any, filter=filters.choosing)
-    def _nothing(_event: KeyPressEvent) -> None:
-        """A list waits for its own keys."""
+    def _type(event: KeyPressEvent) -> None:
+        """A list waits for its own keys, unless it makes way for what is typed."""
+        actions.type_at_list(event.data)
+
+    @keys.add(Keys.BracketedPaste, filter=filters.choosing)
+    def _paste(event: KeyPressEvent) -> None:
+        actions.type_at_list(actions.fold_paste(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+
+    @keys.add("c-d", filter=filters.choosing)
+    def _leave(_event: KeyPressEvent) -> None:
+        if actions.type_at_list("\x04"):
+            actions.leave()
 
     for key, steps in (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1), ("k", -1), ("j", 1)):
 
         @keys.add(key, filter=filters.choosing)
-        def _move(_event: KeyPressEvent, steps: int = steps) -> None:
-            actions.move(steps)
+        def _move(event: KeyPressEvent, steps: int = steps) -> None:
+            if event.data not in "jk" or not actions.type_at_list(event.data):
+                actions.move(steps)
 
     @keys.add("enter", filter=filters.choosing)
     def _choose(_event: KeyPressEvent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ollm.cli.screen.themes import THEMES, ScreenTheme
@@ -64,14 +64,13 @@ class Painter:
             ((mark if number == 0 else GUTTER) + line) if line else "" for number, line in enumerate(lines)
         )
 
-    def paint_header(self, title: str, lines: list[str]) -> str:
-        """A title over quiet lines, behind a bar."""
+    def paint_header(self, title: str, lines: list[tuple[str, ...]]) -> str:
+        """A title over quiet lines, behind a bar. Of each line as many parts are shown as fit whole."""
         from rich.text import Text
 
         bar = ("▌ ", "cyan")
         width = max(20, self._width()) - 3
-        short = (line if len(line) <= width else f"{line[: width - 1]}…" for line in map(clean_lines, lines))
-        rows = [Text.assemble(bar, (line, "dim")) for line in short]
+        rows = [Text.assemble(bar, (join_fitting(map(clean_lines, parts), width), "dim")) for parts in lines]
         return self.paint(Text.assemble(bar, (title, "bold")), *rows) + "\n"
 
     def paint_rule(self, style: str) -> str:
@@ -103,16 +102,25 @@ class Painter:
 
         return self.paint(Text.assemble(("› ", "bold cyan"), (clean_prose(text), "bold")))
 
-    def paint_dim(self, text: str) -> str:
+    def paint_output(self, text: str) -> str:
+        """All that a call brought, quietly and behind the line that names it."""
+        from rich.padding import Padding
         from rich.text import Text
 
-        return self.paint(Text(clean_lines(text), style="dim"))
+        return self.paint(Padding(Text(clean_lines(text), style="dim"), (0, 0, 0, 4)))
 
     def paint_aside(self, text: str, style: str = "") -> str:
         from rich.padding import Padding
         from rich.text import Text
 
         return self.paint(Padding(Text(clean_lines(text), style=style), (0, 0, 0, 2)))
+
+    def paint_reply(self, text: str) -> str:
+        """What a person answered to a question."""
+        from rich.padding import Padding
+        from rich.text import Text
+
+        return self.paint(Padding(Text.assemble(("› ", "bold cyan"), clean_prose(text)), (0, 0, 0, 2)))
 
     def paint_call(self, mark: str, style: str, summary: str, outcome: str) -> str:
         """A call in one line: its mark in a colour, what it did, and quietly how it ended."""
@@ -137,6 +145,20 @@ def create_terminal_painter(theme: ScreenTheme) -> Painter:
     import shutil
 
     return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
+
+
+def join_fitting(parts: Iterable[str], cells: int) -> str:
+    """As many parts as fit beside one another; a first one that does not fit alone is cut, a path at its beginning."""
+    from prompt_toolkit.utils import get_cwidth
+
+    line, *more = parts
+    if get_cwidth(line) > cells:
+        return f"…{line[-cells + 1 :]}" if line[0] in "/~" else f"{line[: cells - 1]}…"
+    for part in more:
+        if get_cwidth(f"{line} · {part}") > cells:
+            break
+        line = f"{line} · {part}"
+    return line
 
 
 def _strip_blank_edges(painted: str) -> str:

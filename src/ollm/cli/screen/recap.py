@@ -13,6 +13,8 @@ from ollm.domain.call_summary import summarize_call
 MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
 MARKS = {"ok": ("✓", "green"), "running": ("…", "dim")}
+RECAP_MESSAGES = 40  # that are looked at for the last turns
+FEW_MESSAGES = 8
 MAX_SAID_CHARACTERS = 300  # of why a call was not made
 
 
@@ -31,18 +33,29 @@ def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     return text + ("\n" if after_call else "")
 
 
-def collect_outputs(page: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """What the calls of the last turn in it that made any brought, by name."""
-    found: list[tuple[str, str]] = []
-    past = False
+def pick_last_turns(page: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The last messages from one of the person's on: a few, and the last two turns whole however long they are."""
+    begins = [place for place, message in enumerate(page) if message["role"] == "user"]
+    few = next((place for place in begins if place >= len(page) - FEW_MESSAGES), len(page))
+    return page[min(few, *begins[-2:], len(page)) if begins else 0 :]
+
+
+def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+    """What the calls brought, by name, turn by turn; turns without calls are left out."""
+    turns: list[list[tuple[str, str]]] = [[]]
     for message in page:
-        past = past or message["role"] == "user"
-        for call in message.get("toolCalls") or ():
-            result = call.get("result") or {}
-            kept = result.get("fullOutput") or result.get("llmContent") or result.get("returnDisplay") or ""
-            found, past = [] if past else found, False
-            found.append((summarize_call(call["name"], call["args"]), kept))
-    return found
+        if message["role"] == "user":
+            turns.append([])
+        elif message["role"] == "assistant":
+            turns[-1] += [read_output(call) for call in message.get("toolCalls") or ()]
+    return [turn for turn in turns if turn]
+
+
+def read_output(call: dict[str, Any]) -> tuple[str, str]:
+    """The name of a call, and all that it brought."""
+    result, error = call.get("result") or {}, call.get("error") or {}
+    kept = result.get("fullOutput") or error.get("message") or result.get("llmContent") or result.get("returnDisplay")
+    return summarize_call(call["name"], call["args"]), kept or ""
 
 
 def starts_with_words(message: dict[str, Any]) -> bool:
@@ -82,19 +95,28 @@ def render_call(call: dict[str, Any], painter: Painter) -> str:
     """A call with how it ended, what it changed, and the first and last lines of what a command printed."""
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
     result = call.get("result") or {}
-    code, error = result.get("exitCode"), (result.get("error") or {}).get("message", "")
+    code, error = result.get("exitCode"), (call.get("error") or {}).get("message", "")
     if code:
         mark, style = "✗", "red"
     said = error[:MAX_SAID_CHARACTERS] or call["status"]
     outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {said}"
     summary = painter.fit_line(summarize_call(call["name"], call["args"]), OUTCOME_CELLS)
-    line = painter.paint_call(mark, style, summary, outcome)
+    line = render_questions(result, painter) + painter.paint_call(mark, style, summary, outcome)
     if result.get("diff"):
         return line + painter.paint_diff(result["diff"])
     if code is None or error:
         return line
     output = result.get("returnDisplay") or result.get("fullOutput") or result.get("llmContent") or ""
     return line + (painter.paint_preview(preview) if (preview := pick_preview_lines(output)) else "")
+
+
+def render_questions(result: dict[str, Any], painter: Painter) -> str:
+    """What the person was asked about a call, and what they said."""
+    return "".join(
+        painter.paint_aside(f"? {asked['question'][:MAX_SAID_CHARACTERS]}", "yellow")
+        + painter.paint_reply(asked["answer"][:MAX_SAID_CHARACTERS])
+        for asked in result.get("questions") or ()
+    )
 
 
 def shorten(text: str) -> str:

@@ -16,7 +16,7 @@ from ollm.cli.screen.application import build_chat_application
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.input_field import build_input
-from ollm.cli.screen.option_list import OptionList
+from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import ScreenPrinter
 from ollm.cli.screen.questions import ALL_EDITS_KEY, HOLD_SECONDS, ConfirmationQueue, paint_question
@@ -58,7 +58,11 @@ class ChatScreen:
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
-        self._view = ScreenView(self.transcript, self.questions, self._rewinding, lambda: self.chat.queue)
+        self._options = OptionDialog(self.chat.submit, self.buffer.insert_text)
+        self.offer_options, self.type_at_list = self._options.offer_options, self._options.type
+        self._view = ScreenView(
+            self.transcript, self.questions, self._rewinding, self._options, lambda: self.chat.queue
+        )
         self.app = build_chat_application(self, self._view, options)
         self._printing = ScreenPrinter(self.app, lambda: self.busy)
 
@@ -174,7 +178,7 @@ class ChatScreen:
 
     @property
     def choosing(self) -> bool:
-        return self._rewinding.list is not None or self._view.options is not None
+        return self._rewinding.list is not None or self._options.list is not None
 
     @property
     def vi(self) -> bool:
@@ -217,8 +221,8 @@ class ChatScreen:
         key, self.questions.held = self.questions.held, ""
         if key == ALL_EDITS_KEY:
             self.spawn(self._set_approval("accept-edits"))
-            key = "y"
-        if answer := self.questions.answer(key):
+            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
+        elif answer := self.questions.answer(key):
             self._respond(answer)
         return bool(key)
 
@@ -271,7 +275,11 @@ class ChatScreen:
         return self.pastes.find_chip_at_end(self.buffer.document.text_before_cursor)
 
     def unfold(self) -> None:
+        """Show the calls of the last turn in full and offer those before it; again folds."""
         self.transcript.unfold()
+        self._options.list = None
+        if self.transcript.unfolded and not self.busy:
+            self.spawn(self._options.offer_calls(self.chat.conversation, self.transcript.show_output))
 
     def attach_offer(self) -> None:
         self.chat.attach_offer()
@@ -280,12 +288,8 @@ class ChatScreen:
         self.spawn(self._rewinding.open())
 
     def move(self, steps: int) -> None:
-        if chosen := self._rewinding.list or self._view.options:
+        if chosen := self._rewinding.list or self._options.list:
             chosen.move(steps)
-
-    def offer_options(self, name: str, options: list[str], current: str) -> None:
-        self._view.options = OptionList(name, options, current)
-        self.app.invalidate()
 
     def copy(self, text: str) -> None:
         """Hand the text to the terminal's clipboard (OSC 52)."""
@@ -315,12 +319,9 @@ class ChatScreen:
         self.app.invalidate()
 
     def choose(self, yes: bool) -> None:
-        if options := self._view.options:
-            self._view.options = None
-            if yes:
-                self.chat.submit(f"/{options.name} {options.chosen}")
-            return
-        if not yes:
+        if self._options.list:
+            self._options.choose(yes)
+        elif not yes:
             self._rewinding.list = None
         else:
             self.spawn(self._rewinding.confirm())

@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
+from ollm.domain.call_summary import describe_answer
 from ollm.domain.events import (
     AnyEvent,
     CheckpointCreated,
     Compressed,
     CompressionError,
     ConfirmationRequested,
+    ConfirmationResolved,
     ContextUsage,
     LoopDetected,
     LoopWarning,
@@ -34,7 +36,7 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.messages import ImagePart
-from ollm.domain.tools import Todo, ToolResult
+from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult
 from ollm.runtime.base import Status
 
 OUTCOME_CELLS = 25  # kept free beside a call for its mark and how it ended
@@ -68,6 +70,7 @@ class Transcript:
         self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn that had any brought, by name
         self._outputs_past = False  # whether they are of an earlier turn, to which a running one does not go back
         self._in_turn = False
+        self._asked: dict[str, ConfirmationDetails] = {}
         self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
 
     def show(self, event: AnyEvent) -> None:  # noqa: C901, PLR0912 - one line an event
@@ -113,12 +116,20 @@ class Transcript:
                 self._print_aside("/continue resumes and warns the model", "dim")
             case PromptTruncated():
                 self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
-            case ConfirmationRequested(details=details):
-                self._shown_diffs.add(details.call_id)
+            case ConfirmationRequested() | ConfirmationResolved():
+                self._note_question(event)
             case MessageRecorded(role="assistant"):
                 self._flush()
             case TurnFinished():
                 self._finish_turn(event)
+
+    def _note_question(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
+        """The question itself is printed beside its keys; what was answered, wherever that was, stands below it."""
+        if isinstance(event, ConfirmationRequested):
+            self._asked[event.correlation_id] = event.details
+            self._shown_diffs.add(event.details.call_id)
+        elif (details := self._asked.pop(event.correlation_id, None)) and event.outcome != "cancelled":
+            self._out(self._painter.paint_reply(describe_answer(details, event.answer)))
 
     def _begin_turn(self) -> None:
         self.live.begin()
@@ -149,10 +160,14 @@ class Transcript:
     def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
         """The thought and every output of the last turn that made calls, each under its name."""
         if self._last_thought:
-            self._out(self._painter.paint_dim(self._last_thought))
+            self._out(self._painter.paint_output(self._last_thought))
         for summary, output in outputs:
-            self._print_aside(summary, "bold")
-            self._out(self._painter.paint_dim(output or "(no output)"))
+            self.show_output(summary, output)
+
+    def show_output(self, summary: str, output: str) -> None:
+        """All that one call brought, under its name."""
+        self._print_aside(summary, "bold")
+        self._out(self._painter.paint_output(output or "(no output)"))
 
     def _add_text(self, text: str) -> None:
         if self.live.thinking:
@@ -199,7 +214,7 @@ class Transcript:
         if result.diff and event.call_id not in self._shown_diffs:
             self._out(self._painter.paint_diff(result.diff))
         elif self.unfolded and self._last_output:
-            self._out(self._painter.paint_dim(self._last_output))
+            self._out(self._painter.paint_output(self._last_output))
         elif preview := choose_preview(result):
             self._out(self._painter.paint_preview(preview))
 

@@ -11,7 +11,7 @@ from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
 from ollm.cli.screen.cells import pad_cells, truncate_cells, wrap_choices
-from ollm.cli.screen.option_list import OptionList
+from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.status import format_status_line
@@ -30,15 +30,16 @@ class ScreenView:
         transcript: Transcript,
         questions: ConfirmationQueue,
         rewinding: RewindDialog,
+        options: OptionDialog,
         queue: Callable[[], list[str]],
     ) -> None:
         self.status: Status | None = None
         self.branch = ""
-        self.options: OptionList | None = None
         self.hint = ""
         self._transcript = transcript
         self._questions = questions
         self._rewinding = rewinding
+        self._options = options
         self._queue = queue
         self._live: tuple[int, StyleAndTextTuples] = (-1, [])
 
@@ -63,8 +64,8 @@ class ScreenView:
     def render_question(self) -> StyleAndTextTuples:
         if self._rewinding.list:
             return [*self._rewinding.list.render_lines(get_width())]
-        if self.options:
-            return [*self.options.render_lines(get_width())]
+        if self._options.list:
+            return [*self._options.list.render_lines(get_width())]
         if self.hint:
             return [("class:hint", self.hint)]
         choices = self._questions.format_choices()

@@ -73,6 +73,8 @@ def _render_call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[s
     outcome = describe_outcome(call)
     outcome = outcome if call.error is None else f"{outcome}: {make_printable(call.error.message)[:80]}"
     yield f"  {'▾' if unfold else '▸'} {style(make_printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
+    for asked in call.result.questions if call.result else ():
+        yield f"    ? {make_printable(asked.question)}\n    › {make_printable(asked.answer)}\n"
     if unfold:
         yield from render_text(arguments_of(call), "    ")
         if call.result:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from ollm.domain.call_summary import describe_answer
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+from ollm.domain.events import ConfirmationRequested, ConfirmationResolved
+from ollm.domain.tools import AnsweredQuestion, ConfirmationAnswer, ConfirmationDetails
 from ollm.policy.message_bus import ConfirmationCancelledError, ConfirmationTimeoutError, MessageBus
 
 
@@ -52,6 +54,34 @@ class BusAsker:
             raise ToolFailure("Denied", f"Not run: {error.message}") from error
         except ConfirmationCancelledError as error:
             raise ToolFailure("Cancelled", f"Not run: {error.message}") from error
+
+
+class AnswerLog:
+    """What people answered to the questions of each call that has not ended. It listens to the message bus: what flags
+    answer is no answer."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, ConfirmationDetails] = {}
+        self._answers: dict[str, list[AnsweredQuestion]] = {}
+
+    def begin_call(self, call_id: str) -> None:
+        self._answers[call_id] = []
+
+    def end_call(self, call_id: str) -> tuple[AnsweredQuestion, ...]:
+        """What was answered since it began."""
+        return tuple(self._answers.pop(call_id, ()))
+
+    def handle_event(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
+        if isinstance(event, ConfirmationRequested):
+            self._asked[event.correlation_id] = event.details
+            return
+        details = self._asked.pop(event.correlation_id, None)
+        if details is None or event.outcome == "cancelled" or not self._answers:
+            return
+        newest = next(reversed(self._answers))  # a server's own question names no call: it is the one that runs
+        said = describe_answer(details, event.answer)
+        call_id = details.call_id if details.call_id in self._answers else newest
+        self._answers[call_id].append(AnsweredQuestion(question=details.description, answer=said))
 
 
 class UnattendedAsker:

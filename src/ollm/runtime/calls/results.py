@@ -9,7 +9,7 @@ import msgspec
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.messages import UNPARSED_KEY, JsonObject
-from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult, ToolResult
+from ollm.domain.tools import AnsweredQuestion, CallStatus, ErrorInfo, RecordedResult, ToolResult
 from ollm.system.paths import make_tool_failure as file_failure
 from ollm.tools.framework.base import Keep
 from ollm.tools.framework.output import clean_text, trim_for_session, trim_output
@@ -64,7 +64,7 @@ def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back
     )
 
 
-def to_recorded_result(result: ToolResult) -> RecordedResult:
+def to_recorded_result(result: ToolResult, questions: tuple[AnsweredQuestion, ...] = ()) -> RecordedResult:
     return RecordedResult(
         llm_content=result.llm_content,
         return_display=result.return_display,
@@ -72,6 +72,7 @@ def to_recorded_result(result: ToolResult) -> RecordedResult:
         exit_code=result.exit_code,
         diff=result.diff,
         images=result.images,
+        questions=questions,
     )
 
 

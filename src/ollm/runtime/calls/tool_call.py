@@ -13,10 +13,10 @@ from ollm.domain.clock import Clock, format_stamp, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import UNPARSED_KEY, ToolCall
-from ollm.domain.tools import GrantScope, ToolCallRecord, ToolResult
+from ollm.domain.tools import AnsweredQuestion, GrantScope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
 from ollm.runtime.calls.change_watch import ChangeWatch
-from ollm.runtime.calls.confirmation import Asker, UnattendedAsker
+from ollm.runtime.calls.confirmation import AnswerLog, Asker, UnattendedAsker
 from ollm.runtime.calls.permission import Permission, Permit, Policy
 from ollm.runtime.calls.results import (
     build_failure,
@@ -53,6 +53,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     context: ToolContext
     emit: Callable[[Event], None]
     asker: Asker = UnattendedAsker()
+    answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
     hooks: ToolHooks = NoHooks()
     record: Callable[[ToolCallRecord], Awaitable[None]] = _discard_record
     remember: Callable[[str, GrantScope], object] = _discard_grant
@@ -84,6 +85,7 @@ class ToolCallRun:
         self._began = services.monotonic()
         self._started = False
         self._finished = False
+        self._questions: tuple[AnsweredQuestion, ...] = ()
         self._must_ask = ""  # why a hook wants a person to be asked
         self._printed: list[str] = []
 
@@ -109,6 +111,7 @@ class ToolCallRun:
 
     async def prepare(self) -> bool:
         """Everything before it runs; False when it has ended here, with the reason as its result."""
+        self._services.answers.begin_call(self.record.id)
         try:
             self._invocation = await self._parse_call()
             self._permit = await self._permission.authorize_call(
@@ -152,6 +155,7 @@ class ToolCallRun:
         if self._finished:
             return
         self._finished = True
+        self._questions = self._services.answers.end_call(self.record.id)
         result = keep_output(result, "".join(self._printed))
         self._announce(self.record.name)
         keep = self._spec.keep if self._spec else "head"
@@ -168,8 +172,9 @@ class ToolCallRun:
         )
 
     def _set_result(self, result: ToolResult) -> None:
+        kept = to_recorded_result(result, self._questions)
         self.record = msgspec.structs.replace(
-            self.record, result=to_recorded_result(result), status=get_call_status(result), error=result.error
+            self.record, result=kept, status=get_call_status(result), error=result.error
         )
 
     def _require_spec(self) -> ToolSpec:

@@ -40,14 +40,16 @@ class CustomCommands:
         text = self._read(name)
         return None if text is None else _fill_arguments(split_front_matter(text)[1], arguments)
 
-    def _read(self, name: str) -> str | None:
+    def find(self, name: str) -> Path | None:
+        """The file of a command; None: there is no such one."""
         if not re.fullmatch(_NAME, name):
             return None
-        for directory in self._directories:
-            file = directory / f"{name}.md"
-            if file.is_file() and not file.is_symlink():
-                return read_small_file(file).decode("utf-8", "replace")[:MAX_COMMAND_CHARS]
-        return None
+        files = (directory / f"{name}.md" for directory in self._directories)
+        return next((file for file in files if file.is_file() and not file.is_symlink()), None)
+
+    def _read(self, name: str) -> str | None:
+        file = self.find(name)
+        return read_small_file(file).decode("utf-8", "replace")[:MAX_COMMAND_CHARS] if file else None
 
 
 def _list_files(directory: Path) -> list[Path]:

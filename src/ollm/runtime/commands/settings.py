@@ -8,12 +8,9 @@ from typing import get_args
 import msgspec
 
 from ollm.domain.context import Approval, ModeName
-from ollm.domain.errors import UsageError
-from ollm.domain.suggest import suggest_names
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table
-from ollm.runtime.commands.custom import CustomCommands
 from ollm.runtime.commands.needs import SettingsNeeds
 from ollm.services.modes import MODES
 
@@ -42,21 +39,6 @@ TOOLS_HELP = "*shown* are those in the next request: the mode, the window and th
 TRUST_HELP = """Without `yes`: what this folder would bring (settings, hooks, instructions, agents). They count once it
 is trusted, and are asked about again when they change."""
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
-KEY_HELP = (
-    ("Enter", "send; queued while the model is working"),
-    ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
-    ("@", "attach a file, a directory or an image"),
-    ("//", "a message that starts with a slash"),
-    ("!command", "run a shell command; Alt-A attaches its output to the next message"),
-    ("Up, Down, Ctrl-R", "input history of all sessions"),
-    ("Ctrl-G", "edit in your editor"),
-    ("Esc", "stop the model; twice on an empty line: rewind"),
-    ("Ctrl-C", "stop the model or clear the line; twice: quit"),
-    ("Ctrl-O", "expand or collapse tool output and thinking"),
-    ("Shift-Tab", "next approval level: ask, accept-edits, read-only"),
-    ("Ctrl-Z", "suspend to the shell"),
-    ("Ctrl-D", "quit; the session is saved"),
-)
 
 
 def register_commands(commands: CommandTable) -> None:
@@ -193,26 +175,6 @@ async def trust(conversation: SettingsNeeds, arguments: str) -> CommandReply:
 
 
 async def show_help(conversation: SettingsNeeds, arguments: str) -> CommandReply:
-    from ollm.runtime.commands import build_command_table
+    from ollm.runtime.commands.help_text import render_help
 
-    name = arguments.strip().removeprefix("/")
-    known, files = build_command_table(), CustomCommands(conversation.command_directories)
-    custom = files.list_names()
-    if name:
-        found = known.get(name)
-        if name in custom:
-            about = files.describe(name)
-            return CommandReply(text=f"`/{name} [TEXT]` sends the text of `.ollm/commands/{name}.md`.\n\n{about}")
-        if found is None:
-            near = suggest_names(name, [command.name for command in known.list_all()])
-            hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
-            raise UsageError(f"Unknown command /{name}.", action=hint)
-        return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
-    rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
-    if conversation.mcp is not None:
-        from ollm.runtime.commands.mcp import describe_prompts
-
-        rows += describe_prompts(conversation.mcp)
-    rows += [(f"/{own}", files.describe(own) or "from .ollm/commands") for own in custom]
-    text = f"{render_table(('command', 'description'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
-    return CommandReply(text=text, data=[" ".join(row) for row in rows])
+    return render_help(conversation.command_directories, arguments, conversation.mcp)

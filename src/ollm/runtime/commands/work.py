@@ -15,7 +15,7 @@ from ollm.runtime.commands.needs import WorkNeeds
 from ollm.runtime.undo import open_context, read_shown, take_back_edit
 from ollm.services.goals import describe_goals
 
-GOAL_USAGE = "[set|subtask|decision|lock|artifact|blocker TEXT | complete]"
+GOAL_USAGE = "[set | subtask | decision | lock | artifact | blocker TEXT | complete]"
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"
 MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
 PLAN_USAGE = "[pause | resume]"

@@ -91,6 +91,8 @@ def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> 
     summary = f'<b>{escape(summarize_call(call.name, call.args))}</b> <span class="outcome">{escape(outcome)}</span>'
     name = escape(call.id)
     yield f'<details class="call {kind}" data-call="{name}"{" open" if diff else ""}><summary>{summary}</summary>\n'
+    for asked in call.result.questions if call.result else ():
+        yield f'<p class="asked">? {escape(asked.question)}<br>› {escape(asked.answer)}</p>\n'
     if diff:
         yield from render_diff_as_html(diff, most_chars)
     else:

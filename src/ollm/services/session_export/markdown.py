@@ -55,6 +55,8 @@ def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
 def _render_call(call: ToolCallRecord) -> Iterator[str]:
     arguments = fence_text(format_arguments(call), "json")
     yield f"\n**Tool call: {_flatten_line(call.name)}** ({describe_outcome(call)})\n\n{arguments}\n"
+    for asked in call.result.questions if call.result else ():
+        yield f"\n> {_flatten_line(asked.question)}\n>\n> **{_flatten_line(asked.answer)}**\n"
     if call.result:
         yield f"\n{fence_text(call.result.full_output or call.result.llm_content)}\n"
 

@@ -83,8 +83,11 @@ def import_psycopg() -> Any:
     try:
         import psycopg
     except ImportError as error:
+        from ollm.system.install_command import describe_extra_install
+
+        command = describe_extra_install("postgres")
         raise UsageError(
-            "The archive needs psycopg, which is not installed.", action="Install it: pip install 'ollm-cli[postgres]'."
+            "The archive needs psycopg, which is not installed.", action=f"Install it: {command}"
         ) from error
     return psycopg
 

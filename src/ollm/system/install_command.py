@@ -1,0 +1,38 @@
+"""How an extra is added to the way ollm was installed: by uv, pipx or pip, from an index or from a folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+PACKAGE = "ollm-cli"
+
+
+def describe_extra_install(extra: str, prefix: Path | None = None, source: str | None = None) -> str:
+    """The command to run. A tool of uv or pipx is installed anew, so it gets all extras: those it had would be lost."""
+    place = prefix or Path(sys.prefix)
+    package = find_source() if source is None else source
+    if (place / "uv-receipt.toml").exists():
+        return f"uv tool install --force '{package}[{choose_extras(extra)}]'"
+    if (place / "pipx_metadata.json").exists():
+        return f"pipx install --force '{package}[{choose_extras(extra)}]'"
+    return f"pip install '{package}[{extra}]'"
+
+
+def choose_extras(extra: str) -> str:
+    return "all,postgres" if extra == "postgres" else "all"
+
+
+def find_source() -> str:
+    """The folder that it was installed from, where that is still there; else its name."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        told = json.loads(distribution(PACKAGE).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return PACKAGE
+    url = urlsplit(str(told.get("url", "")))
+    folder = Path(unquote(url.path))
+    return str(folder) if url.scheme == "file" and folder.exists() and "'" not in str(folder) else PACKAGE
