@@ -211,6 +211,7 @@ def steady(screen: str) -> str:
         (r"--session [0-9a-f]{8}", "--session ID"),
         (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
         (r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "*"),
+        (r" {3,}(?=[^\n]*⎇)", "   "),
     ):
         screen = re.sub(pattern, stands, screen)
     found = screen

@@ -43,7 +43,7 @@ async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
             await terminal.wait_for("⎇ topic")
             await held_to("first", terminal)
             terminal.type("plan it" + ENTER)
-            await terminal.wait_for("return 1", "· plan it")
+            await terminal.wait_for("return 1", "plan it · ⎇ topic")
             await held_to("answered", terminal)
             terminal.type("edit" + ENTER)
             await terminal.wait_for("[y] yes")

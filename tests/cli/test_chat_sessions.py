@@ -20,9 +20,9 @@ async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path
             await terminal.wait_for("scripted @")
             assert "Resume a chat" not in terminal.text(), "the first time there is nothing to ask"
             terminal.type("cats" + ENTER)
-            await terminal.wait_for("About cats.", "· cats")
+            await terminal.wait_for("About cats.", "   cats")
             terminal.type("/new" + ENTER)
-            await terminal.wait_for("New session", "scripted @", gone="· cats")
+            await terminal.wait_for("New session", "scripted @", gone="   cats")
             terminal.type("dogs" + ENTER)
             await terminal.wait_for("About dogs.")
             await switches(terminal)
@@ -57,7 +57,7 @@ async def test_words_behind_clear_are_for_the_new_session_and_ctrl_d_ends_a_turn
     async with running(tmp_path, script) as runner, at_terminal(runner, "first words") as terminal:
         await terminal.wait_for("● One")
         terminal.type("/clear" + ENTER + "second" + ENTER)
-        await terminal.wait_for("Two.", "· second")
+        await terminal.wait_for("Two.", "   second")
         terminal.type("third" + ENTER)
         await terminal.wait_for("● On")
         terminal.type("fourth" + ENTER)

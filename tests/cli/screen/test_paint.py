@@ -59,7 +59,7 @@ def test_lines_are_as_wide_as_the_terminal_and_never_under_twenty(width: int, co
     painter = Painter(lambda: width, colour=False)
 
     assert max(len(line) for line in painter.paint_output("word " * 30).split("\n")) <= columns
-    assert painter.paint_rule("yellow") == "─" * max(20, width - 1) + "\n"
+    assert painter.paint_rule("yellow") == "─" * max(20, width) + "\n"
     assert max(len(line) for line in painter.paint_answer("word " * 30, first=True).split("\n")) <= columns + 2
 
 

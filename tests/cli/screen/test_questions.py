@@ -175,7 +175,7 @@ def test_a_command_shows_the_parts_that_ask() -> None:
 
     assert split_parts(asks) == (1, ["rm x (why)"])
     assert paint_question(asks, PLAIN) == (
-        f"{'─' * 79}\n  $ ls && rm x\n  high risk · why\n  1 of its 2 parts are allowed; this asks:\n  ? rm x (why)\n"
+        f"{'─' * 80}\n  $ ls && rm x\n  high risk · why\n  1 of its 2 parts are allowed; this asks:\n  ? rm x (why)\n"
     )
     assert split_parts(details(command="ls")) == (0, ["Run it"])
 
@@ -184,7 +184,7 @@ def test_a_question_without_a_command_shows_the_change_and_the_rule() -> None:
     rule = RuleReference(layer="configured", text="ask edit_file", file="/c.yaml", line=3)
     shown = paint_question(details(diff="@@ -1 +1 @@\n-a\n+b\n", rule=rule), PLAIN)
 
-    assert shown.startswith("─" * 79 + "\n  ? Run it\n")
+    assert shown.startswith("─" * 80 + "\n  ? Run it\n")
     assert "- a" in shown
     assert shown.endswith("  high risk · why (configured rule: ask edit_file at /c.yaml:3)\n")
     assert describe_rule(details()) == ""

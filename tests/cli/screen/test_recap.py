@@ -20,7 +20,7 @@ def call(name: str = "shell", status: str = "ok", **more: Any) -> dict[str, Any]
 def test_messages_are_shown_in_order_and_earlier_ones_counted() -> None:
     page = [message(3, "user", "hi"), message(4, "assistant", "Hello.", [call()])]
 
-    assert render_recap(page, PLAIN) == "  2 earlier messages: /history all\n› hi\n\n● Hello.\n\n  ✓ Run ls -la\n\n"
+    assert render_recap(page, PLAIN) == "  2 earlier messages: /history all\n\n› hi\n\n● Hello.\n\n  ✓ Run ls -la\n\n"
 
 
 def test_a_message_after_a_call_stands_apart_and_blocks_as_they_were_printed() -> None:
@@ -45,7 +45,7 @@ def test_what_was_attached_is_named_and_not_said_again() -> None:
 def test_a_page_begins_with_what_the_person_said() -> None:
     page = [message(3, "assistant", "Half."), message(4, "user", "hi"), message(5, "assistant", "Hello.")]
 
-    assert render_recap(page, PLAIN) == "  3 earlier messages: /history all\n› hi\n\n● Hello.\n\n"
+    assert render_recap(page, PLAIN) == "  3 earlier messages: /history all\n\n› hi\n\n● Hello.\n\n"
 
 
 def test_one_earlier_message_is_one() -> None:

@@ -1,8 +1,10 @@
 """The status line and its bar."""
 
 import pytest
+from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.status import (
+    fill_line,
     format_bar,
     format_percent,
     format_server,
@@ -23,11 +25,11 @@ def test_the_status_line_says_what_matters_first_and_fits() -> None:
     shown.apply_status(status())
     line = format_status_line(status(), shown, "main", 0, 200)
 
-    assert line == " █░░░░░░░┊░ 10% · code·ask · qwen3 @ box:8080 · ⎇ main · A 日本 title"
+    assert line.startswith(" █░░░░░░░┊░ 10% · code·ask · qwen3 @ box:8080   ")
+    assert line.endswith("   A 日本 title · ⎇ main ")
+    assert get_cwidth(line) == 199, "it fills the width"
     assert "secret" not in line
-    assert "qwen3 @ box:8080 · sandbox full · ⎇ main" in format_status_line(
-        status(sandbox="full"), shown, "main", 0, 200
-    )
+    assert "qwen3 @ box:8080 · sandbox full  " in format_status_line(status(sandbox="full"), shown, "main", 0, 200)
     shown.show(ContextUsage(used=90, limit=100, window=100, trigger=80, reused_share=0.5))
     assert "qwen3 @ box:8080 · cache 50%" in format_status_line(status(), shown, "", 0, 200)
     assert format_status_line(status(), shown, "main", 2, 30).startswith(" 2 queued · ████┊ 90% · code")
@@ -39,10 +41,8 @@ def test_the_bar_marks_where_compression_starts() -> None:
     assert format_bar(0, 100, 50) == "░░░░░┊░░░░"
     assert format_bar(100, 100, 50) == "█" * 10
     assert format_bar(5, 0, 0) == ""
-    assert join_parts(["a", "b" * 50], 20, "title") == f" a · {'b' * 13}…"
-    assert join_parts(["a", "b", "c", "d" * 50], 20, "title") == " a · b · c"
-    assert join_parts(["a"], 20, "t" * 50) == " a · ttttttttttttt…"
-    assert join_parts(["a" * 10], 20, "t" * 50) == " aaaaaaaaaa"
+    assert join_parts(["a", "b" * 50], 20) == f" a · {'b' * 13}…"
+    assert join_parts(["a", "b", "c", "d" * 50], 20) == " a · b · c"
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,9 @@ def test_what_waits_and_how_fast_it_writes_is_said() -> None:
 
 
 def test_a_title_is_cut_or_left_out() -> None:
-    assert join_parts(["a"], 40, "title") == " a · title"
-    assert join_parts(["a" * 3], 20, "t" * 12) == " aaa · tttttttttttt"
-    assert join_parts(["a" * 3], 20, "t" * 13) == " aaa · ttttttttttt…"
-    assert join_parts(["a" * 4], 20, "t" * 13) == " aaaa"
-    assert join_parts(["a" * 30], 20, "") == " " + "a" * 18
+    assert fill_line(" a", "", "title", 20) == " a           title "
+    assert fill_line(" aaa", "", "t" * 13, 20) == " aaa  ttttttttttt… "
+    assert fill_line(" aaaa", "", "t" * 13, 20) == " aaaa"
+    assert fill_line(" a", "main", "t" * 50, 20) == " a            main "
+    assert fill_line(" a", "a-branch-that-is-long", "title", 20) == " a"
+    assert join_parts(["a" * 30], 20) == " " + "a" * 18

@@ -9,6 +9,7 @@ from ollm.domain.events import (
     Compressed,
     CompressionError,
     ConfirmationRequested,
+    ConfirmationResolved,
     ContextUsage,
     LoopDetected,
     LoopWarning,
@@ -26,7 +27,7 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.messages import ImagePart
-from ollm.domain.tools import ErrorInfo, Todo, ToolResult
+from ollm.domain.tools import ConfirmationAnswer, ErrorInfo, Todo, ToolResult
 from tests.cli.screen.samples import PLAIN, Clock, details, status
 
 
@@ -157,7 +158,22 @@ def test_a_change_is_shown_once_also_when_it_was_asked_about() -> None:
         ConfirmationRequested(correlation_id="q", details=details(call_id="d", diff=diff)),
         ToolFinished(call_id="d", name="edit_file", status="ok", result=result, seconds=1),
     )
-    assert said == ["  ✓ edit_file · 1.0 s\n"]
+    assert said == ["\n", "  ✓ edit_file · 1.0 s\n"]
+
+
+def test_what_was_answered_stands_below_its_question_wherever_it_was_answered() -> None:
+    shown = Shown()
+    asks = ConfirmationRequested(correlation_id="q", details=details(grant="shell:ls"))
+    yes = ConfirmationAnswer(approved=True, scope="always")
+    no = ConfirmationAnswer(approved=False, reason="not now")
+
+    allowed = ConfirmationResolved(correlation_id="q", outcome="approved", answer=yes)
+    assert shown.show(asks, allowed) == ["  › yes, always in this workspace (shell:ls)\n"]
+    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="refused", answer=no)) == [
+        "  › no: not now\n"
+    ]
+    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="timeout")) == ["  › no answer in time\n"]
+    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="cancelled")) == []
 
 
 def test_text_after_a_call_stands_apart_and_a_second_block_has_no_mark() -> None:
@@ -202,7 +218,7 @@ def test_thinking_is_folded_and_unfolded() -> None:
     assert shown.show(TextDelta(text="So.\n\n")) == ["  thought for 1 line (Ctrl-O to show)\n", "● So.\n\n"]
     shown.out.clear()
     shown.transcript.unfold()
-    assert shown.out == ["hm\n"]
+    assert shown.out == ["    hm\n"]
     shown.out.clear()
     assert shown.show(ThinkingDelta(text="more"), TurnFinished(reason="answered")) == ["  more\n"]
     shown.out.clear()
@@ -217,7 +233,7 @@ def test_unfolding_with_nothing_to_show_says_what_it_does() -> None:
     assert shown.out == ["  showing tool output and thinking in full; Ctrl-O collapses them\n"]
     result = ToolResult(llm_content="all of it\nand more")
     assert shown.show(ToolFinished(call_id="c", name="ls", status="ok", result=result, seconds=0))[-1] == (
-        "all of it\nand more\n"
+        "    all of it\n    and more\n"
     )
 
 

@@ -103,7 +103,8 @@ class LiveOutput:
         if self.phase == "idle":
             return []
         if self._tools:
-            return [truncate_cells(line, width - 1) for line in self._render_tools(height)][-height:]
+            lines = [truncate_cells(line, width - 1) for line in self._render_tools(height)][-height:]
+            return [self._tint_spinner(line) if line[:1] in SPINNER else line for line in lines]
         waiting = self._render_waiting(width - 1)
         if self.blocks.open.strip():
             painted = self._painter.paint_answer(self.blocks.tail(OPEN_LINES), first=self.at_start)
@@ -133,10 +134,13 @@ class LiveOutput:
         else:
             line = f"{frame} {self._describe_wait()} ({seconds:.0f} s)"
         if get_cwidth(line + STOP_HINT) > cells:
-            return truncate_cells(line, cells)
+            return self._tint_spinner(truncate_cells(line, cells))
         thought = clean_lines(self.thinking[-500:]).split("\n") if self.phase == "thinking" else []
         last = next((f" · {text}" for text in reversed(thought) if text.strip()), "")
-        return truncate_cells(line + STOP_HINT + last, cells)
+        return self._tint_spinner(truncate_cells(line + STOP_HINT + last, cells))
+
+    def _tint_spinner(self, line: str) -> str:
+        return self._painter.paint_mark(line[:1], "cyan") + line[1:]
 
     def _describe_wait(self) -> str:
         progress = self.progress

@@ -77,7 +77,7 @@ class Painter:
         """A line that sets what follows apart."""
         from rich.text import Text
 
-        return self.paint(Text("─" * max(20, self._width() - 1), style=style))
+        return self.paint(Text("─" * max(20, self._width()), style=style))
 
     def paint_mark(self, mark: str, style: str) -> str:
         from rich.text import Text
@@ -100,7 +100,11 @@ class Painter:
     def paint_user_message(self, text: str) -> str:
         from rich.text import Text
 
-        return self.paint(Text.assemble(("› ", "bold cyan"), (clean_prose(text), "bold")))
+        lines = self.paint(Text(clean_prose(text), style="bold"), indent=len(GUTTER)).rstrip("\n").split("\n")
+        mark = self.paint_mark("› ", "bold cyan")
+        return "".join(
+            f"{mark if number == 0 else GUTTER if line else ''}{line}\n" for number, line in enumerate(lines)
+        )
 
     def paint_output(self, text: str) -> str:
         """All that a call brought, quietly and behind the line that names it."""

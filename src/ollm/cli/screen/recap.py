@@ -14,7 +14,7 @@ MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
 MARKS = {"ok": ("✓", "green"), "running": ("…", "dim")}
 RECAP_MESSAGES = 40  # that are looked at for the last turns
-FEW_MESSAGES = 8
+FEW_MESSAGES = 20
 MAX_SAID_CHARACTERS = 300  # of why a call was not made
 
 
@@ -24,7 +24,7 @@ def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     page = page[begins:]
     earlier = page[0]["id"] - 1
     said = f"{earlier} earlier message{'s' * (earlier > 1)}: /history all"
-    text = painter.paint_aside(said, "dim") if earlier else ""
+    text = painter.paint_aside(said, "dim") + "\n" if earlier else ""
     after_call = False
     for message in page:
         shown = render_message(message, painter)

@@ -40,8 +40,7 @@ def format_status_line(status: Status | None, transcript: Transcript, branch: st
     if transcript.todos:
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
-    parts += [f"⎇ {branch}"] if branch else []
-    return join_parts(parts, width, make_printable(status.title))
+    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", make_printable(status.title), width)
 
 
 def shorten_model(name: str) -> str:
@@ -55,8 +54,20 @@ def format_server(status: Status) -> str:
     return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
 
 
-def join_parts(parts: list[str], width: int, title: str) -> str:
-    """The parts that fit, and as much of the title as fits."""
+def fill_line(line: str, branch: str, title: str, width: int) -> str:
+    """The branch and as much of the title as fits at the right end of the line."""
+    free_cells = width - 4 - get_cwidth(line)
+    if branch and get_cwidth(branch) > free_cells:
+        return line
+    room = free_cells - (get_cwidth(branch) + 3 if branch else 0)
+    if title and get_cwidth(title) > room:
+        title = f"{truncate_cells(title, room - 1)}…" if room >= MIN_TITLE_CELLS else ""
+    end = " · ".join(part for part in (title, branch) if part)
+    return f"{line}{' ' * (width - 2 - get_cwidth(line) - get_cwidth(end))}{end} " if end else line
+
+
+def join_parts(parts: list[str], width: int) -> str:
+    """The parts that fit."""
     line = f" {parts[0]}"
     for number, part in enumerate(parts[1:], start=1):
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
@@ -64,10 +75,7 @@ def join_parts(parts: list[str], width: int, title: str) -> str:
             short = f"{line} · {truncate_cells(part, width - 5 - get_cwidth(line))}…" if cut else line
             return truncate_cells(short, width - 1)
         line += f" · {part}"
-    free_cells = width - 4 - get_cwidth(line)
-    if title and get_cwidth(title) > free_cells:
-        title = f"{truncate_cells(title, free_cells - 1)}…" if free_cells >= MIN_TITLE_CELLS else ""
-    return f"{line} · {title}" if title else truncate_cells(line, width - 1)
+    return truncate_cells(line, width - 1)
 
 
 def format_bar(used: int, limit: int, starts: int, width: int = BAR_CELLS) -> str:

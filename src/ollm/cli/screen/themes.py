@@ -29,7 +29,8 @@ _DARK = ScreenTheme(
     toolkit={
         "frame": "ansibrightblack",
         "prompt": "ansicyan bold",
-        "question": "bold",
+        "question": "",
+        "key": "ansiyellow bold",
         "chosen": "reverse",
         "hint": "ansibrightblack",
         "status": "ansibrightblack",
@@ -59,6 +60,7 @@ _LIGHT = ScreenTheme(
     toolkit={
         **_DARK.toolkit,
         "prompt": "ansiblue bold",
+        "key": "ansimagenta bold",
         "bar": "ansiblue",
         "bar-full": "ansimagenta",
         "approval": "ansimagenta",
@@ -71,7 +73,8 @@ _PLAIN = ScreenTheme(
     toolkit={
         "frame": "",
         "prompt": "bold",
-        "question": "bold",
+        "question": "",
+        "key": "bold",
         "chosen": "reverse",
         "hint": "",
         "bold-approval": "bold",

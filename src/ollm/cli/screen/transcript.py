@@ -126,6 +126,8 @@ class Transcript:
     def _note_question(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
         """The question itself is printed beside its keys; what was answered, wherever that was, stands below it."""
         if isinstance(event, ConfirmationRequested):
+            if self._after_call:
+                self._out("\n")
             self._asked[event.correlation_id] = event.details
             self._shown_diffs.add(event.details.call_id)
         elif (details := self._asked.pop(event.correlation_id, None)) and event.outcome != "cancelled":

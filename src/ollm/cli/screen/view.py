@@ -69,7 +69,7 @@ class ScreenView:
         if self.hint:
             return [("class:hint", self.hint)]
         choices = self._questions.format_choices()
-        return [("class:question", wrap_choices(choices, get_width() - 1, indent="  "))] if choices else []
+        return style_choices(wrap_choices(choices, get_width() - 1, indent="  ")) if choices else []
 
     def render_footer(self) -> StyleAndTextTuples:
         line = format_status_line(self.status, self._transcript, self.branch, len(self._queue()), get_width())
@@ -79,6 +79,12 @@ class ScreenView:
     def render_prompt(self) -> StyleAndTextTuples:
         asks = "answer: " if self._questions.writing else "reason: "
         return [("class:prompt", asks if self._questions.typing else "› ")]
+
+
+def style_choices(text: str) -> StyleAndTextTuples:
+    """The keys that answer stand out from what they mean."""
+    parts = re.split(r"(\[[a-z]\])", text)
+    return [("class:key" if number % 2 else "class:question", part) for number, part in enumerate(parts) if part]
 
 
 def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:
