@@ -25,12 +25,12 @@ INKS = {
     "dark": {
         "default": "#d4d4d4", "ground": "#1b1d23", "black": "#3b3f4a", "red": "#f07178", "green": "#9ece6a",
         "brown": "#e0af68", "blue": "#7aa2f7", "magenta": "#bb9af7", "cyan": "#7dcfff", "white": "#d4d4d4",
-        "brightblack": "#7a8090",
+        "brightblack": "#878d9c",
     },
     "light": {
         "default": "#2b2b2b", "ground": "#fbfbf8", "black": "#2b2b2b", "red": "#b3261e", "green": "#2e7d32",
         "brown": "#9a6700", "blue": "#1f5fbf", "magenta": "#8036a8", "cyan": "#0b7285", "white": "#5f6368",
-        "brightblack": "#8a8f98",
+        "brightblack": "#6e737b",
     },
 }  # fmt: skip
 PLAN = """\
@@ -69,6 +69,9 @@ LATER_SHOTS = (
 )  # file, size, what to wait for, arguments
 
 
+ASKED_SHOTS = (("screen-80", (80, 24), "dark"), ("screen-light", (120, 40), "light"))
+
+
 class Picture(NamedTuple):
     """The cells of a terminal, row by row."""
 
@@ -97,7 +100,23 @@ async def talk(directory: Path) -> dict[str, str]:
                 terminal.type(CTRL_C if name == "screen-sessions" else CTRL_D)
                 await terminal.ended()
         drawings = {name: drawn(picture) for name, picture in shots.items()}
-        return {**drawings, "screen-light": drawn(shots["screen"], "light"), "demo": draw_film(film)}
+    for name, size, theme in ASKED_SHOTS:
+        drawings[name] = drawn(await shoot_question(directory / name, size, theme), theme)
+    return {**drawings, "demo": draw_film(film)}
+
+
+async def shoot_question(directory: Path, size: tuple[int, int], theme: str) -> Picture:
+    """The question whether a change may be made, in a theme and a size."""
+    directory.mkdir()
+    async with running(directory, SCRIPT, model="qwen3:8b") as runner:
+        make_project(runner.workspace)
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text(f"screen:\n  theme: {theme}\n", encoding="utf-8")
+        arguments = ("--allow", "shell", "Why is the total wrong? @shop/cart.py")
+        async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b", COLUMNS="") as terminal:
+            await terminal.wait_for("[y] yes", "⎇ main")
+            await terminal.settle(0.5)
+            return taken(terminal, size[1])
 
 
 def make_project(workspace: Path) -> None:
@@ -150,7 +169,9 @@ def taken(terminal: Terminal, rows: int = SIZE[1]) -> Picture:
             shown = "localhost:8080"
             kept = [cells[found.start()]._replace(data=letter) for letter in shown]
             pad = [cells[-1]._replace(data=" ")] * (len(found[0]) - len(shown))
-            cells = cells[: found.start()] + kept + cells[found.end() :] + pad
+            gap = text.find("  ", found.end())  # what stands at the right end stays there
+            gap = gap if gap > 0 else len(cells)
+            cells = cells[: found.start()] + kept + cells[found.end() : gap] + pad + cells[gap:]
         if found := re.search(r"/\S+/project", text):
             kept = [cells[found.start()]._replace(data=letter) for letter in "~/project"]
             pad = [cells[-1]._replace(data=" ")] * (len(found[0]) - len(kept))

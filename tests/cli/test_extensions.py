@@ -91,6 +91,7 @@ def test_an_extension_is_added_disabled_enabled_and_removed(inside: Inside) -> N
     assert "Enable mine for new conversations?" in inside.fail("extensions", "enable", name, code=2)
     assert inside.read("extensions", "enable", name, "--yes") == "Enabled mine.\n"
     assert "Delete the extension mine?" in inside.fail("extensions", "remove", name, code=2)
+    assert "Delete the extension" not in inside.fail("extensions", "remove", "nosuch", code=1)
     assert inside.read("extensions", "remove", name, "--yes") == f"Deleted {inside.home / 'extensions' / 'mine'}.\n"
     assert inside.read_json("extensions", "list") == []
     assert "No extension named mine" in inside.fail("extensions", "enable", name, "--yes", code=2)

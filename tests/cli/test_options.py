@@ -70,7 +70,7 @@ def test_the_workspace_is_where_one_stands_or_what_is_named(tmp_path: Path, monk
     with pytest.raises(UsageError, match="the workspace file is not a directory") as found:
         resolve_workspace("file")
     assert found.value.action == "Choose one with --workspace DIR."
-    with pytest.raises(UsageError, match="cannot use the workspace gone"):
+    with pytest.raises(UsageError, match="Cannot use the workspace gone"):
         resolve_workspace("gone")
 
 

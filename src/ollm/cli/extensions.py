@@ -84,9 +84,10 @@ def remove(name: str, yes: bool) -> None:
 
     Deletes its folder in ~/.ollm/extensions.
     """
-    from ollm.extensions.install import remove_extension
+    from ollm.extensions.install import find_extension, remove_extension
 
     process = _make_process()
+    find_extension(name, process.home.extensions)
     confirm_or_fail(f"Delete the extension {name}?", yes)
     folder = remove_extension(name, process.home.extensions)
     _disable(process, name)

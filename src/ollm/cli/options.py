@@ -39,7 +39,10 @@ def resolve_workspace(named: str | None) -> Path:
     try:
         resolved = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"cannot use the workspace {path}: {error}.") from error
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"Cannot use the workspace {path}: {why}.", action="Choose a directory that exists."
+        ) from error
     if not resolved.is_dir():
         raise UsageError(f"the workspace {path} is not a directory.", action="Choose one with --workspace DIR.")
     return resolved

@@ -47,10 +47,16 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
     return target
 
 
-def remove_extension(name: str, home: Path) -> Path:
+def find_extension(name: str, home: Path) -> Path:
+    """Its folder. Raises NotFoundError where there is none."""
     folder = home / name
     if folder.parent != home or not (folder / MANIFEST_FILE).exists():
         raise NotFoundError(f"No extension named {name} in {home}.")
+    return folder
+
+
+def remove_extension(name: str, home: Path) -> Path:
+    folder = find_extension(name, home)
     shutil.rmtree(folder)
     return folder
 
