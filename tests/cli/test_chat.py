@@ -56,7 +56,7 @@ async def streams_across_a_resize(terminal: Terminal) -> None:
     for columns, rows in ((60, 20), (100, 30)):
         terminal.resize(columns, rows)
         assert await terminal.wait_until(lambda: f"\n{'─' * columns}\n" in f"{terminal.screen()}\n")  # noqa: B023
-    await terminal.wait_for("word59", "The end of it.", "· Tell a story", gone="· Esc stops")
+    await terminal.wait_for("word59", "The end of it.", "   Tell a story", gone="· Esc stops")
     assert terminal.text().count("word59") == 1, "a finished block is printed once"
     assert terminal.paper.title_now.startswith("ollm · ")
 

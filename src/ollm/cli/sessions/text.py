@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ollm.domain.clock import format_age, parse_stamp
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import describe_outcome
@@ -30,7 +29,7 @@ def render_session(stream: SessionStream, *, unfold: bool, style: Style) -> Iter
     session, count = stream.session, 0
     yield style(make_printable(session.metadata.title or "(no title)"), bold=True) + "\n"
     yield f"{session.session_id}  {make_printable(session.model)} ({make_printable(session.provider)})\n"
-    yield f"started {format_moment(session.start_time)}, last active {format_moment(session.last_activity)}\n"
+    yield f"{make_printable(session.start_time)} to {make_printable(session.last_activity)}\n"
     for message in stream.iter_messages():
         count += 1
         if message.role != "tool" or message.text:
@@ -54,7 +53,7 @@ def render_text(text: str, prefix: str = "") -> Iterator[str]:
 def _render_message(message: Message, stream: SessionStream, unfold: bool, style: Style) -> Iterator[str]:
     mark = style(" (interrupted)", fg="red") if message.interrupted else ""
     name = style(message.role, fg=COLOURS[message.role], bold=True)
-    yield f"\n#{message.id} {name}{mark}  {format_moment(message.timestamp)}\n"
+    yield f"\n#{message.id} {name}{mark}  {make_printable(message.timestamp)}\n"
     for part in message.parts:
         if isinstance(part, TextPart):
             yield from render_text(part.text)
@@ -80,14 +79,6 @@ def _render_call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[s
         yield from render_text(arguments_of(call), "    ")
         if call.result:
             yield from render_text(call.result.full_output or call.result.llm_content, "    │ ")
-
-
-def format_moment(stamp: str) -> str:
-    """When it was: of today how long ago, else day and time; a stamp that is none as it stands."""
-    age = format_age(stamp)
-    if age.endswith(("now", "min ago", "h ago")) or not age:
-        return age or make_printable(stamp)
-    return f"{parse_stamp(stamp).astimezone():%Y-%m-%d %H:%M}"
 
 
 def count_lines(text: str) -> int:
