@@ -34,6 +34,7 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
     if target.exists() and not replace:
         raise UsageError(f"An extension named {manifest.name} already exists.", action="Use --force to replace it.")
     _check_size(source)
+    _check_modules(source, manifest)
     make_private_directory(home)
     fresh = home / f".{manifest.name}.new"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -74,3 +75,16 @@ def _check_size(source: Path) -> None:
             size += path.stat().st_size
         if files > MAX_FILES or size > MAX_BYTES:
             raise UsageError(f"{source} is too large: at most {MAX_FILES} files and {MAX_BYTES // 2**20} MiB.")
+
+
+def _check_modules(source: Path, manifest: Manifest) -> None:
+    """Refuse one that could never be loaded: a module that it names is no Python. None of it is run."""
+    import ast
+
+    for addition in manifest.adds:
+        place = source / addition.target.partition(":")[0].replace(".", "/")
+        file = place.with_name(f"{place.name}.py")
+        try:
+            ast.parse(file.read_bytes() if file.is_file() else b"", str(file))
+        except (SyntaxError, ValueError, RecursionError, OSError) as error:
+            raise UsageError(f"{file} cannot be loaded: {error}. Nothing was installed.") from error
