@@ -39,7 +39,7 @@ async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
         (runner.workspace / "a.txt").write_text("zero\none\nmore\n")
         (runner.workspace / ".git").mkdir()
         (runner.workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
-        async with at_terminal(runner, "chat", size=(130, 44), NO_COLOR="1") as terminal:
+        async with at_terminal(runner, "chat", size=(130, 70), NO_COLOR="1") as terminal:
             await terminal.wait_for("⎇ topic")
             await held_to("first", terminal)
             terminal.type("plan it" + ENTER)
