@@ -1,4 +1,4 @@
-"""The public bench: 144 tasks of one to six steps, 48 of them held back, from the request to the finished work.
+"""The public bench: 180 tasks of one to six steps, 48 of them held back, from the request to the finished work.
 
     make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
 
@@ -24,11 +24,13 @@ from bench.tasks.runner import TaskRun, run_tasks, summarise_runs
 from bench.tasks.task import Task
 from bench.tasks.tuning_long import TASKS as TUNING_LONG
 from bench.tasks.tuning_small import TASKS as TUNING_SMALL
+from bench.tasks.unseen import TASKS as UNSEEN
 
 HALVES = {
     "tuning": (*TUNING_SMALL, *TUNING_LONG),
     "extra": EXTRA,
     "fresh": FRESH,
+    "unseen": UNSEEN,
     "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
 }
 
