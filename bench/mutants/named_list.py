@@ -234,7 +234,7 @@ NAMED = [
     NamedMutant(
         "H481 a history shows times",
         "cli/sessions/text.py",
-        "{name}{mark}  {make_printable(message.timestamp)}",
+        "{name}{mark}  {moment(message.timestamp)}",
         "{name}{mark}",
         "tests/cli/sessions/test_view.py::test_view_shows_roles_times_thinking_and_calls",
     ),

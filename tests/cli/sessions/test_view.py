@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,9 @@ from ollm.domain.errors import UsageError
 from ollm.domain.messages import TextPart
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.inside import Inside
+from tests.cli.running import running
 from tests.cli.sessions.samples import full_session, json_of
+from tests.cli.terminal import at_terminal
 from tests.covers import covers
 from tests.store.sessions.support import Home, said
 
@@ -262,3 +265,18 @@ def test_an_export_takes_the_place_of_no_session(home, place):
     done = ollm("sessions", "export", session_id, "--output", str(target), "--force", home=home.root)
     assert (done.returncode, "where sessions are kept" in done.stderr) == (2, True)
     assert home.document(session_id).read_bytes() == before
+
+
+async def test_on_a_terminal_times_are_relative(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        await runner.run("-p", "hi there")
+        async with at_terminal(runner, "sessions", "view", PAGER="cat") as terminal:
+            assert await terminal.ended() == 0
+        shown = terminal.text()
+        piped = (await runner.run("sessions", "view")).out
+
+    assert "#1 user  just now\n" in shown
+    assert "(openai)\njust now\n" in shown
+    stamp = runner.sessions()[0]["messages"][0]["timestamp"]
+    assert stamp not in shown
+    assert f"#1 user  {stamp}\n" in piped

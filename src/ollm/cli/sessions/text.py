@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ollm.domain.clock import format_age
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import describe_outcome
@@ -17,6 +18,7 @@ COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "y
 
 
 Style = Callable[..., str]
+FormatMoment = Callable[[str], str]  # a stamp as it is shown
 
 
 def skip_style(text: str, **_style: Any) -> str:
@@ -24,16 +26,23 @@ def skip_style(text: str, **_style: Any) -> str:
     return text
 
 
-def render_session(stream: SessionStream, *, unfold: bool, style: Style) -> Iterator[str]:
+def format_past(stamp: str) -> str:
+    """How long ago that was; a stamp that makes no sense stays as it is."""
+    return format_age(stamp) or make_printable(stamp)
+
+
+def render_session(
+    stream: SessionStream, *, unfold: bool, style: Style, moment: FormatMoment = make_printable
+) -> Iterator[str]:
     """Piece by piece as it is read, each with its line end; what could not be read is told at the end."""
     session, count = stream.session, 0
     yield style(make_printable(session.metadata.title or "(no title)"), bold=True) + "\n"
     yield f"{session.session_id}  {make_printable(session.model)} ({make_printable(session.provider)})\n"
-    yield f"{make_printable(session.start_time)} to {make_printable(session.last_activity)}\n"
+    yield " to ".join(dict.fromkeys((moment(session.start_time), moment(session.last_activity)))) + "\n"
     for message in stream.iter_messages():
         count += 1
         if message.role != "tool" or message.text:
-            yield from _render_message(message, stream, unfold, style)
+            yield from _render_message(message, stream, unfold, style, moment)
     for call in stream.iter_other_calls():
         yield from _render_call(call, unfold, style)
     yield f"\n{count:,} message{'' if count == 1 else 's'}\n"
@@ -50,10 +59,12 @@ def render_text(text: str, prefix: str = "") -> Iterator[str]:
     yield "\n"
 
 
-def _render_message(message: Message, stream: SessionStream, unfold: bool, style: Style) -> Iterator[str]:
+def _render_message(
+    message: Message, stream: SessionStream, unfold: bool, style: Style, moment: FormatMoment
+) -> Iterator[str]:
     mark = style(" (interrupted)", fg="red") if message.interrupted else ""
     name = style(message.role, fg=COLOURS[message.role], bold=True)
-    yield f"\n#{message.id} {name}{mark}  {make_printable(message.timestamp)}\n"
+    yield f"\n#{message.id} {name}{mark}  {moment(message.timestamp)}\n"
     for part in message.parts:
         if isinstance(part, TextPart):
             yield from render_text(part.text)

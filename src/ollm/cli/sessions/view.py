@@ -47,12 +47,13 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
 def _page_session(stream: SessionStream, unfold: bool) -> None:
     """Through a pager as it is read; whoever leaves it stops the reading."""
-    from ollm.cli.sessions.text import render_session, skip_style
+    from ollm.cli.sessions.text import format_past, render_session, skip_style
     from ollm.services.session_export.text import gather_pieces
 
-    style = style_text if sys.stdout.isatty() else skip_style
-    chunks = gather_pieces(render_session(stream, unfold=unfold, style=style))
-    if sys.stdout.isatty():
+    seen = sys.stdout.isatty()
+    style, moment = (style_text, format_past) if seen else (skip_style, make_printable)
+    chunks = gather_pieces(render_session(stream, unfold=unfold, style=style, moment=moment))
+    if seen:
         stream.reader.damage.extend_time(math.inf)
         click.echo_via_pager(_append_damage(chunks, stream))
     else:
