@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ from ollm.cli.hardware import Hardware
 from ollm.cli.machine import DiskUsage, MachineCheck
 from ollm.domain.model_facts import ModelFacts
 from tests.cli.inside import Inside
+from tests.cli.running import running
+from tests.cli.terminal import CTRL_C, at_terminal
 
 ROOT = Path(__file__).parents[2]
 
@@ -200,3 +203,19 @@ def test_the_exit_code_is_that_of_the_error(inside: Inside) -> None:
     shown = inside.run("doctor")
     assert shown.code == 3
     assert shown.out.splitlines()[-1].startswith("next     ")
+
+
+async def test_the_doctor_says_what_it_waits_for_on_a_terminal(tmp_path: Path) -> None:
+    held = asyncio.Event()
+
+    async def hang(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await held.wait()
+
+    server = await asyncio.start_server(hang, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with running(tmp_path, []) as runner, at_terminal(runner, "doctor", OLLM_BASE_URL=address) as terminal:
+        await terminal.wait_for("asking the model server (1 s) · Ctrl-C stops")
+        terminal.type(CTRL_C)
+        assert await terminal.ended() == 130
+    held.set()
+    server.close()

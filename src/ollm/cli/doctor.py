@@ -11,7 +11,9 @@ import click
 from ollm.cli.options import json_option, print_json, workspace_option
 
 if TYPE_CHECKING:
+    from ollm.app import ProcessScope
     from ollm.cli.diagnosis import Diagnosis
+    from ollm.domain.errors import OllmError
     from ollm.domain.model_facts import ModelFacts
 
 MAX_DISK_ROWS = 8
@@ -29,12 +31,11 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.cli.diagnosis import diagnose
     from ollm.cli.options import resolve_workspace
     from ollm.system.terminal_text import make_printable
 
     process = ProcessScope(workspace=resolve_workspace(workspace))
-    diagnosis, error = asyncio.run(diagnose(process, measured=measure))
+    diagnosis, error = asyncio.run(_diagnose_visibly(process, measured=measure))
     if as_json:
         import msgspec
 
@@ -44,6 +45,19 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
         for name, text in _describe_diagnosis(diagnosis):
             print(_wrap_row(name, make_printable(text)))
     return error.exit_code if error else 0
+
+
+async def _diagnose_visibly(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
+    """With a line that counts the seconds, where a person looks on."""
+    from ollm.cli.diagnosis import diagnose
+    from ollm.cli.text_printer import WaitLine, is_seen
+
+    line = WaitLine("asking the model server") if is_seen() else None
+    try:
+        return await diagnose(process, measured=measured)
+    finally:
+        if line:
+            line.stop()
 
 
 def _wrap_row(name: str, text: str) -> str:
