@@ -178,3 +178,12 @@ def test_a_batch_answers_each_line_with_its_id(inside: Inside) -> None:
     assert answers[3]["error"] == "params must be an object"
     assert "shell needs a command." in answers[4]["error"]
     assert answers[5]["decision"] == "allow"
+
+
+def test_a_mistyped_tool_is_judged_and_the_likely_one_is_named(inside: Inside) -> None:
+    slip = inside.run("policy", "check", "raed_file")
+
+    assert (slip.code, slip.out.startswith("ask  raed_file")) == (0, True)
+    assert slip.err == "ollm: there is no tool raed_file here; did you mean read_file?\n"
+    assert inside.run("policy", "check", "read_file").err == ""
+    assert inside.run("policy", "check", "tracker__close_issue").err == "", "an MCP server may have it"

@@ -61,6 +61,19 @@ def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: b
         return {"id": request.get("id"), "error": str(error)}
 
 
+def warn_unknown_tool(tool: str) -> None:
+    """A name that no tool here has may be one of an MCP server or an extension, or a slip."""
+    from pathlib import Path
+
+    from ollm.app import create_tool_registry
+    from ollm.cli.table import warn
+    from ollm.domain.suggest import format_suggestion
+
+    known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
+    if tool not in known and (hint := format_suggestion(tool, known)):
+        warn(f"there is no tool {make_printable(tool)} here; {hint}")
+
+
 def print_verdict(tool: str, document: dict[str, Any]) -> None:
     """The same for people."""
     decision = document["decision"]

@@ -98,6 +98,7 @@ def check(
         print_json(verdict)
     else:
         policy_check.print_verdict(tool, verdict)
+        policy_check.warn_unknown_tool(tool)
 
 
 @policy.command()
