@@ -109,6 +109,13 @@ def test_set_changes_the_file_and_a_mistake_exits_2(tmp_path: Path) -> None:
     assert (home / "config.yaml").read_text(encoding="utf-8") == "# mine\nloopDetection:\n  maxTurns: 80\n"
 
 
+def test_set_says_when_a_variable_counts_instead(tmp_path: Path) -> None:
+    place, key = tmp_path / "home", ("config", "set", "provider.model")
+
+    assert "OLLM_MODEL is set in the environment" in ollm(*key, "qwen3:8b", home=place, OLLM_MODEL="other").stderr
+    assert "environment" not in ollm(*key, "qwen3:8b", home=place, OLLM_MODEL="").stderr
+
+
 def test_the_schema_knows_every_key_and_refuses_others(tmp_path: Path) -> None:
     from jsonschema import Draft202012Validator
 

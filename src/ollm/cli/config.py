@@ -115,8 +115,12 @@ def set_(key: str, value: str) -> None:
     KEY is a path such as loopDetection.maxTurns; comments in the file are kept.
     """
     from ollm.config.change import set_setting
+    from ollm.config.variables import find_variable
 
-    warn(f"Set {key} in {set_setting(find_home(copy_environment()), key, value)}")
+    environment = copy_environment()
+    warn(f"Set {key} in {set_setting(find_home(environment), key, value)}")
+    if name := find_variable(environment, key):
+        warn(f"{name} is set in the environment and counts instead; unset it for the new value to be used.")
 
 
 @config.command()

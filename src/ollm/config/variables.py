@@ -26,6 +26,11 @@ def read_variables(environment: Mapping[str, str]) -> YamlEntry:
     )
 
 
+def find_variable(environment: Mapping[str, str], key: str) -> str | None:
+    """The variable that sets this key here, whatever the files say."""
+    return next((name for name, sets in VARIABLES.items() if sets == key and environment.get(name, "").strip()), None)
+
+
 def read_flags(flags: Mapping[str, Any]) -> YamlEntry:
     """What the command line set, by dotted key; None counts as not given."""
     return build_entry_tree(
