@@ -1,5 +1,6 @@
 """The first lines of a chat."""
 
+from ollm.cli.hardware import inspect_hardware, suggest_models
 from ollm.cli.screen.header import render_header
 from ollm.cli.screen.paint import Painter
 from ollm.runtime.base import Status
@@ -34,6 +35,8 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
 
 
 def test_the_toy_model_says_what_it_is() -> None:
-    assert "SmolLM2 135M is for trying ollm, not for work. `ollm doctor`" in " ".join(
-        describe("smollm2", "embedded").split()
-    )
+    shown = describe("smollm2", "embedded", width=40)
+
+    assert "SmolLM2 135M is for trying ollm, not for work. To get a real model" in " ".join(shown.split())
+    commands = suggest_models(inspect_hardware())
+    assert [f"  {name:<10}{command}" for name, command in commands.items()] == shown.splitlines()[-2:]

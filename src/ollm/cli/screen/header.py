@@ -11,7 +11,7 @@ from ollm.runtime.base import Status
 
 TINY_MODEL = "smollm2"
 TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
-TINY_MODEL_WARNING = "SmolLM2 135M is for trying ollm, not for work. `ollm doctor` shows how to get a real model."
+TINY_MODEL_WARNING = "SmolLM2 135M is for trying ollm, not for work. To get a real model (also in `ollm doctor`):"
 
 
 def render_header(status: Status, branch: str, painter: Painter) -> str:
@@ -20,8 +20,15 @@ def render_header(status: Status, branch: str, painter: Painter) -> str:
     place = (shorten_home(status.workspace), *([branch] if branch else []))
     text = painter.paint_header(f"ollm {__version__}", [model, place, TIPS])
     if status.provider == "embedded" and status.model == TINY_MODEL:
-        text += painter.paint_aside(TINY_MODEL_WARNING, "yellow")
+        text += painter.paint_aside(TINY_MODEL_WARNING, "yellow") + _format_model_commands()
     return text
+
+
+def _format_model_commands() -> str:
+    """The commands that bring a real model to this machine, each whole on its line so that it can be copied."""
+    from ollm.cli.hardware import inspect_hardware, suggest_models
+
+    return "".join(f"  {name:<10}{command}\n" for name, command in suggest_models(inspect_hardware()).items())
 
 
 def shorten_home(path: str) -> str:
