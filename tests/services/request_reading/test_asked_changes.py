@@ -10,6 +10,11 @@ from ollm.services.request_reading.plain_words import strip_courtesy
     "asked",
     [
         "Could you please rename gross to with_vat in all files? Don't touch net.",
+        "Join a.txt and b.txt into c.txt.",
+        "Copy all lines of a.log that contain FAULT to b.log",
+        "Order the lines of a.txt by their number.",
+        "Keep only the lines with a number.",
+        "deduplicate the names",
         "mean.py dies when it gets no numbers. Can you make it print 0 in that case?",
         "Would you mind renaming foo to bar in a.py?",
         "How about adding a retry to fetch()?",

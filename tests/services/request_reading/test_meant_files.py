@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.request_reading.meant_files import find_led_to, find_meant
+from ollm.services.request_reading.meant_files import MAX_TINY_CHARS, find_led_to, find_meant, find_tiny_project
 
 FILES = {
     "bank.py": "def withdraw(balance, amount):\n    return balance - amount\n",
@@ -41,3 +41,24 @@ def test_a_test_leads_to_what_it_tests_and_a_page_to_the_files_it_names_where_th
     trail = "start.md names another file, which names a third one."
     assert find_led_to(trail, ["start.md"], sorted(FILES), FILES.get) == ["next.md", "data/number.txt"]
     assert find_led_to("Fix the typo in start.md.", ["start.md"], sorted(FILES), FILES.get) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "shown"),
+    [
+        ("How many employees work in Sales?", True),
+        ("How many attempts does connect() make?", True),
+        ("Hello", False),
+        ("Which files use connect?", False),
+        ("Rename connect to open everywhere.", False),
+        ("Create hello.txt with a greeting.", False),
+    ],
+)
+def test_a_tiny_project_is_shown_where_nothing_else_is_known_of_what_is_meant(request_: str, shown: bool) -> None:
+    tiny = {"staff.csv": "name,department\nAnn,Sales\n", "retry.py": "def connect(attempts=5):\n    return attempts\n"}
+
+    assert find_tiny_project(request_, list(tiny), tiny.get) == (list(tiny) if shown else [])
+    assert find_tiny_project(request_, [*tiny, "gone.bin"], tiny.get) == []
+    longer = {**tiny, "long.txt": "x" * MAX_TINY_CHARS}
+    assert find_tiny_project(request_, list(longer), longer.get) == []
+    assert find_tiny_project(request_, [f"{n}.txt" for n in range(7)], lambda _: "a") == []

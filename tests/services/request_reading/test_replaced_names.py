@@ -24,6 +24,11 @@ from ollm.services.request_reading.replaced_names import (
         ("Rename x to y in a.py.", None),
         ("Change LIMIT in conf.py to 20.", None),
         ("What is greet?", None),
+        (
+            "change the label from 'Send' to 'Submit order' (src/button.js)",
+            WordChange(old="Send", new="Submit order"),
+        ),
+        ('Replace "Old Name Ltd" with "New Name" in a.md.', WordChange(old="Old Name Ltd", new="New Name")),
     ],
 )
 def test_what_is_to_become_something_else_is_read_from_the_request(request_: str, found: WordChange | None) -> None:

@@ -141,7 +141,7 @@ def test_names_that_are_to_go_are_found() -> None:
             ["fib.py does not exist. Now write fib.py.", "Now run node main2.js."],
         ),
         ("Rename add.py to sum.py.", Deeds(), ["sum.py does not exist. Now do it."]),
-        ("Copy add.py to sum.py.", Deeds(), []),
+        ("Copy add.py to sum.py.", Deeds(), ["sum.py does not exist. Now do it."]),
         (
             "Run python main.py and write its output into out.txt.",
             Deeds(commands=(("python main.py > /dev/null", 0), ("ls", 0))),
@@ -189,6 +189,18 @@ def test_names_that_are_to_go_are_found() -> None:
         ("Read the numbers from data.csv and add a total to add.py.", Deeds(), ["Now change add.py."]),
         ("Move f from limits.py to add.py.", Deeds(), ["Now change limits.py.", "Now change add.py."]),
         ("Please improve main.py.", Deeds(), ["Now change main.py."]),
+        (
+            "create a file .editorconfig with a section",
+            Deeds(),
+            [".editorconfig does not exist. Now write .editorconfig."],
+        ),
+        ("I need a script down.py that counts.", Deeds(), ["down.py does not exist. Now write down.py."]),
+        ("Copy all lines of add.py with FAULT to b.log.", Deeds(), ["b.log does not exist. Now do it."]),
+        (
+            "change the label from 'Send' to 'Submit order' (main.py)",
+            Deeds(texts={"main.py": "x = 'Send'", "add.py": "y = 'Send'"}),
+            ["main.py still has Send. Now replace Send by Submit order in main.py."],
+        ),
         ("Improve it.", Deeds(meant=("main.py",)), ["Now change main.py."]),
         ("Improve it.", Deeds(meant=("main.py", "add.py")), ["Nothing has been changed. Now do it."]),
         ("Improve it.", Deeds(commands=(("git mv a b", 0),)), []),

@@ -33,7 +33,7 @@ WORD_END = r"\b"
 _STEP = re.compile(
     rf"Now (?:run (?P<run>.+?)|write the output of (?P<made>.+) into (?P<into>{FILE_NAME})|"
     rf"write (?P<write>{FILE_NAME})|change (?P<change>{FILE_NAME})(?: too)?|mend (?P<mend>{FILE_NAME})|"
-    rf"replace (?P<old>\S+) by (?P<new>\S+) in (?P<where>{FILE_NAME})|"
+    rf"replace (?P<old>.+?) by (?P<new>.+?) in (?P<where>{FILE_NAME})|"
     rf"remove the section (?P<heading>.+) from (?P<page>{FILE_NAME})|"
     rf"remove (?P<name>\w+) from (?P<source>{FILE_NAME})|change (?P<part>\w+) in (?P<holder>{FILE_NAME})|"
     rf"set (?P<key>.+?) to (?P<value>\S+) in (?P<target>{FILE_NAME})|change (?P<edit>{FILE_NAME}) with a command|"

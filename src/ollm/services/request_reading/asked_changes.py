@@ -31,7 +31,7 @@ _VERB = (
     rf"(?:(?:{'|'.join(verb for verb in CHANGE_VERBS if verb not in ('make', 'add', 'create', 'sort', 'move'))})"
     rf"|make(?!\s+(?:me\s+|us\s+)?(?:(?:an?|some|any|the|your|\d+|two|three)\s+)?(?:\w+\s+)?{_TOLD}\b|\s+no\b)"
     r"|add(?!\s+up\b|\s+\d+\s+(?:and|to|plus)\s+\d)|sort(?!\s+of\b)|move(?!\s+on\b)|comment\s+(?:out|in)|get\s+rid\s+of|"
-    r"let(?!\s+(?:me|us)\b)|use(?=.*\binstead\b)|give(?!\s+(?:me|us|an?|some|\d+|two|three)\b)"
+    r"keep(?=\s+only\b)|order(?=\s+(?:the|all|its|them)\b)|let(?!\s+(?:me|us)\b)|use(?=.*\binstead\b)|give(?!\s+(?:me|us|an?|some|\d+|two|three)\b)"
     r"(?=(?:\s+\S+){1,9}?(?<!\bof)(?<!\bin)(?<!\bfor)\s+(?:an?|the\s+default|two|three|more|another|its)\s))"
     r"(?=\s+[\w`\"'*./~@#$-])"
 )
@@ -73,7 +73,7 @@ _WISHED = re.compile(
 )
 _AT_VERB = r"(?:^|[,;:.?!]\s+|\b(?:and|then|please|to|you|also|now|just|only)\s+|^in\s+\S+\s+)"
 WRITTEN_TO = re.compile(
-    rf"{_AT_VERB}(?:{WRITE_VERBS})\b[^.;\n]*?\b(?:in|into|to|as|at)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?({FILE_NAME})`?",
+    rf"{_AT_VERB}(?:{WRITE_VERBS}|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?\b(?:in|into|to|as|at)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
 CREATED = re.compile(

@@ -15,6 +15,8 @@ MAX_SEARCHED_FILES = 60
 MAX_SEARCHED_CHARS = 40_000  # of one file
 MAX_MEANT = 2
 MAX_LED = 3  # files that another one leads to
+MAX_TINY_FILES = 6
+MAX_TINY_CHARS = 2_400  # of all files of a project that is shown whole
 MIN_STEM_CHARS = 4
 DEFINED = 3.0  # how much more it says that a file defines a name than that it holds a word
 NEAR_SHARE = 0.6  # of the best file's weight, for a second one to be shown too
@@ -31,6 +33,9 @@ _SEARCHES = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*")
+_ABOUT_FILES = re.compile(
+    r"\b(?:files?|folders?|director(?:y|ies)|scripts?|modules?|rename|replace|everywhere|throughout)\b", re.IGNORECASE
+)
 _COMMON = frozenset(
     (  # noqa: SIM905
         "the and that with from into this then file files line lines function class method value name run python which "
@@ -47,7 +52,7 @@ _COMMON = frozenset(
 
 def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> list[str]:
     """At most two files, the likelier first, for a request that names none."""
-    words = {word for word in _WORD.findall(request) if len(word) > 2 and word.lower() not in _COMMON}
+    words = _find_telling_words(request)
     if not words or _SEARCHES.search(request):
         return []
     stems = [name for name in names if _stem(name) in words and len(_stem(name)) >= MIN_STEM_CHARS]
@@ -65,6 +70,21 @@ def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | N
         (name for name in weights if best and weights[name] >= NEAR_SHARE * best), key=lambda name: -weights[name]
     )
     return found if len(found) <= MAX_MEANT else []
+
+
+def find_tiny_project(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> list[str]:
+    """All files of a project that is soon read, for a request that names none and is not about files."""
+    if len(names) > MAX_TINY_FILES or not _find_telling_words(request):
+        return []
+    if _ABOUT_FILES.search(request) or _PATH.search(request):
+        return []
+    texts = {name: read(name) for name in names}
+    whole = all(text is not None for text in texts.values())
+    return list(texts) if whole and sum(len(text or "") for text in texts.values()) <= MAX_TINY_CHARS else []
+
+
+def _find_telling_words(request: str) -> set[str]:
+    return {word for word in _WORD.findall(request) if len(word) > 2 and word.lower() not in _COMMON}
 
 
 def _stem(name: str) -> str:

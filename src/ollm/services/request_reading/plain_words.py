@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-FILE_NAME = r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|\.env|\.\w+rc|\.gitignore"
+FILE_NAME = (
+    r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|"
+    r"(?<![\w./-])\.(?:env|\w+(?:rc|ignore|config|attributes|keep|profile|version))(?:\.\w{1,9})?(?!\w)"
+)
 WORDS_WANTED = (
     r"(?:in|on|at|to|from|by|for|with|of|until|since|under) (?:which|what|whom|whose)|"
     r"(?:please )?(?:keep in mind|bear in mind|remember that|note that)|let (?:me|us) (?:know|see|look|hear)|"
@@ -19,7 +22,7 @@ CHANGE_VERBS = tuple(
         "simplify shorten disable enable format reformat translate document uncomment duplicate wrap empty "
         "truncate clear split merge concatenate combine reverse clean ensure undo revert restore reset strip "
         "trim indent capitalize capitalise toggle upgrade downgrade apply annotate overwrite migrate unify "
-        "reorder rearrange create substitute"
+        "reorder rearrange create substitute join deduplicate dedupe"
     ).split()
 )
 _ASKED = (

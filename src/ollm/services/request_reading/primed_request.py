@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.definitions import find_definitions
-from ollm.services.request_reading.meant_files import find_led_to, find_meant
+from ollm.services.request_reading.meant_files import find_led_to, find_meant, find_tiny_project
 
 MAX_NAMES = 40
 MAX_WHOLE_LINES = 50
@@ -123,6 +123,7 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
     named = find_named(request, names)
     told = find_led_to(request, named, names, read) if named else find_meant(request, names, read)
     named += [name for name in told if name not in named]
+    named = named or find_tiny_project(request, names, read)
     listed = [*named, *(name for name in names if name not in named)][:MAX_NAMES]
     if not listed:
         return Primed()

@@ -11,8 +11,9 @@ _KIND = (
     r"(?:the\s+|every\s+|all\s+|each\s+)*(?:(?P<kind>functions?|class|method|variable|constant|parameter|colou?r|version|text|"
     r"word|name|string|identifier|attribute|field|key|option|module)s?\s+)?(?:(?:name|number|of)\s+)?"
 )
-_OLD = r"[`'\"]?(?P<old>[#\w](?:[\w.#-]*\w)?)(?:\(\))?[`'\"]?"
-_NEW = r"[`'\"]?(?P<new>[#\w](?:[\w.#-]*\w)?)(?:\(\))?[`'\"]?"
+_WORD = r"[#\w](?:[\w.#-]*\w)?"
+_OLD = rf"(?:(?P<mark>[`'\"])(?P<phrase>[^`'\"\n]+)(?P=mark)|(?P<old>{_WORD})(?:\(\))?)"
+_NEW = rf"(?:(?P<end>[`'\"])(?P<written>[^`'\"\n]+)(?P=end)|(?P<new>{_WORD})(?:\(\))?)"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -23,6 +24,7 @@ _PATTERNS = tuple(
     )
 )
 _FILE_ENDING = re.compile(r"\.(?:py|txt|md|js|ts|json|ya?ml|toml|ini|cfg|conf|csv|sh|html|css|log|rst|bak)$")
+_PLACES = (("phrase", "old"), ("written", "new"))  # in quotes it may be several words
 _CALLED = frozenset({"function", "functions", "method"})
 
 
@@ -38,9 +40,12 @@ def find_replacement(request: str) -> WordChange | None:
     """The word that is to go and the one that takes its place; none where a file is renamed or the word says little."""
     for pattern in _PATTERNS:
         found = pattern.search(request)
-        if found and is_distinct(found["old"]) and found["old"] != found["new"]:
+        if found is None:
+            continue
+        old, new = ((found[quoted] or found[bare]).removesuffix("()") for quoted, bare in _PLACES)
+        if is_distinct(old) and old != new:
             kind = found.groupdict().get("kind") or ""
-            return WordChange(old=found["old"], new=found["new"], called=kind.lower() in _CALLED)
+            return WordChange(old=old, new=new, called=kind.lower() in _CALLED)
     return None
 
 

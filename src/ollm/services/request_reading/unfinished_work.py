@@ -22,7 +22,11 @@ _CHANGED_IN = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_VERB = re.compile(rf"\b(?:{'|'.join(CHANGE_VERBS)}|give|let|comment|use|get\s+rid)\b", re.IGNORECASE)
-_CALLED = re.compile(rf"\b(?:called|named)\s+`?({FILE_NAME})`?", re.IGNORECASE)
+_CALLED = re.compile(
+    rf"(?:\b(?:called|named)|\b(?:an?|another)\s+(?:new\s+|small\s+|little\s+)?(?:\w+\s+)?(?:script|file|module|program|page))"
+    rf"\s+`?({FILE_NAME})`?",
+    re.IGNORECASE,
+)
 _RUN = re.compile(
     r"\b(?:run|execute|start)\s+(?:it with\s+)?`?"
     r"((?:python3?|sh|bash|node|pytest|make|npm|go|cargo)\b[^,;`\n]*|[\w./-]+\.(?:py|sh|js))",
@@ -208,7 +212,8 @@ def _find_left_words(request: str, deeds: Deeds, wanted: Collection[str]) -> dic
     replacement = find_replacement(request)
     if replacement is None:
         return {}
-    concerned = (name for name in deeds.texts if not wanted or _is_named(name, wanted))
+    places = wanted or [name for name in _FILE.findall(request) if any(_is_named(path, [name]) for path in deeds.texts)]
+    concerned = (name for name in deeds.texts if not places or _is_named(name, places))
     named = {name: deeds.texts[name] for name in concerned if not is_kept(name, request)}
     return {
         name: f"{name} still has {replacement.old}. Now replace {replacement.old} by {replacement.new} in {name}."
