@@ -38,6 +38,7 @@ def test_two_values_to_set_begin_the_command_and_one_does_not() -> None:
 
     assert begin_first_step("Set A_PORT to 9 and B_PORT to 8 in conf.py.", primed).startswith("```bash\nsed -i")
     assert begin_first_step("Set A_PORT to 9 in conf.py.", primed) == ""
+    assert begin_first_step("Replace tabs with spaces in conf.py.", primed) == ""  # `tabs` is no word of it
 
 
 @pytest.mark.parametrize(

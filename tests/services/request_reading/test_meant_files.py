@@ -30,6 +30,8 @@ FILES = {
         ("What is 2 + 2?", []),
         ("Hello", []),
         ("How many times is withdraw called?", []),
+        ("The amounts are wrong.", ["bank.py"]),
+        ("the tests are red, fix it", ["bank.py", "test_bank.py"]),
     ],
 )
 def test_what_a_request_speaks_of_is_found(request_: str, meant: list[str]) -> None:

@@ -194,6 +194,21 @@ def test_names_that_are_to_go_are_found() -> None:
             Deeds(),
             [".editorconfig does not exist. Now write .editorconfig."],
         ),
+        (
+            "Move f into main.py and delete add.py.",
+            Deeds(changed=("main.py",)),
+            ["add.py is still there. Now run rm add.py."],
+        ),
+        ("Move f into main.py and delete add.py from the list.", Deeds(changed=("main.py",)), []),
+        ("make add.py print hello", Deeds(), ["Now change add.py."]),
+        ("Make add.py executable.", Deeds(), ["Now change add.py."]),
+        ("Make add.py executable.", Deeds(commands=(("ls && chmod +x add.py", 0),)), []),
+        ("Convert data.csv to JSON and save it as a.json.", Deeds(), ["a.json does not exist. Now write a.json."]),
+        (
+            "count the words in main.py and put the count in c.txt",
+            Deeds(),
+            ["c.txt does not exist. Now write c.txt with a command."],
+        ),
         ("I need a script down.py that counts.", Deeds(), ["down.py does not exist. Now write down.py."]),
         ("Copy all lines of add.py with FAULT to b.log.", Deeds(), ["b.log does not exist. Now do it."]),
         (

@@ -67,13 +67,13 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
         return f"{COMMAND}{command}"
     if _MOVE.match(request) and not moves_files(request):
         return ""
-    command = _find_command(request)
+    command = _find_command(request, primed)
     if command:
         return f"{COMMAND}{command}"
     return COMMAND if _COUNTED.match(request) or is_computed_into_file(request) else ""
 
 
-def _find_command(request: str) -> str:
+def _find_command(request: str, primed: str) -> str:
     """The command that the words ask for first, as far as they say it."""
     if moved := _MOVE.match(request):
         return f"{_PROGRAMS[moved['verb'].lower()]} {moved['name']}"
@@ -82,7 +82,8 @@ def _find_command(request: str) -> str:
             return f"{program} {found[1]}"
     if found := _SORTED.match(request):
         return f"sort -o {found[1]}"
-    if wanted := find_replacement(request):
+    wanted = find_replacement(request)
+    if wanted and ("```" not in primed or wanted.old in primed):  # `tabs` in what was shown are no word
         return " ".join((f"sed -i '{make_sed(wanted.old, wanted.new)}'", *find_changed_files(request)))
     runs = re.match(r"\s*(?:please\s+)?(?:run|execute)\b", request, re.IGNORECASE)
     if runs and (commands := find_wanted_commands(request)):

@@ -33,6 +33,7 @@ _SEARCHES = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*")
+_TESTS = re.compile(r"\b(?:the|my|our|your)\s+(?:unit\s+)?tests?\b|^tests?\b", re.IGNORECASE)
 _ABOUT_FILES = re.compile(
     r"\b(?:files?|folders?|director(?:y|ies)|scripts?|modules?|rename|replace|everywhere|throughout)\b", re.IGNORECASE
 )
@@ -53,7 +54,7 @@ _COMMON = frozenset(
 def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> list[str]:
     """At most two files, the likelier first, for a request that names none."""
     words = _find_telling_words(request)
-    if not words or _SEARCHES.search(request):
+    if not (words or _TESTS.search(request)) or _SEARCHES.search(request):
         return []
     stems = [name for name in names if _stem(name) in words and len(_stem(name)) >= MIN_STEM_CHARS]
     if stems:
@@ -66,6 +67,9 @@ def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | N
         for name, weight in _weigh_word(word, texts).items():
             weights[name] += weight
     best = max(weights.values(), default=0.0)
+    tests = [name for name in names if is_test(name)] if not best and _TESTS.search(request) else []
+    if len(tests) == 1:
+        return [*_find_modules(texts.get(tests[0], ""), names)[:MAX_LED], *tests]
     found = sorted(
         (name for name in weights if best and weights[name] >= NEAR_SHARE * best), key=lambda name: -weights[name]
     )
@@ -93,7 +97,8 @@ def _stem(name: str) -> str:
 
 def _weigh_word(word: str, texts: dict[str, str]) -> dict[str, float]:
     """How much a word speaks for each file: the more the fewer hold it, and most for the one that defines it."""
-    pattern = re.compile(rf"(?<![\w]){re.escape(word)}(?:s|es)?(?![\w])", re.IGNORECASE if word.islower() else 0)
+    stem = word[:-1] if word.endswith("s") and len(word) > MIN_STEM_CHARS - 1 else word
+    pattern = re.compile(rf"(?<![\w]){re.escape(stem)}(?:s|es)?(?![\w])", re.IGNORECASE if word.islower() else 0)
     holding = [name for name, text in texts.items() if pattern.search(text)]
     defining = [
         name for name in holding if any(found.name == word for found in find_definitions(texts[name].splitlines()))

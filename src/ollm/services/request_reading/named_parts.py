@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions
+from ollm.services.request_reading.plain_words import FILE_NAME
 
 _VERBS = "let|make|change|fix|correct|mend|repair|extend|rewrite|update|give|modify|adjust|improve"
 _KIND = r"(?:the\s+)?(?:(?:functions?|methods?|class)\s+)?"
@@ -22,6 +23,11 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_FILE = re.compile(r"Now (?:change|mend) (?P<path>\S+?)(?: too)?\.$")
+_DELETED = re.compile(
+    rf"(?:^|[.;,]\s+|\b(?:and|then)\s+)(?:please\s+|then\s+)?delete\s+(?:the\s+)?(?:file\s+)?`?(?P<path>{FILE_NAME})`?"
+    r"(?=[.!]?$|[.;,]\s|\s+(?:and|then|afterwards)\b)",
+    re.IGNORECASE,
+)
 MAX_WHOLE_LINES = 50  # of a file that is changed as a whole
 
 
@@ -29,6 +35,12 @@ def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Def
     """The function or class of this name in a file, when there is one alone."""
     found = [definition for definition in find_definitions(texts.get(path, "").splitlines()) if definition.name == name]
     return found[0] if len(found) == 1 else None
+
+
+def find_undeleted_files(request: str, existing: Collection[str]) -> list[str]:
+    """The step for each file that was to be deleted and is there still."""
+    named = [found["path"] for found in _DELETED.finditer(request)]
+    return [f"{name} is still there. Now run rm {name}." for name in named if name in existing]
 
 
 def find_unchanged_definitions(request: str, before: Mapping[str, str], texts: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,12 @@ from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, CREATED, WRITTEN_TO, asks_for_change, asks_for_edit
-from ollm.services.request_reading.named_parts import aim_at_part, find_left_sections, find_unchanged_definitions
+from ollm.services.request_reading.named_parts import (
+    aim_at_part,
+    find_left_sections,
+    find_unchanged_definitions,
+    find_undeleted_files,
+)
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
@@ -50,6 +55,9 @@ _READ_FROM = re.compile(
 )
 _MOVED_FILE = re.compile(
     rf"\b(?:move|copy|copy of|delete|remove|rename)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?", re.IGNORECASE
+)
+_READS = re.compile(
+    r"\s*(?:please\s+)?(?:count|list|sum|add\s+up|compute|calculate|read|search|collect|grep|copy|summari[sz]e|describe|explain)\b"
 )
 _TROUBLE = re.compile(r"\bfind out why\b|\bfails?\b|\bcrash", re.IGNORECASE)
 _SET = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w*)\s+to\s+([\w\"'-][\w.\"'-]*?)(?=[,;\s]|\.?$|\.\s)")
@@ -102,7 +110,7 @@ def _is_target(sentence: str, place: int) -> bool:
     """`from a.py` is changed when something moves away from it, and otherwise only read."""
     word = sentence[place:].split(maxsplit=1)[0].lower()
     before = sentence[:place].lower()
-    if re.search(r"\bcopy\s+$", before):
+    if re.search(r"\bcopy\s+$", before) or _READS.match(re.split(r"\b(?:and|then)\s+|[,:]\s+", before)[-1]):
         return False
     if re.search(r"\b(?:lines?|rows?|numbers?|column|output|contents?|results?)\s+(?:\w+\s+){0,3}$", before):
         return (
@@ -145,15 +153,19 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     wanted = find_wanted_files(request)
     missing = [name for name in wanted if name.rpartition("/")[2] not in changed]
     there = [name for name in missing if name in existing or any(path.endswith(f"/{name}") for path in existing)]
+    made = [name for name in missing if name not in there]
+    there = [name for name in there if not _is_handled(name, deeds)]
     left = _find_left_words(request, deeds, wanted)
     moved = _find_unmoved(request, deeds) if deeds.changed else []
     gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
     facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
+    facts += find_undeleted_files(request, existing) if deeds.changed else []
     facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
     facts += [
         f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
     ]
-    if not changed and not facts and (target := _find_only_target(request, existing)):
+    target = "" if changed or facts or made else _find_only_target(request, existing)
+    if target and not _is_handled(target, deeds):
         facts.append(f"Now change {target}.")
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
         only = deeds.meant[0] if len(deeds.meant) == 1 and not is_kept(deeds.meant[0], request) else ""
@@ -163,7 +175,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if not deeds.changed and _TROUBLE.search(request):
         failing, unrun = [*failing, *(told for told in unrun if told not in failing)], []
     facts = [*facts, *failing] if deeds.changed else [*failing, *facts]
-    new = {name: _name_new_file(request, deeds, name) for name in missing if name not in there}
+    new = {name: _name_new_file(request, deeds, name) for name in made}
     scripts = [told for name, told in new.items() if name.endswith(_SCRIPTS)]
     others = [told for name, told in new.items() if not name.endswith(_SCRIPTS)]
     empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]
@@ -253,10 +265,16 @@ def _name_new_file(request: str, deeds: Deeds, name: str) -> str:
 
 
 def _changed_by_command(deeds: Deeds) -> bool:
-    return any(
+    return _is_handled("", deeds) or any(
         code == 0 and re.match(r"\s*(?:mv|rm|cp|mkdir|git|touch|rmdir|tee|chmod|ln)\b", line)
         for line, code in deeds.commands
     )
+
+
+def _is_handled(name: str, deeds: Deeds) -> bool:
+    """Whether a command did to a file what leaves its text as it is."""
+    handled = rf"(?:^|[;&|]\s*)(?:chmod|touch|git|ln)\s[^;&|]*{re.escape(name)}"
+    return any(code == 0 and re.search(handled, line) for line, code in deeds.commands)
 
 
 def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
