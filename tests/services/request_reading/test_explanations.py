@@ -59,6 +59,9 @@ def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
     [
         "Delete a.py",
         "Do it.",
+        "Why is debug false? It should be true.",
+        "Print 'bye' at the end of main().",
+        "Give me a file a.txt that contains hello.",
         "Can you delete a.py?",
         "Kannst du a.py löschen?",
         "Run python a.py and tell me what it prints.",

@@ -9,6 +9,7 @@ from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_left_sections,
     find_named_definition,
+    find_removed_names,
     find_removed_section,
     find_unchanged_definitions,
 )
@@ -77,3 +78,9 @@ def test_a_failure_points_at_one_function_of_a_long_file() -> None:
     assert aim_at_part("Now change a.py.", {"a.py": "def part_7(x):\n    return x\n"}, failure) == "Now change a.py."
     assert aim_at_part("Now change a.py.", {"a.py": body}, "") == "Now change a.py."
     assert aim_at_part("Now run a.py.", {"a.py": body}, failure) == "Now run a.py."
+
+
+def test_names_that_are_to_go_are_found() -> None:
+    assert "old" in find_removed_names("Remove the function old from a.py.")
+    assert "describe" in find_removed_names("Move the function describe from a.py to b.py.")
+    assert find_removed_names("Add a function new to a.py.") == set()

@@ -7,7 +7,6 @@ from ollm.services.request_reading.unfinished_work import (
     Deeds,
     find_first_command,
     find_kept_tests,
-    find_removed_names,
     find_unfinished,
     is_computed_into_file,
     make_command,
@@ -104,12 +103,6 @@ def test_a_wish_for_a_change_is_told_from_a_question(text: str, wanted: bool) ->
     assert asks_for_change(text) is wanted
 
 
-def test_names_that_are_to_go_are_found() -> None:
-    assert "old" in find_removed_names("Remove the function old from a.py.")
-    assert "describe" in find_removed_names("Move the function describe from a.py to b.py.")
-    assert find_removed_names("Add a function new to a.py.") == set()
-
-
 @pytest.mark.parametrize(
     ("request_", "deeds", "left"),
     [
@@ -200,6 +193,14 @@ def test_names_that_are_to_go_are_found() -> None:
             ["add.py is still there. Now run rm add.py."],
         ),
         ("Move f into main.py and delete add.py from the list.", Deeds(changed=("main.py",)), []),
+        (
+            "Write the number of lines in add.py to c.txt.",
+            Deeds(),
+            ["c.txt does not exist. Now write c.txt with a command."],
+        ),
+        ("Change the host in add.py to db.internal.", Deeds(), ["Now change add.py."]),
+        ("Make PORT configurable via sys.argv.", Deeds(meant=("main.py",)), ["Now change main.py."]),
+        ("Add a check: if data.csv is missing print it.", Deeds(), ["Nothing has been changed. Now do it."]),
         ("make add.py print hello", Deeds(), ["Now change add.py."]),
         ("Make add.py executable.", Deeds(), ["Now change add.py."]),
         ("Make add.py executable.", Deeds(commands=(("ls && chmod +x add.py", 0),)), []),

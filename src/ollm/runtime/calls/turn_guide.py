@@ -149,7 +149,8 @@ class TurnGuide:
         return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
-        from ollm.services.request_reading.unfinished_work import find_kept_tests, find_removed_names
+        from ollm.services.request_reading.named_parts import find_removed_names
+        from ollm.services.request_reading.unfinished_work import find_kept_tests
 
         path = self._find_path(path)
         if refusal := KEPT_TEST if path in find_kept_tests(self._request) else self._keep(path):

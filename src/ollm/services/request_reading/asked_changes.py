@@ -72,8 +72,11 @@ _WISHED = re.compile(
     re.IGNORECASE,
 )
 _AT_VERB = r"(?:^|[,;:.?!]\s+|\b(?:and|then|please|to|you|also|now|just|only)\s+|^in\s+\S+\s+)"
+_A_FILE = r"(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?"
 WRITTEN_TO = re.compile(
-    rf"{_AT_VERB}(?:{WRITE_VERBS}|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?\b(?:in|into|to|as|at)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?({FILE_NAME})`?",
+    rf"{_AT_VERB}(?:{WRITE_VERBS}|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?"
+    rf"\b(?:into|to|as|(?:in|at)(?!(?:(?!\band\b)(?:[^.;\n]|\.(?=\w)))*\b(?:into|to|as)\s+{_A_FILE}(?:{FILE_NAME})))\s+"
+    rf"{_A_FILE}({FILE_NAME})`?",
     re.IGNORECASE,
 )
 CREATED = re.compile(
@@ -99,6 +102,11 @@ def _asks_for_edit(sentences: Sequence[str]) -> bool:
         return True
     asked = any(sentence.endswith("?") or ASKING.match(sentence) for sentence in sentences)
     return not asked and any(map(_needs_change, sentences))
+
+
+def says_how_it_should_be(sentence: str) -> bool:
+    """`It should be true.`: behind a question this may be a wish."""
+    return not sentence.endswith("?") and not ASKING.match(sentence) and _needs_change(sentence)
 
 
 def _orders_edit(sentence: str) -> bool:

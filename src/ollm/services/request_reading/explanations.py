@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.asked_changes import asks_for_change, says_how_it_should_be
 from ollm.services.request_reading.plain_words import (
     FILE_NAME,
     WORDS_WANTED,
@@ -50,12 +50,14 @@ _TELLING = re.compile(
 )
 _WRITTEN = re.compile(
     r"\b(?:into|creat\w*|writ\w*|sav\w*|stor\w*|comments?|docstrings?|new (?:file|script)|"
+    r"an? (?:new )?(?:file|script|module|page)|"
     rf"(?:to|as) `?(?:{FILE_NAME}))",
     re.IGNORECASE,
 )
 _WISHED = re.compile(
     r"\s*(?:(?:can|could|should|shall|would) we\b|(?:how|what) about\b|why not\b|"
-    r"(?:is|would) (?:it|this) (?:be )?possible\b|[^?]*, please\?)",
+    r"(?:is|would) (?:it|this) (?:be )?possible\b|[^?]*, please\?|"
+    r"print\b.*\b(?:instead|twice|before|after|when|whenever|at\s+the\s+(?:end|start|beginning|top|bottom))\b)",
     re.IGNORECASE,
 )
 _RUNS = re.compile(
@@ -98,7 +100,9 @@ def is_question(request: str) -> bool:
     if forbids_change(words):
         return True
     sentences = split_sentences(words)
-    if any(_WISHED.match(said) or _RUNS.match(said) or _is_plain_order(said) for said in sentences):
+    if any(map(says_how_it_should_be, sentences)) or any(
+        _WISHED.match(said) or _RUNS.match(said) or _is_plain_order(said) for said in sentences
+    ):
         return False
     asked = any(_asks(said) for said in (sentences[:1] + sentences[-1:]))
     return asked or (bool(sentences) and _TELLING.match(sentences[0]) is not None and not _WRITTEN.search(words))

@@ -28,6 +28,10 @@ _DELETED = re.compile(
     r"(?=[.!]?$|[.;,]\s|\s+(?:and|then|afterwards)\b)",
     re.IGNORECASE,
 )
+_REMOVED = re.compile(
+    r"\b(?:remove|delete|drop|move)\s+(?:the\s+)?(?:(?:unused\s+)?(?:function|method|class|constant)\s+)?`?([A-Za-z_]\w*)",
+    re.IGNORECASE,
+)
 MAX_WHOLE_LINES = 50  # of a file that is changed as a whole
 
 
@@ -35,6 +39,11 @@ def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Def
     """The function or class of this name in a file, when there is one alone."""
     found = [definition for definition in find_definitions(texts.get(path, "").splitlines()) if definition.name == name]
     return found[0] if len(found) == 1 else None
+
+
+def find_removed_names(request: str) -> set[str]:
+    """Definitions that are to go, or to go elsewhere."""
+    return {found[1] for found in _REMOVED.finditer(request)}
 
 
 def find_undeleted_files(request: str, existing: Collection[str]) -> list[str]:

@@ -22,7 +22,16 @@ CHANGE_VERBS = tuple(
         "simplify shorten disable enable format reformat translate document uncomment duplicate wrap empty "
         "truncate clear split merge concatenate combine reverse clean ensure undo revert restore reset strip "
         "trim indent capitalize capitalise toggle upgrade downgrade apply annotate overwrite migrate unify "
-        "reorder rearrange create substitute join deduplicate dedupe"
+        "reorder rearrange create substitute join deduplicate dedupe uppercase "
+        "lowercase"
+    ).split()
+)
+_ENDINGS = frozenset(
+    (  # noqa: SIM905
+        "py pyi js mjs cjs ts tsx jsx vue json jsonl yaml yml toml ini cfg conf env properties txt text md "
+        "rst adoc tex csv tsv log out dat data lst list html htm css scss xml svg sh bash zsh bat ps1 sql db "
+        "sqlite rb go rs java kt c h cc cpp hpp cs php pl lua r swift ipynb lock bak old orig tmp diff patch "
+        "gradle tf proto mk service example sample in "
     ).split()
 )
 _ASKED = (
@@ -108,6 +117,11 @@ def is_kept(path: str, request: str) -> bool:
     spans = (span for found in _KEPT.finditer(request) for span in found.groups() if span)
     named = {kept.rpartition("/")[2] for span in spans for kept in re.findall(FILE_NAME, span)}
     return name in named or (is_test(path) and _KEPT_TESTS.search(request) is not None)
+
+
+def has_file_ending(name: str) -> bool:
+    """Whether a name with a point is a file's: `db.internal`, `sys.argv` and `api.example.com` are none."""
+    return name.startswith(".") or "/" in name or name.rpartition(".")[2].lower() in _ENDINGS
 
 
 def is_test(path: str) -> bool:

@@ -17,7 +17,14 @@ from ollm.services.request_reading.named_parts import (
     find_unchanged_definitions,
     find_undeleted_files,
 )
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_kept, is_test, split_sentences
+from ollm.services.request_reading.plain_words import (
+    CHANGE_VERBS,
+    FILE_NAME,
+    has_file_ending,
+    is_kept,
+    is_test,
+    split_sentences,
+)
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 
 _FILE = re.compile(rf"(?<![\w./-])`?({FILE_NAME})`?(?![\w/-])")
@@ -44,13 +51,13 @@ _FAILS = re.compile(
     re.IGNORECASE,
 )
 _MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({FILE_NAME})`?", re.IGNORECASE)
-_REMOVED = re.compile(
-    r"\b(?:remove|delete|drop|move)\s+(?:the\s+)?(?:(?:unused\s+)?(?:function|method|class|constant)\s+)?`?([A-Za-z_]\w*)",
-    re.IGNORECASE,
-)
 _SCRIPTS = (".py", ".sh", ".js")
 _READ_FROM = re.compile(
     rf"\b(?:lines?|rows?|numbers?|column|words?|amount|entries|sum)\b[^.;]*?\b(?:in|of|from)\s+`?({FILE_NAME})`?",
+    re.IGNORECASE,
+)
+_USED = re.compile(
+    rf"\b(?:if|when|unless|using|reads?|loads?|opens?|parses?|based\s+on|according\s+to|like)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
 _MOVED_FILE = re.compile(
@@ -97,7 +104,7 @@ def find_wanted_files(request: str) -> list[str]:
                 wanted += [name for name in _FILE.findall(found[1]) if _is_target(sentence, found.start())]
         made = [found for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(sentence)]
         wanted += [found[1] for found in made if " copy of " not in found[0]]
-    return [name for name in dict.fromkeys(wanted) if not is_kept(name, request)]
+    return [name for name in dict.fromkeys(wanted) if has_file_ending(name) and not is_kept(name, request)]
 
 
 def find_changed_files(request: str) -> list[str]:
@@ -213,7 +220,7 @@ def _find_only_target(request: str, existing: Collection[str]) -> str:
     named = find_named(request, existing)
     ran = {*find_only_run(request, named), *(found[1].split()[-1] for found in _FAILS.finditer(request))}
     targets = [name for name in named if name not in ran] or (named if len(named) == 1 else [])
-    sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE) for found in pattern.finditer(request)}
+    sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE, _USED) for found in pattern.finditer(request)}
     failing = {name for name in ran if is_test(name)}
     left = [name for name in targets if name not in sources | failing and not is_kept(name, request)]
     return left[0] if len(left) == 1 else ""
@@ -299,11 +306,6 @@ def make_command(named: str) -> str:
     """How a script is run that was named by its file alone."""
     program = {"py": "python", "sh": "sh", "js": "node"}.get(named.rpartition(".")[2])
     return named if " " in named or program is None else f"{program} {named}"
-
-
-def find_removed_names(request: str) -> set[str]:
-    """Definitions that are to go, or to go elsewhere."""
-    return {found[1] for found in _REMOVED.finditer(request)}
 
 
 def _find_unmoved(request: str, deeds: Deeds) -> list[str]:
