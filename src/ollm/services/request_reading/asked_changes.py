@@ -74,7 +74,8 @@ _WISHED = re.compile(
 _AT_VERB = r"(?:^|[,;:.?!]\s+|\b(?:and|then|please|to|you|also|now|just|only)\s+|^in\s+\S+\s+)"
 _A_FILE = r"(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?"
 WRITTEN_TO = re.compile(
-    rf"{_AT_VERB}(?:{WRITE_VERBS}|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?"
+    rf"{_AT_VERB}(?:(?:copy|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?|"
+    rf"(?:{WRITE_VERBS})\b(?:(?!\b(?:that|which|script|program|function)\b)(?:[^.;\n]|\.(?=\w)))*?|(?:{WRITE_VERBS})\b[^.;\n]*?)"
     rf"\b(?:into|to|as|(?:in|at)(?!(?:(?!\band\b)(?:[^.;\n]|\.(?=\w)))*\b(?:into|to|as)\s+{_A_FILE}(?:{FILE_NAME})))\s+"
     rf"{_A_FILE}({FILE_NAME})`?",
     re.IGNORECASE,

@@ -30,7 +30,7 @@ from ollm.services.request_reading.replaced_names import find_left_over, find_re
 _FILE = re.compile(rf"(?<![\w./-])`?({FILE_NAME})`?(?![\w/-])")
 _LISTED = rf"`?(?:{FILE_NAME})`?(?:(?:\s*,\s*(?:and\s+)?(?:in\s+)?|\s+and\s+(?:in\s+)?)`?(?:{FILE_NAME})`?)*"
 _CHANGED_IN = re.compile(
-    rf"\b(?:in|of|to|from|into|fix|edit|update|change|repair|mend|correct|sort)\s+(?:(?:the|a)\s+)?(?:new\s+)?(?:files?\s+)?({_LISTED})",
+    rf"(?:\(|\b(?:in|of|to|from|into|fix|edit|update|change|repair|mend|correct|sort)\s)\s*(?:(?:the|a)\s+)?(?:new\s+)?(?:files?\s+)?({_LISTED})",
     re.IGNORECASE,
 )
 _CHANGE_VERB = re.compile(rf"\b(?:{'|'.join(CHANGE_VERBS)}|give|let|comment|use|get\s+rid)\b", re.IGNORECASE)
@@ -60,6 +60,7 @@ _USED = re.compile(
     rf"\b(?:if|when|unless|using|reads?|loads?|opens?|parses?|based\s+on|according\s+to|like)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
+_CONVERTED = re.compile(rf"\b(?:convert|turn|transform|export)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})", re.IGNORECASE)
 _MOVED_FILE = re.compile(
     rf"\b(?:move|copy|copy of|delete|remove|rename)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?", re.IGNORECASE
 )
@@ -171,8 +172,9 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     facts += [
         f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
     ]
-    target = "" if changed or facts or made else _find_only_target(request, existing)
-    if target and not _is_handled(target, deeds):
+    target = "" if changed or facts else _find_only_target(request, existing)
+    converted = {found[1] for found in _CONVERTED.finditer(request)} if made else ()
+    if target and target not in converted and not _is_handled(target, deeds):
         facts.append(f"Now change {target}.")
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
         only = deeds.meant[0] if len(deeds.meant) == 1 and not is_kept(deeds.meant[0], request) else ""
@@ -231,8 +233,7 @@ def _find_left_words(request: str, deeds: Deeds, wanted: Collection[str]) -> dic
     replacement = find_replacement(request)
     if replacement is None:
         return {}
-    places = wanted or [name for name in _FILE.findall(request) if any(_is_named(path, [name]) for path in deeds.texts)]
-    concerned = (name for name in deeds.texts if not places or _is_named(name, places))
+    concerned = (name for name in deeds.texts if not wanted or _is_named(name, wanted))
     named = {name: deeds.texts[name] for name in concerned if not is_kept(name, request)}
     return {
         name: f"{name} still has {replacement.old}. Now replace {replacement.old} by {replacement.new} in {name}."
