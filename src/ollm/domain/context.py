@@ -205,6 +205,7 @@ class ContextView(Data, frozen=True):
     budget: Budget
     system_tokens: int
     request: int | None = None
+    recall_tokens: int = 0  # that the tools grow by when something is folded away for the first time
 
     @property
     def request_messages(self) -> tuple[PromptMessage, ...]:

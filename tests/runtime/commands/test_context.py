@@ -1,12 +1,15 @@
 """Commands about what the model sees."""
 
+import json
+import re
+
 import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
 from tests.covers import covers
 from tests.runtime.talking import Talking
-from tests.servers.answers import Answer
+from tests.servers.answers import Answer, Request
 
 
 @covers("H257", "H258")
@@ -111,6 +114,26 @@ async def test_snapshots_need_a_session_and_are_named_by_a_unique_beginning(talk
         with pytest.raises(UsageError, match="0 snapshots start with 'zzz'"):
             await talk.run("/context restore zzz")
         assert (await talk.run(f"/context restore {taken[:6]}")).text.startswith("Context restored to ")
+
+
+@pytest.mark.parametrize(("turns", "words"), [(4, 35), (6, 45), (9, 60)])
+async def test_compacting_never_makes_the_prompt_larger(talking: Talking, turns: int, words: int) -> None:
+    def answer(request: Request) -> Answer:
+        asked = json.dumps(request.body)
+        text = "- The user wanted words and got words as asked. " * 8 if "ummar" in asked[-6000:] else "word " * words
+        return Answer(text=text, prompt_tokens=len(asked) // 5)
+
+    async with talking(answer) as talk:
+        for number in range(turns):
+            await talk.say(f"message {number} blah blah blah blah")
+        said = (await talk.run("/compact")).text
+        await talk.say("and now")
+
+    counts = [int(count.replace(",", "")) for count in re.findall(r"[\d,]{3,}", said)]
+    assert counts == sorted(set(counts), reverse=True)
+    assert bool(counts) == (turns == 9), "short talk is left alone"
+    tools = [tool["function"]["name"] for tool in talk.server.chats[-1]["tools"]]
+    assert ("recall" in tools) == bool(counts)
 
 
 async def test_compacting_nothing_is_said(talking: Talking) -> None:

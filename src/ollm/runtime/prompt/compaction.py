@@ -41,6 +41,8 @@ RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression in vain
+ESTIMATE_SLACK = 1.1  # of what is counted before and measured after
+FREES_TOO_LITTLE = "it would free less than the tool takes that brings folded messages back"
 CONTEXT_FULL_ACTIONS = (
     "Try /compact, a larger context window (/context size N), a new session (/new), or /context restore."
 )
@@ -113,6 +115,9 @@ class Compaction:
 
         service = ChatCompressionService(self._counter, plan.summarise, clock=self._clock)
         result = await service.compress((view.system, *view.context.messages), plan.options)
+        freed = result.original_token_count - result.compressed_token_count
+        if plan.trigger == "manual" and freed <= view.recall_tokens * ESTIMATE_SLACK:
+            result = msgspec.structs.replace(result, skipped=result.skipped or FREES_TOO_LITTLE)
         if result.skipped:
             return view.context, result
         return self._with_records(view, result), result

@@ -79,6 +79,14 @@ class PromptPrefix:
         if self._when_folded:
             self.tools, self._when_folded = tuple(self._when_folded()), None
 
+    @property
+    def recall_tokens(self) -> int:
+        """What those tools would take beyond the ones of now."""
+        if not self._when_folded:
+            return 0
+        units = self._count_units(tuple(self._when_folded())) - self._count_units(self.tools)
+        return self._counter.units_to_tokens(max(0.0, units))
+
     def set_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
         self.records = tuple(demote_system_message(checkpoint.message) for checkpoint in checkpoints)
         self.record_units = sum(map(self._counter.count_message_units, self.records))
@@ -100,6 +108,8 @@ class PromptPrefix:
     @property
     def units(self) -> float:
         """Of all of it, tool schemas too."""
-        messages, tools = self.render_prefix()
-        schemas = self._counter.count_schema_units(tools)
-        return sum(map(self._counter.count_message_units, messages)) + schemas + self.record_units
+        return self._count_units(self.tools) + self.record_units
+
+    def _count_units(self, tools: tuple[ToolSchema, ...]) -> float:
+        messages, schemas = format_request((self.system,), tools, self._forms)
+        return sum(map(self._counter.count_message_units, messages)) + self._counter.count_schema_units(schemas)

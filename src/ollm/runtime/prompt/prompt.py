@@ -285,6 +285,7 @@ class Prompt:
             budget=self.compute_budget(),
             system_tokens=self.counter.count_message(self._prefix.system),
             request=self._request,
+            recall_tokens=self._prefix.recall_tokens,
         )
 
     def replace_context(self, context: ActiveContext, cause: str) -> None:
@@ -307,8 +308,7 @@ class Prompt:
         return msgspec.structs.replace(self._context, messages=tuple(self._history.messages), goals=self.goals.stack)
 
     def restore(self, context: ActiveContext, words: LoadUserMessages | None = None, cause: str = "restore") -> None:
-        """Take up a context that was kept, exactly. `words` gives the session's user messages in full, by number; it is
-        asked when they are first needed."""
+        """Take up a context that was kept, exactly. `words` loads the session's user messages when they are needed."""
         if words is not None:
             self._words = UserMessages(words)
         self.goals.stack = self._known_goals = context.goals
