@@ -6,6 +6,8 @@ import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
+from ollm.domain.messages import Message, TextPart
+from ollm.services.chat_recording.title import make_title
 from tests.covers import covers
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
@@ -116,5 +118,6 @@ async def test_init_asks_for_a_file_about_the_project(talking: Talking) -> None:
         reply = await talk.run("/init in German")
 
     assert reply.follow_up == "send"
-    assert "AGENTS.md" in reply.argument
+    asked = Message(role="user", parts=(TextPart(text=reply.argument),), timestamp="")
+    assert make_title(asked) == "Write AGENTS.md for this project."
     assert reply.argument.endswith(" in German")

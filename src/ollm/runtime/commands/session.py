@@ -17,9 +17,9 @@ from ollm.runtime.commands.needs import SessionNeeds
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
 INIT_PROMPT = (
-    "Look at this project (its files, build and test commands, conventions) and write AGENTS.md in its root: what a"
-    " coding agent must know to work here, in at most 40 lines. If there is one, improve it. Use only what you saw in"
-    " the files."
+    "Write AGENTS.md for this project. Look at its files, build and test commands and conventions first; then write"
+    " AGENTS.md in its root: what a coding agent must know to work here, in at most 40 lines. If there is one, improve"
+    " it. Use only what you saw in the files."
 )
 HISTORY_USAGE = "[N | all | export FILE]"
 
