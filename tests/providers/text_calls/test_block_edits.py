@@ -101,6 +101,8 @@ def test_lines_to_be_added_do_not_wipe_a_short_file() -> None:
 
     assert (target, replacement) == ("DEBUG = False", "DEBUG = False\nMAX = 50")
     assert read_change("config.py", "MAX = 50\n", "DEBUG = False\n", shown_whole=True, request="Change it.").content
+    put = read_change("config.py", "MAX = 50\n", "DEBUG = False\n", shown_whole=True, request="Put MAX there.")
+    assert put.edits == (("DEBUG = False", "DEBUG = False\nMAX = 50"),)
 
 
 def test_an_empty_block_empties_no_file_unless_that_is_asked() -> None:

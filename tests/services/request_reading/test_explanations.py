@@ -94,6 +94,8 @@ def test_work_is_carried_out(asked: str) -> None:
 def test_what_is_not_to_be_run_is_not() -> None:
     assert not is_meant("Fix a.py without running it.", "shell", "python a.py")
     assert is_meant("Fix a.py without running it.", "shell", "cat a.py")
+    assert is_meant("Run test_a.py. Does it pass? Don't fix anything.", "shell", "python test_a.py")
+    assert not is_meant("Run test_a.py. Does it pass? Don't fix anything.", "shell", "rm a.py")
     assert is_meant("Fix a.py.", "shell", "python a.py")
     assert not is_meant("What does python wipe.py do?", "shell", "python wipe.py")
     assert is_meant("Run greet.sh with the argument Zoe. What does it print?", "shell", "sh greet.sh Zoe")

@@ -38,7 +38,7 @@ _SEARCH = re.compile(
 _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
-_ADDS = re.compile(r"\b(?:add|append|insert|move)\b", re.IGNORECASE)
+_ADDS = re.compile(r"\b(?:add|append|insert|move|put|include|introduce)\b", re.IGNORECASE)
 _EMPTIES = re.compile(r"\b(?:empty|clear|truncate|erase)\b", re.IGNORECASE)
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 

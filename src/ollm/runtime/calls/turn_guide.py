@@ -218,7 +218,7 @@ class TurnGuide:
     def _find_concerned(self) -> list[str]:
         """The files that the request names; all, when a word is to change and it is not said where."""
         from ollm.services.request_reading.replaced_names import find_replacement
-        from ollm.services.request_reading.unfinished_work import find_wanted_files
+        from ollm.services.request_reading.wanted_files import find_wanted_files
 
         everywhere = find_replacement(self._request) and not find_wanted_files(self._request)
         return self._names[:MAX_WATCHED_FILES] if everywhere else [*self._find_mentioned(()), *self._meant]

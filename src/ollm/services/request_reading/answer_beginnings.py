@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ollm.services.request_reading.named_parts import find_removed_section, make_section_removal
+from ollm.services.request_reading.named_parts import find_constant_move, find_removed_section, make_section_removal
 from ollm.services.request_reading.plain_words import FILE_NAME
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
-    find_changed_files,
     find_first_command,
     find_wanted_commands,
     is_computed_into_file,
     make_command,
 )
+from ollm.services.request_reading.wanted_files import find_changed_files
 from ollm.services.request_reading.whole_commands import (
     find_setting_command,
     find_whole_command,
@@ -61,6 +61,8 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
     if whole and (command := find_whole_command(request, primed)):
+        return f"{COMMAND}{command}{CLOSED}"
+    if command := find_constant_move(request, primed):
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)
     if command := setting if count >= MIN_SETTINGS else find_removed_section(request, primed):

@@ -125,7 +125,8 @@ def is_meant(request: str, kind: StepKind, body: str, path: str = "", shown: str
     stays = _NOT_RUN.search(request) is not None
     if kind not in ("shell", "file") or not (is_question(request) or (stays and kind == "shell")):
         return True
-    runs = not stays and _EXPLAINS.search(request) is None and not forbids_change(request)
+    told = any(map(_RUNS.match, split_sentences(strip_courtesy(request))))
+    runs = not stays and _EXPLAINS.search(request) is None and (told or not forbids_change(request))
     if kind == "file":
         return runs and bool(path) and path not in request and path not in shown
     return is_looking(body, runs=runs, kept=request)

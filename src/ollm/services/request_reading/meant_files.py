@@ -35,7 +35,9 @@ _SEARCHES = re.compile(
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*")
 _TESTS = re.compile(r"\b(?:the|my|our|your)\s+(?:unit\s+)?tests?\b|^tests?\b", re.IGNORECASE)
 _ABOUT_FILES = re.compile(
-    r"\b(?:files?|folders?|director(?:y|ies)|scripts?|modules?|rename|replace|everywhere|throughout)\b", re.IGNORECASE
+    r"\b(?:files|folders?|director(?:y|ies)|scripts?|modules?|rename|replace|everywhere|throughout)\b|"
+    r"^\s*(?:in\s+)?(?:which|what)\s+file\b",
+    re.IGNORECASE,
 )
 _COMMON = frozenset(
     (  # noqa: SIM905

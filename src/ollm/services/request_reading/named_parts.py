@@ -23,6 +23,10 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_FILE = re.compile(r"Now (?:change|mend) (?P<path>\S+?)(?: too)?\.$")
+_CONSTANT_MOVE = re.compile(
+    rf"\s*(?:[Pp]lease\s+)?[Mm]ove\s+(?:the\s+)?(?:constant\s+|variable\s+)?`?(?P<name>[A-Z_][A-Z0-9_]+)`?\s+from\s+"
+    rf"`?(?P<source>{FILE_NAME})`?\s+(?:in)?to\s+`?(?P<target>{FILE_NAME})`?(?!\w)"
+)
 _DELETED = re.compile(
     rf"(?:^|[.;,]\s+|\b(?:and|then)\s+)(?:please\s+|then\s+)?delete\s+(?:the\s+)?(?:file\s+)?`?(?P<path>{FILE_NAME})`?"
     r"(?=[.!]?$|[.;,]\s|\s+(?:and|then|afterwards)\b)",
@@ -44,6 +48,22 @@ def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Def
 def find_removed_names(request: str) -> set[str]:
     """Definitions that are to go, or to go elsewhere."""
     return {found[1] for found in _REMOVED.finditer(request)}
+
+
+def find_constant_move(request: str, primed: str) -> str:
+    """The command that takes a constant from one file that was shown to the end of another; none unless it stands on
+    one line and is not used there besides."""
+    found = _CONSTANT_MOVE.match(request)
+    name, source, target = (found["name"], found["source"], found["target"]) if found else ("", "", "")
+    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    text = primed.partition(f"\n{source}:\n```\n")[2].partition("\n```")[0]
+    lines = [line for line in text.splitlines() if re.search(rf"\b{name}\b", line)] if name else []
+    plain = len(lines) == 1 and re.match(
+        rf"{name} *= *[^\[({{\s].*(?<![\\,(\[{{])$|{name} *= *([\[({{]).*[\])}}]$", lines[0]
+    )
+    if not plain or not {source, target} <= set(listed) or source == target:
+        return ""
+    return f"sed -i '$a\\' {target}; grep '^{name} *=' {source} >> {target}; sed -i '/^{name} *=/d' {source}"
 
 
 def find_undeleted_files(request: str, existing: Collection[str]) -> list[str]:

@@ -10,38 +10,25 @@ import re
 from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
-from ollm.services.request_reading.asked_changes import ASKING, CREATED, WRITTEN_TO, asks_for_change, asks_for_edit
+from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_left_sections,
     find_unchanged_definitions,
     find_undeleted_files,
 )
-from ollm.services.request_reading.plain_words import (
-    CHANGE_VERBS,
-    FILE_NAME,
-    has_file_ending,
-    is_kept,
-    is_test,
-    split_sentences,
-)
+from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
+from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 
-_FILE = re.compile(rf"(?<![\w./-])`?({FILE_NAME})`?(?![\w/-])")
-_LISTED = rf"`?(?:{FILE_NAME})`?(?:(?:\s*,\s*(?:and\s+)?(?:in\s+)?|\s+and\s+(?:in\s+)?)`?(?:{FILE_NAME})`?)*"
-_CHANGED_IN = re.compile(
-    rf"(?:\(|\b(?:in|of|to|from|into|fix|edit|update|change|repair|mend|correct|sort)\s)\s*(?:(?:the|a)\s+)?(?:new\s+)?(?:files?\s+)?({_LISTED})",
-    re.IGNORECASE,
-)
-_CHANGE_VERB = re.compile(rf"\b(?:{'|'.join(CHANGE_VERBS)}|give|let|comment|use|get\s+rid)\b", re.IGNORECASE)
-_CALLED = re.compile(
-    rf"(?:\b(?:called|named)|\b(?:an?|another)\s+(?:new\s+|small\s+|little\s+)?(?:\w+\s+)?(?:script|file|module|program|page))"
-    rf"\s+`?({FILE_NAME})`?",
-    re.IGNORECASE,
-)
 _RUN = re.compile(
     r"\b(?:run|execute|start)\s+(?:it with\s+)?`?"
     r"((?:python3?|sh|bash|node|pytest|make|npm|go|cargo)\b[^,;`\n]*|[\w./-]+\.(?:py|sh|js))",
+    re.IGNORECASE,
+)
+_TRIED = re.compile(
+    r"\b(?:check|see|tell\s+me|say|know|verify)\s+(?:if|whether|that)\s+`?([\w./-]+\.(?:py|sh|js))`?\s+(?:passes|works|runs|fails|succeeds)\b|"
+    r"^\s*(?:is|does)\s+`?([\w./-]+\.(?:py|sh|js))`?\s+(?:pass|passing|work|working|run|fail|failing)\b",
     re.IGNORECASE,
 )
 _FAILS = re.compile(
@@ -60,12 +47,9 @@ _USED = re.compile(
     rf"\b(?:if|when|unless|using|reads?|loads?|opens?|parses?|based\s+on|according\s+to|like)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
-_CONVERTED = re.compile(rf"\b(?:convert|turn|transform|export)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})", re.IGNORECASE)
 _MOVED_FILE = re.compile(
-    rf"\b(?:move|copy|copy of|delete|remove|rename)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?", re.IGNORECASE
-)
-_READS = re.compile(
-    r"\s*(?:please\s+)?(?:count|list|sum|add\s+up|compute|calculate|read|search|collect|grep|copy|summari[sz]e|describe|explain)\b"
+    rf"\b(?:move|copy|copy of|delete|remove|rename|get\s+rid\s+of)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?",
+    re.IGNORECASE,
 )
 _TROUBLE = re.compile(r"\bfind out why\b|\bfails?\b|\bcrash", re.IGNORECASE)
 _SET = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w*)\s+to\s+([\w\"'-][\w.\"'-]*?)(?=[,;\s]|\.?$|\.\s)")
@@ -91,42 +75,6 @@ class Deeds(Data, frozen=True):
     failure: str = ""  # what the last command printed, where it failed
 
 
-def find_wanted_files(request: str) -> list[str]:
-    """The files that must be changed or made, as far as the words say so without doubt."""
-    wanted: list[str] = []
-    if not asks_for_change(request):
-        return wanted
-    parts = (part for said in split_sentences(request) for part in re.split(r",?\s+(?:and\s+)?then\s+", said))
-    for sentence in parts:
-        if sentence.endswith("?"):
-            continue
-        if _CHANGE_VERB.search(sentence):
-            for found in _CHANGED_IN.finditer(sentence):
-                wanted += [name for name in _FILE.findall(found[1]) if _is_target(sentence, found.start())]
-        made = [found for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(sentence)]
-        wanted += [found[1] for found in made if " copy of " not in found[0]]
-    return [name for name in dict.fromkeys(wanted) if has_file_ending(name) and not is_kept(name, request)]
-
-
-def find_changed_files(request: str) -> list[str]:
-    """Those of them that are to be there already."""
-    made = {found[1] for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(request)}
-    return [name for name in find_wanted_files(request) if name not in made]
-
-
-def _is_target(sentence: str, place: int) -> bool:
-    """`from a.py` is changed when something moves away from it, and otherwise only read."""
-    word = sentence[place:].split(maxsplit=1)[0].lower()
-    before = sentence[:place].lower()
-    if re.search(r"\bcopy\s+$", before) or _READS.match(re.split(r"\b(?:and|then)\s+|[,:]\s+", before)[-1]):
-        return False
-    if re.search(r"\b(?:lines?|rows?|numbers?|column|output|contents?|results?)\s+(?:\w+\s+){0,3}$", before):
-        return (
-            re.match(r"\s*(?:please\s+)?(?:sort|reverse|shuffle|number|remove|delete|drop|swap)\b", before) is not None
-        )
-    return word != "from" or re.match(r"\s*(?:move|remove|delete|drop|extract)\b", before) is not None
-
-
 def find_kept_tests(request: str) -> set[str]:
     """Files that are said to fail where others are to be mended for them, or that are tests by their name."""
     failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
@@ -135,7 +83,8 @@ def find_kept_tests(request: str) -> set[str]:
 
 
 def find_wanted_commands(request: str) -> list[str]:
-    return [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
+    tried = [found[1] or found[2] for found in _TRIED.finditer(request)]
+    return tried + [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
 
 
 def find_first_command(request: str) -> str:
@@ -162,7 +111,8 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     missing = [name for name in wanted if name.rpartition("/")[2] not in changed]
     there = [name for name in missing if name in existing or any(path.endswith(f"/{name}") for path in existing)]
     made = [name for name in missing if name not in there]
-    there = [name for name in there if not _is_handled(name, deeds)]
+    sources = find_sources(request, made)
+    there = [name for name in there if name not in sources and not _is_handled(name, deeds)]
     left = _find_left_words(request, deeds, wanted)
     moved = _find_unmoved(request, deeds) if deeds.changed else []
     gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
@@ -172,10 +122,11 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     facts += [
         f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
     ]
-    target = "" if changed or facts else _find_only_target(request, existing)
-    converted = {found[1] for found in _CONVERTED.finditer(request)} if made else ()
-    if target and target not in converted and not _is_handled(target, deeds):
-        facts.append(f"Now change {target}.")
+    target = "" if facts else _find_only_target(request, existing)
+    if changed and (target.endswith(CODE) or target.rpartition("/")[2] in changed):
+        target = ""  # what was wanted of a program may be done in another file
+    if target and target not in sources and not _is_handled(target, deeds):
+        facts.append(f"Now change {target}{' too' if changed else ''}.")
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
         only = deeds.meant[0] if len(deeds.meant) == 1 and not is_kept(deeds.meant[0], request) else ""
         facts.append(f"Now change {only}." if only else "Nothing has been changed. Now do it.")
@@ -297,7 +248,7 @@ def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
         if not codes:
             facts.append(f"Now run {command}.")
         elif codes[-1] != 0 and deeds.changed:
-            alone = len(set(_FILE.findall(request))) == 1 and not is_test(named)
+            alone = len(set(NAMED_FILE.findall(request))) == 1 and not is_test(named)
             target = targets[0] if len(targets) == 1 else named if alone and " " not in named else ""
             facts.append(f"{command} still fails. Now mend {target}." if target else f"{command} still fails: mend it.")
     return facts
@@ -343,6 +294,6 @@ def _find_unrun(request: str, deeds: Deeds) -> list[str]:
                 else f"{command} fails: mend it."
             )
     if not ran and not facts and not deeds.since_change and not _FAILS.search(request) and _RUN_IT.search(request):
-        scripts = [name for name in _FILE.findall(request) if name.endswith(_SCRIPTS)]
+        scripts = [name for name in NAMED_FILE.findall(request) if name.endswith(_SCRIPTS)]
         facts.append(f"Now run {make_command(scripts[0])}." if len(set(scripts)) == 1 else "Now run it.")
     return facts

@@ -12,11 +12,11 @@ from ollm.services.request_reading.named_parts import find_removed_section
 from ollm.services.request_reading.plain_words import FILE_NAME
 from ollm.services.request_reading.replaced_names import escape_for_sed, find_replacement
 from ollm.services.request_reading.unfinished_work import (
-    find_changed_files,
     find_first_command,
     find_wanted_commands,
     make_command,
 )
+from ollm.services.request_reading.wanted_files import find_changed_files
 
 ESCAPED_SLASH = r"\/"
 _LISTED = rf"(?:{FILE_NAME})(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:{FILE_NAME}))*"

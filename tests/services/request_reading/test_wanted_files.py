@@ -1,0 +1,28 @@
+"""The files that a request wants changed or made."""
+
+import pytest
+
+from ollm.services.request_reading.wanted_files import find_changed_files, find_sources, find_wanted_files
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted", "changed"),
+    [
+        ("Create three files a.txt, b.txt and c.txt, each with a letter.", ["a.txt", "b.txt", "c.txt"], []),
+        ("Order the lines of a.txt by number.", ["a.txt"], ["a.txt"]),
+        ("Set the limit in a.py to 3 and write a note into n.txt.", ["a.py", "n.txt"], ["a.py"]),
+        ("Write a program that reads a.csv.", [], []),
+        ("Change the host in a.yaml to db.internal.", ["a.yaml"], ["a.yaml"]),
+        ("get rid of a.txt", [], []),
+        ("What is in a.txt?", [], []),
+    ],
+)
+def test_what_is_to_change_and_what_is_new(request_: str, wanted: list[str], changed: list[str]) -> None:
+    assert find_wanted_files(request_) == wanted
+    assert find_changed_files(request_) == [name for name in changed if name in wanted]
+
+
+def test_data_that_others_are_made_of_is_only_read() -> None:
+    assert find_sources("Extract all names from a.csv to b.txt.", ["b.txt"]) == {"a.csv"}
+    assert find_sources("Extract f from a.py into b.py.", ["b.py"]) == set()
+    assert find_sources("Sort a.txt.", []) == set()
