@@ -2,9 +2,11 @@
 
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ollm.cli import second_chat
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
@@ -84,6 +86,7 @@ async def test_the_daemon_is_named_and_lets_go_when_nobody_is_attached(tmp_path:
                 attached.type("hi" + ENTER)
                 await attached.wait_for("From the daemon.")
                 async with at_terminal(runner, "--new") as other:
+                    await other.wait_for("Asking the daemon for the workspace")
                     await other.wait_for("This workspace is in use by the ollm daemon (process", "[q] quit")
                     other.type("q")
                     assert await other.ended() == 0
@@ -94,3 +97,26 @@ async def test_the_daemon_is_named_and_lets_go_when_nobody_is_attached(tmp_path:
                 assert "in use" not in other.text()
         finally:
             ollm("daemon", "stop", home=runner.home)
+
+
+def test_the_wait_for_the_daemon_is_told_and_the_line_goes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Held:
+        is_daemon = True
+
+        def ask_owner_to_close(self, *, only_when_idle: bool) -> bool:
+            return only_when_idle
+
+        def find_other_owner(self) -> object:
+            return self
+
+        def withdraw_request(self) -> None:
+            pass
+
+    held: Any = Held()
+    monkeypatch.setattr(second_chat, "DAEMON_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(second_chat, "QUIET_SECONDS", 0)
+
+    assert second_chat._ask_daemon(held, held) is False
+    assert capsys.readouterr().out == "Asking the daemon for the workspace …\r\x1b[K"

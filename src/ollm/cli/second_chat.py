@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from ollm.store.lease import Lease, LeaseOwner
 
 DAEMON_TIMEOUT_SECONDS = 5.0
+QUIET_SECONDS = 0.5  # before a line says what is waited for
 RETRY_INTERVAL_SECONDS = 0.05
+ASKING_DAEMON = "Asking the daemon for the workspace …"  # one line at 40 columns
 QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit:"
 KEYS = ("b", "t", "q")
 QUIT_KEYS = ("", "\x04", "\x1b")
@@ -64,10 +66,16 @@ def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
     """Whether the daemon had it, with nobody there, and has let go."""
     if not owner.is_daemon or not lease.ask_owner_to_close(only_when_idle=True):
         return False
-    deadline = time.monotonic() + DAEMON_TIMEOUT_SECONDS
-    while time.monotonic() < deadline:
-        if lease.find_other_owner() is None:
-            return True
-        time.sleep(RETRY_INTERVAL_SECONDS)
-    lease.withdraw_request()
-    return False
+    asked, told = time.monotonic(), False
+    try:
+        while (waited := time.monotonic() - asked) < DAEMON_TIMEOUT_SECONDS:
+            if lease.find_other_owner() is None:
+                return True
+            if waited > QUIET_SECONDS and not told:
+                told = True
+                print(ASKING_DAEMON, end="", flush=True)
+            time.sleep(RETRY_INTERVAL_SECONDS)
+        lease.withdraw_request()
+        return False
+    finally:
+        print("\r\x1b[K" if told else "", end="", flush=True)
