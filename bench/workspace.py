@@ -60,7 +60,7 @@ def picker(root: Path) -> Iterator[Row]:
 
 def _on_screen(root: Path) -> None:
     with Terminal([OLLM, "chat"], {**environment(root), "TERM": "xterm-256color"}, root / "work") as terminal:
-        terminal.wait_for("Resume which session?")
+        terminal.wait_for("Resume a chat")
 
 
 def resuming(root: Path) -> Iterator[Row]:
