@@ -115,7 +115,7 @@ def load_attribute(folder: Path, name: str, target: str) -> Any:
 
 
 def _make_package(package: str, folder: Path) -> None:
-    for known in [module for module in sys.modules if module == package or module.startswith(f"{package}.")]:
+    for known in [module for module in sys.modules.copy() if module == package or module.startswith(f"{package}.")]:
         del sys.modules[known]
     root = sys.modules.setdefault(ROOT_PACKAGE, ModuleType(ROOT_PACKAGE))
     root.__path__ = []

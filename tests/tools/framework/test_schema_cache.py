@@ -1,7 +1,10 @@
 """What is told of our tools is remembered, and counts only while all it came from is what it was."""
 
 import json
+import sys
 from pathlib import Path
+from threading import Event, Thread
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -72,3 +75,26 @@ def test_nothing_is_remembered_where_there_is_no_home(memory: Path) -> None:
     describe_tools(PLACES, memory)
 
     assert not memory.parent.parent.exists()
+
+
+def test_tools_are_described_while_another_thread_imports(memory: Path) -> None:
+    done = Event()
+
+    def keep_importing() -> None:
+        while not done.is_set():
+            names = [f"made_up_{number}" for number in range(500)]
+            sys.modules.update({name: ModuleType(name) for name in names})
+            for name in names:
+                del sys.modules[name]
+
+    switching, other = sys.getswitchinterval(), Thread(target=keep_importing)
+    sys.setswitchinterval(1e-6)
+    other.start()
+    try:
+        for _ in range(10):
+            memory.unlink(missing_ok=True)
+            assert len(describe_tools(PLACES, memory)) == len(PLACES)
+    finally:
+        done.set()
+        other.join()
+        sys.setswitchinterval(switching)

@@ -92,7 +92,7 @@ class SessionPage extends HTMLElement {
         await this.loadSummary();
         if (this.summary?.archive) return this.offerPull();
         if (!(error instanceof RequestError) || error.status !== 404) throw error;
-        document.title = "Not found · ollm";
+        if (this.isConnected) document.title = "Not found · ollm";
         return fill(this, makeMissingSession());
       }
       await this.loadSummary();
@@ -112,7 +112,7 @@ class SessionPage extends HTMLElement {
 
   async loadSummary() {
     const [line] = (await get(`/sessions?limit=1&q=${this.sessionId}`)) ?? [];
-    if (!line) return;
+    if (!line || !this.isConnected) return; // one has gone elsewhere: the title is that page's
     this.summary = line;
     this.workspace = line.workspace ?? "";
     const title = line.title || "Untitled session";

@@ -73,7 +73,8 @@ def load_tool_class(place: str) -> type[Tool[Any]]:
 
 def _list_files() -> list[str]:
     """Everything imported that the tools may build on, as paths in our package. All of it is more than they use."""
-    loaded = [(name.split("."), module.__file__) for name, module in sys.modules.items() if name.startswith("ollm.")]
+    every = sys.modules.copy()  # another thread may import something meanwhile
+    loaded = [(name.split("."), module.__file__) for name, module in every.items() if name.startswith("ollm.")]
     return sorted(
         os.path.relpath(file, PACKAGE_ROOT) for (_, floor, *_), file in loaded if floor in TOOL_PACKAGES and file
     )
