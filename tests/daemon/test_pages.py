@@ -96,7 +96,7 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
             await page.wait_for_selector(
                 f"main .blank h1 >> text=No such {'session' if 'session' in address else 'page'}"
             )
-            assert await page.title() == "Not found · ollm"
+            await page.wait_for_function("document.title === 'Not found · ollm'")
             await page.click("main .blank a >> text=All sessions")
             await page.wait_for_selector("main .blank h1 >> text=Pick a session")
         assert await page.locator(".toast").count() == 0
