@@ -15,6 +15,7 @@ from ollm.services.request_reading.plain_words import strip_courtesy
         "Order the lines of a.txt by their number.",
         "Keep only the lines with a number.",
         "deduplicate the names",
+        "Show me what's in a.json and then set port to 1.",
         "mean.py dies when it gets no numbers. Can you make it print 0 in that case?",
         "Would you mind renaming foo to bar in a.py?",
         "How about adding a retry to fetch()?",

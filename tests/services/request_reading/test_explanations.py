@@ -9,6 +9,7 @@ from ollm.services.request_reading.explanations import asks_how, is_looking, is_
     "asked",
     [
         "How do I delete a.py?",
+        "Explain what happens if I stop it and then delete the log.",
         "Could you explain to me how one would delete a.py?",
         "Explain how to set x",
         "What is the command to list files?",

@@ -14,6 +14,8 @@ from ollm.services.request_reading.wanted_files import find_changed_files, find_
         ("Write a program that reads a.csv.", [], []),
         ("Change the host in a.yaml to db.internal.", ["a.yaml"], ["a.yaml"]),
         ("get rid of a.txt", [], []),
+        ("Take the header of a.csv and put it in h.txt.", ["h.txt"], []),
+        ("Make a.py save its output to out.txt.", ["a.py"], []),
         ("What is in a.txt?", [], []),
     ],
 )
@@ -24,5 +26,6 @@ def test_what_is_to_change_and_what_is_new(request_: str, wanted: list[str], cha
 
 def test_data_that_others_are_made_of_is_only_read() -> None:
     assert find_sources("Extract all names from a.csv to b.txt.", ["b.txt"]) == {"a.csv"}
+    assert find_sources("Take the header of a.csv and put it in h.txt.", ["h.txt"]) == {"a.csv"}
     assert find_sources("Extract f from a.py into b.py.", ["b.py"]) == set()
     assert find_sources("Sort a.txt.", []) == set()

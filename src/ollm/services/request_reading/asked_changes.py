@@ -56,6 +56,7 @@ _RESULT = (
 )
 _EDITED = "|".join(CHANGE_VERBS)
 _NESTED = re.compile(r"\b(?:what|which|where|why|how|when|who|whether|if)\b", re.IGNORECASE)
+_SUPPOSED = re.compile(r"\b(?:if|when|happen\w*|would|could|how|why|to)\b.*\band\s+then\b", re.IGNORECASE)
 _NEEDED = re.compile(
     r"\b(?:needs?\s+(?:an?|to)|should|must|ought\s+to|has\s+to|have\s+to|(?:is|are)\s+supposed\s+to)\b"
     r"(?!\s+(?:know|review|discuss|check|understand|remember|decide|look|read|talk|think|note|be\s+aware)\b)",
@@ -75,7 +76,7 @@ _AT_VERB = r"(?:^|[,;:.?!]\s+|\b(?:and|then|please|to|you|also|now|just|only)\s+
 _A_FILE = r"(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?"
 WRITTEN_TO = re.compile(
     rf"{_AT_VERB}(?:(?:copy|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?|"
-    rf"(?:{WRITE_VERBS})\b(?:(?!\b(?:that|which|script|program|function)\b)(?:[^.;\n]|\.(?=\w)))*?|(?:{WRITE_VERBS})\b[^.;\n]*?)"
+    rf"(?:write|save|store|put|record|note|export|dump|output)\b(?:(?!\b(?:that|which|script|program|function)\b)(?:[^.;\n]|\.(?=\w)))*?|(?:{WRITE_VERBS})\b[^.;\n]*?)"
     rf"\b(?:into|to|as|(?:in|at)(?!(?:(?!\band\b)(?:[^.;\n]|\.(?=\w)))*\b(?:into|to|as)\s+{_A_FILE}(?:{FILE_NAME})))\s+"
     rf"{_A_FILE}({FILE_NAME})`?",
     re.IGNORECASE,
@@ -130,6 +131,8 @@ def _orders_file(sentence: str) -> bool:
 def _goes_on(sentence: str, verbs: str) -> bool:
     """Whether an order follows what is asked: `count them and write the number …`, `find the bug and fix it`."""
     follows = _RESULT if _NESTED.search(sentence) else _OBJECT
+    if re.search(rf"\band\s+then\s+(?:{verbs}){_OBJECT}", sentence, re.IGNORECASE) and not _SUPPOSED.search(sentence):
+        return True
     return re.search(rf"{_AND}(?:{verbs}){follows}", sentence, re.IGNORECASE) is not None
 
 

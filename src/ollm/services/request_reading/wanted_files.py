@@ -27,7 +27,7 @@ _CALLED = re.compile(
     re.IGNORECASE,
 )
 _READS = re.compile(
-    r"\s*(?:please\s+)?(?:count|list|sum|add\s+up|compute|calculate|read|search|collect|grep|copy|summari[sz]e|describe|explain)\b"
+    r"\s*(?:please\s+)?(?:count|list|sum|add\s+up|compute|calculate|read|take|get|search|collect|grep|copy|summari[sz]e|describe|explain)\b"
 )
 _REARRANGES = re.compile(
     r"\s*(?:please\s+)?(?:sort|order|reverse|shuffle|number|remove|delete|drop|swap|deduplicate|uppercase|lowercase|capitali[sz]e|"
@@ -35,7 +35,7 @@ _REARRANGES = re.compile(
 )
 _MORE = re.compile(rf"(?:\s*,\s*(?:and\s+)?|\s+and\s+)`?({FILE_NAME})`?(?!\w)")
 _MADE_OF = re.compile(
-    r"\s*(?:please\s+)?(?:convert|turn|transform|export|reverse|sort|extract|filter|split|translate|format|deduplicate|"
+    r"\s*(?:please\s+)?(?:convert|turn|transform|take|get|export|reverse|sort|extract|filter|split|translate|format|deduplicate|"
     r"uppercase|lowercase|summari[sz]e)\b",
     re.IGNORECASE,
 )
