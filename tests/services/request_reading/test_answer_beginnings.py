@@ -72,6 +72,7 @@ def test_a_step_that_is_named_begins_with_it(told: str, begun: str) -> None:
         ("1.4.0", "1.5.0", "v = '1.4.0' 11.4.0 1x4x0", "v = '1.5.0' 11.4.0 1x4x0"),
         ("#ff6600", "#0066ff", "color: #ff6600;", "color: #0066ff;"),
         ("api/v1", "api/v2", "/api/v1/users", "/api/v2/users"),
+        ("Old Ltd", r"A & B\n", "by Old Ltd.", r"by A & B\n."),
     ],
 )
 def test_the_expression_replaces_the_word_and_nothing_else(

@@ -24,6 +24,7 @@ from ollm.services.request_reading.replaced_names import (
         ("Rename x to y in a.py.", None),
         ("Change LIMIT in conf.py to 20.", None),
         ("What is greet?", None),
+        ("Change the label from 'Send' to 'Send now'.", None),
         (
             "change the label from 'Send' to 'Submit order' (src/button.js)",
             WordChange(old="Send", new="Submit order"),

@@ -43,7 +43,9 @@ def find_replacement(request: str) -> WordChange | None:
         if found is None:
             continue
         old, new = ((found[quoted] or found[bare]).removesuffix("()") for quoted, bare in _PLACES)
-        if is_distinct(old) and old != new:
+        if is_distinct(old) and not re.search(
+            rf"(?<!\w){re.escape(old)}(?!\w)", new
+        ):  # else it would stand there still
             kind = found.groupdict().get("kind") or ""
             return WordChange(old=old, new=new, called=kind.lower() in _CALLED)
     return None

@@ -112,8 +112,7 @@ def _set_value(name: str, value: str, text: str) -> str:
     if old is None or found["rest"][0] in "[{(":
         return ""
     new = found["head"] + _style_value(old[0], value) + found["rest"][old.end() :]
-    written = new.replace("\\", r"\\").replace("/", ESCAPED_SLASH).replace("&", r"\&")
-    return f"s/^{escape_for_sed(line)}$/{written}/" if new != line else ""
+    return f"s/^{escape_for_sed(line)}$/{_escape_written(new)}/" if new != line else ""
 
 
 def _style_value(old: str, value: str) -> str:
@@ -148,4 +147,9 @@ def _find_run(request: str) -> str:
 def make_sed(old: str, new: str) -> str:
     """The expression that replaces a word everywhere."""
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (old[0], old[-1]))
-    return f"s/{before}{escape_for_sed(old)}{after}/{new.replace('/', ESCAPED_SLASH)}/g"
+    return f"s/{before}{escape_for_sed(old)}{after}/{_escape_written(new)}/g"
+
+
+def _escape_written(text: str) -> str:
+    """What sed is to write, as it is."""
+    return text.replace("\\", r"\\").replace("/", ESCAPED_SLASH).replace("&", r"\&")
