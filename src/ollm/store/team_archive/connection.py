@@ -24,7 +24,7 @@ _KEEPALIVE: dict[str, Any] = {  # a peer that vanished is noticed in half a minu
 
 
 class ArchiveAwayError(OllmError):
-    """The archive's server cannot be reached or broke off; what was not confirmed is sent again later."""
+    """The archive's server cannot be reached or ended the connection; what was not confirmed is sent again later."""
 
 
 class ArchiveTarget(Data, frozen=True):
