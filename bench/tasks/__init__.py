@@ -1,4 +1,4 @@
-"""The public bench: 180 tasks of one to six steps, 48 of them held back, from the request to the finished work.
+"""The public bench: 252 tasks of one to six steps, 48 of them held back, from the request to the finished work.
 
     make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
 
@@ -21,6 +21,8 @@ from bench.tasks.fresh import TASKS as FRESH
 from bench.tasks.held_back_long import TASKS as HELD_BACK_LONG
 from bench.tasks.held_back_small import TASKS as HELD_BACK_SMALL
 from bench.tasks.runner import TaskRun, run_tasks, summarise_runs
+from bench.tasks.strangers_first import STRANGERS_FIRST
+from bench.tasks.strangers_second import STRANGERS_SECOND
 from bench.tasks.task import Task
 from bench.tasks.tuning_long import TASKS as TUNING_LONG
 from bench.tasks.tuning_small import TASKS as TUNING_SMALL
@@ -31,6 +33,8 @@ HALVES = {
     "extra": EXTRA,
     "fresh": FRESH,
     "unseen": UNSEEN,
+    "strangers_first": STRANGERS_FIRST,
+    "strangers_second": STRANGERS_SECOND,
     "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
 }
 

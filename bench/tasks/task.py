@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -115,9 +117,12 @@ def check_command(command: str, output: str | None = None) -> Check:
 
 
 def run_program(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
+    for compiled in list(folder.rglob("__pycache__")):  # may be older than an edit within the same second
+        shutil.rmtree(compiled, ignore_errors=True)
     return subprocess.run(
         command,
         cwd=folder,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=CHECK_SECONDS,

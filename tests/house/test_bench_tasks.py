@@ -13,13 +13,14 @@ from bench.tasks.runner import run_tasks, summarise_runs
 from bench.tasks.task import Task, check_few_changes, check_says
 
 TASKS = [(half, task) for half, tasks in HALVES.items() for task in tasks]
+ALL_SMALL = ("fresh", "unseen", "strangers_first", "strangers_second")
 CELL = Cell(agent="command:sh -c", base_url="http://127.0.0.1:1", model="m", window=8192, form="first", seed=0)
 
 
 def test_there_are_two_halves_of_small_and_long_tasks() -> None:
     for half, tasks in HALVES.items():
-        assert len({task.name for task in tasks}) == len(tasks) >= (20 if half in ("extra", "fresh", "unseen") else 40)
-        assert {task.kind for task in tasks} == ({"small"} if half in ("fresh", "unseen") else {"small", "long"})
+        assert len({task.name for task in tasks}) == len(tasks) >= (20 if half in ("extra", *ALL_SMALL) else 40)
+        assert {task.kind for task in tasks} == ({"small"} if half in ALL_SMALL else {"small", "long"})
     longest = [max(len(text.splitlines()) for text in task.files.values()) for _, task in TASKS if task.kind == "long"]
     assert max(longest) > 300
     assert {task.steps for _, task in TASKS} >= {1, 2, 3, 4}
