@@ -14,7 +14,7 @@ from tests.policy.shell_lines import (
     WRITING_GIT,
     lines,
 )
-from tests.policy.told_verdicts import describe_verdict, load_told
+from tests.policy.told_verdicts import check_told
 
 PROGRAMS = [
     "ls",
@@ -56,7 +56,7 @@ def test_ordinary_reading_commands_run_without_a_question(place: Place, command:
     verdict = shell(place.engine(trusted=True), command)
 
     assert verdict.decision == "allow", verdict.reason
-    assert describe_verdict(verdict, place) == load_told()[command]
+    check_told(verdict, place, command)
 
 
 @covers("T7.3")
@@ -65,7 +65,7 @@ def test_a_risky_command_never_runs_unasked(place: Place, command: str):
     verdict = shell(place.engine(trusted=True), command)
 
     assert verdict.decision == "ask"
-    assert describe_verdict(verdict, place) == load_told()[command]
+    check_told(verdict, place, command)
 
 
 @pytest.mark.parametrize("command", [*lines(RISKY), *RISKY_CHARACTERS])
@@ -79,12 +79,16 @@ def test_allowing_a_program_does_not_allow_what_it_can_be_made_to_do(place: Plac
 @pytest.mark.parametrize("command", [*lines(FORBIDDEN), *FORBIDDEN_LINES])
 def test_a_denied_command_is_found_wherever_it_stands(place: Place, command: str):
     for default in ("ask", "allow"):
-        assert shell(place.engine(DENY, default), command).decision == "deny"
+        verdict = shell(place.engine(DENY, default), command)
+        assert verdict.decision == "deny"
+    check_told(verdict, place, command, "without rm")
 
 
 @pytest.mark.parametrize("command", lines(QUOTED))
 def test_words_in_quotes_comments_and_quoted_here_documents_cause_nothing(place: Place, command: str):
-    assert shell(place.engine(DENY, "allow"), command).decision == "allow"
+    verdict = shell(place.engine(DENY, "allow"), command)
+    assert verdict.decision == "allow"
+    check_told(verdict, place, command, "without rm")
 
 
 @pytest.mark.parametrize("command", ["git status", "git diff | head", "ls && git log"])

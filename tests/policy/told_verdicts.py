@@ -1,18 +1,20 @@
 """What is said of the lines of the tables, in full, as it was last looked at: a changed reason, risk, part or grant shows.
 
-`python -m tests.policy.told_verdicts` writes it anew; look at the difference before it is kept.
+Each line stands under the rules it is held against. `RECORD_COURSES=1 pytest tests/policy` writes it anew; look at the
+difference before it is kept.
 """
 
+import atexit
 import json
-import tempfile
+import os
 from functools import cache
 from pathlib import Path
 
 from ollm.domain.tools import Verdict
-from tests.policy.conftest import Place, shell
-from tests.policy.shell_lines import HARMLESS, RISKY, RISKY_CHARACTERS, lines
+from tests.policy.conftest import Place
 
 FILE = Path(__file__).with_name("told_verdicts.jsonl")
+MAX_KEPT_CHARS = 2_000  # of a line with what is said of it
 
 
 def describe_verdict(verdict: Verdict, place: Place) -> list[str]:
@@ -24,10 +26,26 @@ def describe_verdict(verdict: Verdict, place: Place) -> list[str]:
     told += [f"{name} {value}" for name in ("grant", "prefix") if (value := getattr(verdict, name))]
     told += [f"opens {path}" for path in verdict.approve]
     root = place.workspace.parent
-    named = {str(place.home): "HOME", str(root): "ROOT", str(root.parent): "ABOVE"}
+    named = {
+        str(place.home): "HOME",
+        str(root): "ROOT",
+        str(root.parent): "ABOVE",
+        f"/proc/{os.getpid()}/": "/proc/self/",
+    }
     for path, name in named.items():
         told = [text.replace(path, name) for text in told]
     return told
+
+
+def check_told(verdict: Verdict, place: Place, command: str, rules: str = "built-in") -> None:
+    """Lines of thousands of characters are held by their decision alone."""
+    told = describe_verdict(verdict, place)
+    if len(command) + sum(map(len, told)) > MAX_KEPT_CHARS:
+        return
+    if os.environ.get("RECORD_COURSES") == "1":
+        load_new()[f"{rules}: {command}"] = told
+    else:
+        assert told == load_told()[f"{rules}: {command}"]
 
 
 @cache
@@ -35,13 +53,8 @@ def load_told() -> dict[str, list[str]]:
     return dict(map(json.loads, FILE.read_text(encoding="utf-8").splitlines()))
 
 
-def write_told() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder) / "above" / "root")
-        commands = dict.fromkeys([*lines(HARMLESS), *lines(RISKY), *RISKY_CHARACTERS])
-        told = [[one, describe_verdict(shell(place.engine(trusted=True), one), place)] for one in commands]
-    FILE.write_text("".join(f"{json.dumps(line)}\n" for line in told), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_told()
+@cache
+def load_new() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    atexit.register(lambda: FILE.write_text("".join(f"{json.dumps(row)}\n" for row in sorted(found.items()))))
+    return found

@@ -7,6 +7,7 @@ from ollm.domain.tools import Verdict
 from ollm.policy.shell.verdict import ShellJudge
 from ollm.system.sandbox.box import Level
 from tests.policy.conftest import Place
+from tests.policy.told_verdicts import check_told
 
 
 class Row(NamedTuple):
@@ -27,3 +28,10 @@ def judge(place: Place, line: str, level: Level = "landlock", *, trusted: bool =
 def decide(place: Place, line: str, level: Level = "landlock") -> str:
     verdict = judge(place, line, level)
     return "lock" if verdict.locked else verdict.decision
+
+
+def check_row(place: Place, row: Row) -> None:
+    """What becomes of its line, and all that is said of it."""
+    verdict = judge(place, row.line)
+    assert ("lock" if verdict.locked else verdict.decision) == row.wanted
+    check_told(verdict, place, row.line, "landlock")

@@ -4,6 +4,7 @@ import pytest
 
 from ollm.policy.shell import analyse_command
 from tests.policy.conftest import Place, rule, shell
+from tests.policy.told_verdicts import check_told
 from tests.policy.verdict_table import judge
 
 RUN = [
@@ -23,12 +24,16 @@ NOT_RUN = [
 
 @pytest.mark.parametrize("line", RUN)
 def test_a_command_is_found_inside_whatever_runs_it(place: Place, line: str) -> None:
-    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == "deny"
+    verdict = shell(place.engine([rule("deny", "program", "rm")], "allow"), line)
+    assert verdict.decision == "deny"
+    check_told(verdict, place, line, "without rm alone")
 
 
 @pytest.mark.parametrize("line", NOT_RUN)
 def test_a_word_is_not_a_command(place: Place, line: str) -> None:
-    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision != "deny"
+    verdict = shell(place.engine([rule("deny", "program", "rm")], "allow"), line)
+    assert verdict.decision != "deny"
+    check_told(verdict, place, line, "without rm alone")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.policy.conftest import Place, rule, shell
+from tests.policy.told_verdicts import check_told
 
 FED = [
     "echo 'rm x' | sh", "echo -n rm x | bash", "printf 'rm %s' x | sh", "printf 'r%s x' m | sh", "printf '%s ' rm x | sh",
@@ -16,11 +17,15 @@ FED = [
 
 @pytest.mark.parametrize("line", FED)
 def test_what_is_fed_to_a_shell_is_read(place: Place, line: str) -> None:
-    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == "deny"
+    verdict = shell(place.engine([rule("deny", "program", "rm")], "allow"), line)
+    assert verdict.decision == "deny"
+    check_told(verdict, place, line, "without rm alone")
 
 
 @pytest.mark.parametrize(
     "line", ["echo 'rm x' | cat", "echo rm | base64", "echo 'rm x' | rev", "printf rm", "echo !!! | base64 -d | cat"]
 )
 def test_what_is_only_shown_is_not(place: Place, line: str) -> None:
-    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == "allow"
+    verdict = shell(place.engine([rule("deny", "program", "rm")], "allow"), line)
+    assert verdict.decision == "allow"
+    check_told(verdict, place, line, "without rm alone")

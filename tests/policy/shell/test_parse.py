@@ -15,7 +15,7 @@ from ollm.policy.shell.parse import (
     take_balanced,
 )
 from tests.policy.conftest import Place
-from tests.policy.verdict_table import Row, decide, rows
+from tests.policy.verdict_table import Row, check_row, decide, rows
 
 LINES = r"""
 ask: ls (
@@ -37,7 +37,7 @@ ask: for
 
 @pytest.mark.parametrize("row", rows(LINES), ids=lambda row: row.line)
 def test_what_cannot_be_parsed_asks(place: Place, row: Row) -> None:
-    assert decide(place, row.line) == row.wanted
+    check_row(place, row)
 
 
 @pytest.mark.parametrize("line", ["", " ", "\n", "# only a remark", "\\\n"])

@@ -18,6 +18,7 @@ from tests.policy.rule_lines import (
     PROGRAMS,
     UNSURE,
 )
+from tests.policy.told_verdicts import check_told
 
 BY_PROGRAM = [rule("allow", "program", PROGRAMS.split())]
 BY_WORDS = [
@@ -46,32 +47,43 @@ def test_an_allowed_program_runs_with_ordinary_words(place: Place, command: str)
     verdict = shell(place.engine(BY_PROGRAM), command)
 
     assert verdict.decision == "allow", verdict.reason
+    check_told(verdict, place, command, "programs")
 
 
 @pytest.mark.parametrize("command", NOT_COVERED_BY_PROGRAM)
 def test_allowing_many_programs_allows_no_more_than_these_programs(place: Place, command: str):
-    assert shell(place.engine(BY_PROGRAM), command).decision == "ask"
+    verdict = shell(place.engine(BY_PROGRAM), command)
+    assert verdict.decision == "ask"
+    check_told(verdict, place, command, "programs")
 
 
 @covers("T7.2", "T7.6")
 @pytest.mark.parametrize("command", DENIED)
 def test_a_restricting_rule_finds_its_command_in_every_spelling(place: Place, command: str):
-    assert shell(place.engine(RESTRICTING, "allow"), command).decision == "deny"
+    verdict = shell(place.engine(RESTRICTING, "allow"), command)
+    assert verdict.decision == "deny"
+    check_told(verdict, place, command, "restricting")
 
 
 @pytest.mark.parametrize("command", FORBIDDEN)
 def test_a_denied_program_is_found_behind_everything_that_can_run_it(place: Place, command: str):
-    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), command).decision == "deny"
+    verdict = shell(place.engine([rule("deny", "program", "rm")], "allow"), command)
+    assert verdict.decision == "deny"
+    check_told(verdict, place, command, "without rm alone")
 
 
 @pytest.mark.parametrize("command", HARMLESS_WORDS)
 def test_a_denied_name_that_is_only_a_word_is_never_denied(place: Place, command: str):
-    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), command).decision != "deny"
+    verdict = shell(place.engine([rule("deny", "program", "rm")], "allow"), command)
+    assert verdict.decision != "deny"
+    check_told(verdict, place, command, "without rm alone")
 
 
 @pytest.mark.parametrize("command", UNSURE)
 def test_a_command_that_may_turn_out_to_be_denied_is_asked_about(place: Place, command: str):
-    assert shell(place.engine(RESTRICTING, "allow"), command).decision == "ask"
+    verdict = shell(place.engine(RESTRICTING, "allow"), command)
+    assert verdict.decision == "ask"
+    check_told(verdict, place, command, "restricting")
 
 
 @pytest.mark.parametrize("command", NOT_DENIED)
@@ -79,6 +91,7 @@ def test_a_restricting_rule_leaves_its_neighbours_alone(place: Place, command: s
     verdict = shell(place.engine(RESTRICTING, "allow"), command)
 
     assert verdict.decision == "allow", verdict.reason
+    check_told(verdict, place, command, "restricting")
 
 
 @pytest.mark.parametrize("command", COVERED_BY_WORDS)
@@ -86,11 +99,14 @@ def test_words_are_compared_after_quotes_and_harmless_options_are_gone(place: Pl
     verdict = shell(place.engine(BY_WORDS), command)
 
     assert verdict.decision == "allow", verdict.reason
+    check_told(verdict, place, command, "words")
 
 
 @pytest.mark.parametrize("command", NOT_COVERED_BY_WORDS)
 def test_an_allowing_rule_covers_whole_words_only(place: Place, command: str):
-    assert shell(place.engine(BY_WORDS), command).decision == "ask"
+    verdict = shell(place.engine(BY_WORDS), command)
+    assert verdict.decision == "ask"
+    check_told(verdict, place, command, "words")
 
 
 @pytest.mark.parametrize(
