@@ -1,6 +1,7 @@
 """Commands that are waited for, and commands that go on by themselves."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -154,12 +155,14 @@ async def test_a_terminal_is_one_and_has_a_size(jobs: BackgroundJobs, tmp_path: 
 
 
 async def test_a_command_that_cannot_start_leaves_nothing_open(jobs: BackgroundJobs, tmp_path: Path) -> None:
-    before = set(Path("/proc/self/fd").iterdir())
     missing = ProcessCommand(argv=("/nowhere/at/all",), cwd=tmp_path, environment={})
-    with pytest.raises(Exception):  # noqa: B017 - whatever the host says
-        await jobs.start(missing, "x")
 
-    assert len(set(Path("/proc/self/fd").iterdir())) <= len(before) + 3
+    async def count_open() -> int:
+        with pytest.raises(Exception):  # noqa: B017 - whatever the host says
+            await jobs.start(missing, "x")
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    assert await count_open() == await count_open()
 
 
 async def test_one_that_is_given_time_is_ended_after_it(jobs: BackgroundJobs, tmp_path: Path) -> None:
@@ -168,4 +171,49 @@ async def test_one_that_is_given_time_is_ended_after_it(jobs: BackgroundJobs, tm
     job.end_after(0.01)
 
     assert await job.wait(WAIT_SECONDS, None, None) == "exited"
+    jobs.release_job(job)
+
+
+async def test_commands_that_were_released_ended_or_cancelled_leave_nothing_open(
+    jobs: BackgroundJobs, tmp_path: Path
+) -> None:
+    async def count_open() -> int:
+        released = await jobs.start(command("true", tmp_path), "x")
+        await released.wait(WAIT_SECONDS, None, None)
+        await wait_until(lambda: released.process.gone)
+        jobs.release_job(released)
+        assert released.take_output() == ""
+        ended = await jobs.start(command("sleep 60", tmp_path), "x")
+        await ended.end()
+        cancelled = await jobs.start(command("sleep 60", tmp_path), "x")
+        await cancelled.cancel(0.25)
+        await wait_until(lambda: cancelled.process.gone)
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    assert await count_open() == await count_open()
+
+
+async def test_waiting_for_silence_takes_no_time_of_the_processor(jobs: BackgroundJobs, tmp_path: Path) -> None:
+    job = await jobs.start(command("echo begun; sleep 60", tmp_path), "x")
+    await wait_until(lambda: job.take_output() == "begun\n")
+    before = time.process_time()
+
+    assert await job.wait(WAIT_SECONDS, 0.4, None) == "idle"
+
+    assert time.process_time() - before < 0.2
+    await job.end()
+
+
+async def test_of_a_million_characters_and_more_head_and_tail_are_kept(jobs: BackgroundJobs, tmp_path: Path) -> None:
+    job = await jobs.start(command("true", tmp_path), "x")
+    await job.wait(WAIT_SECONDS, None, None)
+    job.receive_output("a" * 1024 * 1024)
+    assert job.take_output() == "a" * 1024 * 1024
+    job.receive_output("b" * 1024 * 1024 + "end")
+
+    told = job.take_output()
+
+    assert told.startswith("bbb")
+    assert told.endswith("bend")
+    assert 0 < told.count("b") < 1024 * 1024
     jobs.release_job(job)

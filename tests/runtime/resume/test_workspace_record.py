@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.resume.saved_context import read_saved_context
 from ollm.store.workspace_db import WorkspaceDatabase
@@ -116,3 +118,64 @@ async def test_a_single_prompt_is_written_down_when_it_is_over(talking: Talking)
     database.close()
     assert found is not None
     assert "hello" in found.summary
+
+
+def load_last_number(talk: Talk) -> int:
+    database = WorkspaceDatabase(talk.workspace / ".ollm")
+    try:
+        kept = read_saved_context(database.load_context(talk.conversation.session_id or ""))
+        assert kept is not None
+        return kept.last_number
+    finally:
+        database.close()
+
+
+async def test_a_long_record_is_written_when_half_as_much_again_was_said_and_at_the_end(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "131072")  # nothing is compressed
+    words = " ".join(f"word{number}" for number in range(900))
+    long = [words[:7000]] * 3  # the record has more than 16,384 characters, and less than twice that
+    async with talking([*long, "fine", f"{words}."[:8000], words[:4000], "last"]) as talk:
+        for number in (1, 2, 3):
+            await talk.say(f"question {number}")
+        first = await read_record(talk)
+        assert [len(message["content"]) for message in first.recent_messages] == [10, 7000] * 3
+        told = []
+        for number in (4, 5, 6, 7):
+            await talk.say(f"question {number}")
+            told.append([f"question {asked}" in (await read_record(talk)).summary for asked in (3, 4, 5, 6, 7)])
+        session_id = talk.conversation.session_id or ""
+
+    assert told == [
+        [True, False, False, False, False],
+        [True, False, False, False, False],  # a third of it is not enough
+        [True, True, True, True, False],
+        [True, True, True, True, False],
+    ]
+    database = WorkspaceDatabase(talk.workspace / ".ollm")
+    closed = database.get_session(session_id)
+    assert len(database.list_episodes(session_id)) == 7
+    database.close()
+    assert closed is not None
+    assert "question 7" in closed.summary
+    assert closed.updated_at >= first.updated_at
+
+
+async def test_a_resumed_session_is_active_again_and_keeps_its_window_and_number(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        await talk.run("/goal set ship it")
+        assert load_last_number(talk) == 0
+        await talk.say("first")
+    async with talking(["two"], newest=True) as talk:
+        again = await read_record(talk)
+        await talk.run("/goal set ship it twice")
+        assert load_last_number(talk) == 2
+        await talk.say("second")
+        assert load_last_number(talk) == 4
+        later = await read_record(talk)
+
+    assert (again.status, again.title) == ("active", "first")
+    assert [message["content"] for message in again.recent_messages] == ["first", "one"]
+    assert [message["content"] for message in later.recent_messages] == ["first", "one", "second", "two"]
+    assert again.created_at < again.updated_at <= later.updated_at

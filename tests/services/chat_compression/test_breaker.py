@@ -5,9 +5,9 @@ from ollm.services.chat_compression import CompressionBreaker
 
 def test_a_breaker_opens_after_two_compressions_without_room_and_closes_again() -> None:
     breaker = CompressionBreaker()
-    breaker.record(made_room=False)
+    breaker.record(made_room=False, used=1)
     assert not breaker.open
-    breaker.record(made_room=False)
+    breaker.record(made_room=False, used=1)
     assert breaker.open
     breaker.reset()
     assert not breaker.open
@@ -31,14 +31,14 @@ def test_a_fresh_breaker_is_closed_and_a_retry_means_nothing_to_it() -> None:
     breaker = CompressionBreaker()
     breaker.allow_retry(10**9, worth=1)
     assert not breaker.open
-    breaker.record(made_room=False)
+    breaker.record(made_room=False, used=1)
     assert not breaker.open
 
 
 def test_room_in_between_starts_the_count_anew() -> None:
-    breaker = CompressionBreaker(tries=3)
-    for made_room in (False, False, True, False, False):
-        breaker.record(made_room=made_room)
+    breaker = CompressionBreaker()
+    for made_room in (False, True, False):
+        breaker.record(made_room=made_room, used=1)
         assert not breaker.open
-    breaker.record(made_room=False)
+    breaker.record(made_room=False, used=1)
     assert breaker.open

@@ -1,10 +1,12 @@
 """Steps on a real tree, each looking at what is there first."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from ollm.services.file_checkpoints.apply import RestoreSteps
+from ollm.services.file_checkpoints import apply
+from ollm.services.file_checkpoints.apply import RestoreSteps, observe_path, read_below
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from ollm.store.file_objects import FileObjects
 
@@ -64,3 +66,112 @@ def test_a_directory_that_is_not_empty_stays(tmp_path: Path, objects: FileObject
 
     assert (tmp_path / "d" / "mine").exists()
     assert steps.skipped == []
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_few_files_are_synced_one_by_one_and_many_at_once(
+    tmp_path: Path, objects: FileObjects, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(apply, "MAX_SYNCED_FILES", 2)
+    monkeypatch.setattr(apply, "sync", lambda _descriptor: synced.append("one"))
+    monkeypatch.setattr(apply.os, "sync", lambda: synced.append("all"))
+    text = make_file(objects, "text")
+
+    RestoreSteps(tmp_path, objects, [PathChange(f"f{n}", None, text) for n in range(count)], "x").run()
+
+    assert synced == (["one", "one"] if count == 2 else ["one", "one", "all"])
+
+
+def test_kinds_take_each_others_place_and_leftovers_of_a_killed_restore_go(
+    tmp_path: Path, objects: FileObjects
+) -> None:
+    root = tmp_path / "root"
+    (root / "was_folder").mkdir(parents=True)
+    (root / "was_folder").chmod(0o755)
+    (root / "was_file").write_text("text")
+    (root / "was_file").chmod(0o644)
+    (root / "sub").mkdir()
+    (root / "sub" / ".ollm-x.tmp").write_text("half")
+    (root / ".ollm-x.tmp").write_text("half")
+    text, folder = make_file(objects, "text"), TreeEntry("d", 0o750, b"")
+    steps = RestoreSteps(
+        root,
+        objects,
+        [
+            PathChange("was_file", text, None),
+            PathChange("was_folder", TreeEntry("d", 0o755, b""), text),
+            PathChange("was_folder", TreeEntry("d", 0o755, b""), text),
+            PathChange("sub/link", None, TreeEntry("l", 0, b"nowhere")),
+            PathChange("made", None, folder),
+            PathChange("made/inner/a", None, make_file(objects, "deep", 0o600)),
+        ],
+        "x",
+    )
+
+    steps.run()
+
+    assert steps.skipped == []
+    assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == [
+        *("made", "made/inner", "made/inner/a", "sub", "sub/link", "was_folder")
+    ]
+    assert (root / "was_folder").read_text() == "text"
+    assert (root / "sub" / "link").readlink() == Path("nowhere")
+    assert (root / "made").stat().st_mode & 0o777 == 0o750
+    assert (root / "made/inner/a").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_directory_that_is_closed_to_us_is_open_meanwhile_and_as_it_was_afterwards(
+    tmp_path: Path, objects: FileObjects
+) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    shut.chmod(0o500)
+    closed = TreeEntry("d", 0o500, b"")
+    seen: list[int] = []
+
+    class Watched(RestoreSteps):
+        def _do_step(self, step: PathChange, *, going: bool) -> None:
+            seen.append(shut.stat().st_mode & 0o777)
+            super()._do_step(step, going=going)
+
+    Watched(
+        tmp_path,
+        objects,
+        [PathChange("shut", closed, closed), PathChange("shut/a", None, make_file(objects, "x"))],
+        "x",
+    ).run()
+
+    assert seen == [0o700, 0o700]
+    assert (shut / "a").read_text() == "x"
+    assert shut.stat().st_mode & 0o777 == 0o500
+
+
+def test_what_is_no_file_or_behind_a_link_is_left_and_named(tmp_path: Path, objects: FileObjects) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    os.mkfifo(root / "pipe", 0o600)
+    (tmp_path / "outside").mkdir()
+    (root / "away").symlink_to(tmp_path / "outside")
+    (root / "block").write_text("x")
+    text = make_file(objects, "text")
+
+    steps = RestoreSteps(
+        root,
+        objects,
+        [PathChange("pipe", text, None), PathChange("away/a", None, text), PathChange("block/a", None, text)],
+        "x",
+    )
+    steps.run()
+
+    assert [(skipped.path, skipped.why) for skipped in steps.skipped] == [
+        ("pipe", "changed while it was restored"),
+        ("away/a", "a directory above it is a link now"),
+        ("block/a", "could not be restored: Not a directory"),
+    ]
+    assert steps.done == []
+    assert observe_path(root, "pipe") == TreeEntry("x", 0o600, b"is not a regular file")
+    assert observe_path(root, "block/a") is None
+    assert observe_path(root, "gone") is None
+    assert read_below(root, "block") == b"x"
+    assert read_below(root, "pipe") == b""

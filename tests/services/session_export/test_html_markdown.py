@@ -43,3 +43,25 @@ def test_headings_go_down_one_step_at_a_time() -> None:
 
     assert re.findall(r"<(h\d)>", page) == ["h3", "h4", "h5", "h3", "h4"]
     assert re.findall(r"</(h\d)>", page) == ["h3", "h4", "h5", "h3", "h4"]
+
+
+def test_what_cannot_be_parsed_is_shown_as_it_is() -> None:
+    assert render("> " * 40 + "<b>") == f"<pre>{'&gt; ' * 40}&lt;b&gt;</pre>"
+    assert render("> " * 39 + "deep").startswith("<blockquote>")
+
+
+def test_links_and_pictures_that_lead_elsewhere_are_words() -> None:
+    page = render("[a](#x) [b](mailto:a@b.c) [c](./d.txt) [d](http://h) ![](p.png) ![<p>](p.png) <b>e</b> ~~f~~")
+
+    assert page == (
+        '<p><a href="#x" rel="noreferrer noopener">a</a> <a href="mailto:a@b.c" rel="noreferrer noopener">b</a> '
+        '<a rel="noreferrer noopener">c</a> <a href="http://h" rel="noreferrer noopener">d</a> [image] [&lt;p&gt;] '
+        "&lt;b&gt;e&lt;/b&gt; <s>f</s></p>\n"
+    )
+
+
+def test_no_heading_is_deeper_than_the_sixth_and_lists_keep_their_numbers() -> None:
+    page = render("# a\n## b\n### c\n#### d\n##### e\n\n4. x\n")
+
+    assert re.findall(r"<(h\d)>", page) == ["h3", "h4", "h5", "h6", "h6"]
+    assert '<ol start="4">' in page

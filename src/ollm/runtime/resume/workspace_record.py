@@ -62,8 +62,8 @@ class WorkspaceMemory(TurnObserver):
         list_writing_tools: Callable[[], Collection[str]],
         *,
         opened: datetime,
-        resume_point: ResumePoint | None = None,
-        at_end: bool = False,
+        resume_point: ResumePoint | None,
+        at_end: bool,
     ) -> None:
         self._database = database
         self._settings = settings

@@ -10,16 +10,15 @@ class CompressionBreaker:
 
     Closed by one that made room, by `reset`, and when so much was said since that there may be something to fold."""
 
-    def __init__(self, tries: int = MAX_TRIES) -> None:
-        self._tries = tries
+    def __init__(self) -> None:
         self._failures = 0
         self._used = 0
 
     @property
     def open(self) -> bool:
-        return self._failures >= self._tries
+        return self._failures >= MAX_TRIES
 
-    def record(self, *, made_room: bool, used: int = 0) -> None:
+    def record(self, *, made_room: bool, used: int) -> None:
         """`used` is how full the context was left."""
         self._failures = 0 if made_room else self._failures + 1
         self._used = used
@@ -27,7 +26,7 @@ class CompressionBreaker:
     def allow_retry(self, used: int, worth: int) -> None:
         """One more try is worth it when `worth` tokens came since the last."""
         if self.open and used >= self._used + worth:
-            self._failures = self._tries - 1
+            self._failures = MAX_TRIES - 1
 
     def reset(self) -> None:
         """The user asked for compression, or the window changed."""

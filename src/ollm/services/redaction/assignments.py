@@ -10,7 +10,7 @@ import re
 
 from ollm.services.redaction import MARK
 from ollm.services.redaction.names import NameSensitivity, classify_name
-from ollm.services.redaction.values import PLACEHOLDER, AssignmentContext, is_code, is_secret, looks_mixed
+from ollm.services.redaction.values import PLACEHOLDER, AssignmentContext, is_code, is_prose, is_secret, looks_mixed
 
 _KEYWORD = re.compile(r"pass|pwd|secret|token|key|cred|auth|cookie|jwt|_pw|sess|sig|_pat|bearer", re.IGNORECASE)
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
@@ -26,6 +26,7 @@ _QUOTED = re.compile(r"""(?:[bfruBFRU]{0,2})(?P<quote>\\?["'`])(?P<value>(?:(?!(
 _LINE_VALUE = re.compile(r"""[^\s"'`]+""")
 _INLINE_VALUE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]]+""")
 _TAG_VALUE = re.compile(r"[^<\n]{1,4096}")
+_MORE_WORDS = re.compile(r"""(?:[ \t]+[^\s"'`,;:=|&<>(){}\[\]#]+)+(?=[ \t]*(?:\r?\n|\Z|[ \t]#))""")
 _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|[+>#]+[ \t]*)?[\"']?")
 
 
@@ -121,7 +122,19 @@ def _find_value(text: str, start: int, place: AssignmentContext) -> tuple[int, i
         return found.span() if not PLACEHOLDER.fullmatch(value) else None
     if not place.query and is_code(value):
         return None
-    return _trim_span(found) if is_secret(value, place, quoted=False) else None
+    if not is_secret(value, place, quoted=False):
+        return None
+    return _find_passphrase(text, found, place) or _trim_span(found)
+
+
+def _find_passphrase(text: str, first: re.Match[str], place: AssignmentContext) -> tuple[int, int] | None:
+    """A password of several words in a configuration file: all of its line, unless that is a sentence."""
+    if place.family is not NameSensitivity.PASSWORD or not place.own_line or not place.colon:
+        return None
+    more = _MORE_WORDS.match(text, first.end())
+    if more is None or is_prose(text[first.start() : more.end()]):
+        return None
+    return first.start(), more.end()
 
 
 def _trim_span(found: re.Match[str]) -> tuple[int, int]:

@@ -76,7 +76,7 @@ def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
     if _NUMBER.fullmatch(value):
         return len(value) >= (4 if place.family is NameSensitivity.PASSWORD else 8)
     if quoted:
-        return not _is_prose(value)
+        return not is_prose(value)
     return place.tight or place.is_header or not _IDENTIFIER.fullmatch(value) or _is_configured(value, place)
 
 
@@ -91,7 +91,7 @@ def _is_configured(value: str, place: AssignmentContext) -> bool:
     return place.own_line and len(value) >= 8 and value.islower()
 
 
-def _is_prose(value: str) -> bool:
+def is_prose(value: str) -> bool:
     words = value.lower().split()
     return len(words) > 2 and not _PROSE.isdisjoint(words)
 
