@@ -20,6 +20,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 async def run_task(
     directory: Path, files: dict[str, str], asked: str, script: list[Answer | str], *more: str, **server: Any
 ) -> tuple[dict[str, Any], Any]:
+    directory.mkdir(exist_ok=True)
     async with running(directory, script, **server) as runner:
         for name, text in files.items():
             (runner.workspace / name).parent.mkdir(parents=True, exist_ok=True)
@@ -111,11 +112,64 @@ async def test_a_part_of_a_file_that_was_not_shown_whole_is_refused_with_the_rea
     assert "page.txt has 200 lines" in last_message(runner, 1)
 
 
-async def test_a_change_that_breaks_the_file_is_said(tmp_path: Path) -> None:
-    answer = "a.py\n```\ndef f(:\n    return 1\n```"
-    _, runner = await run_task(tmp_path, {"a.py": "def f():\n    return 0\n"}, "Fix a.py", [answer, "Done."])
+async def test_a_block_that_breaks_the_file_is_asked_for_again_and_taken_the_third_time(tmp_path: Path) -> None:
+    broken = "a.py\n```\ndef f(:\n    return 1\n```"
+    files = {"a.py": "def f():\n    return 0\n"}
+    _, runner = await run_task(
+        tmp_path / "1", files, "Fix a.py", [broken, "a.py\n```\ndef f():\n    return 1\n```", "Done."]
+    )
 
-    assert "a.py no longer parses: line 1" in last_message(runner, 1)
+    told = last_message(runner, 1)
+    assert "Nothing was changed: with this block a.py no longer parses: line 1" in told
+    assert told.endswith("Now change a.py.")
+    assert "def f(:" not in str(runner.server.chats[1]["messages"])
+    assert read(runner, "a.py") == "def f():\n    return 1\n"
+    said, runner = await run_task(tmp_path / "2", files, "Fix a.py", [broken, broken, broken, "Done."])
+    assert [call["status"] for call in said["toolCalls"]] == ["failed", "failed", "ok"]
+    assert "a.py no longer parses: line 1" in last_message(runner, 3)
+
+
+async def test_what_nobody_wanted_gone_is_asked_for_again(tmp_path: Path) -> None:
+    page = "# Log\n\n## New\n\n- fast\n- blue\n\n## 1.0\n\n- first\n"
+    cut, whole = page.replace("## New\n\n- fast\n- blue\n\n", "2.0\n"), page.replace("## New", "## 2.0")
+    script: list[Answer | str] = [f"log.md\n```\n{cut}```", f"log.md\n```\n{whole}```", "Done."]
+    said, runner = await run_task(tmp_path / "1", {"log.md": page}, "The heading New in log.md should be 2.0", script)
+    assert (read(runner, "log.md"), said["toolCalls"][0]["status"]) == (whole, "failed")
+    asked = "Shorten log.md"
+    said, runner = await run_task(tmp_path / "2", {"log.md": page}, asked, [script[0], "Done."])
+    assert (read(runner, "log.md"), said["toolCalls"][0]["status"]) == (cut, "ok")
+
+    code = "def area(w, h):\n    return w * h\n\n\ndef edge(w, h):\n    return 2 * (w + h)\n"
+    hollow = code.replace("    return 2 * (w + h)", '    """The edge."""')
+    more = code.replace("(w, h):", '(w, h):\n    """Text."""')
+    script = [f"s.py\n```\n{hollow}```", f"s.py\n```\n{more}```", "Done."]
+    said, _ = await run_task(tmp_path / "3", {"s.py": code}, "Give the functions in s.py docstrings.", script)
+    assert said["toolCalls"][0]["status"] == "failed"
+    asked = "Give area in s.py a docstring. Don't change anything else."
+    said, runner = await run_task(tmp_path / "4", {"s.py": code}, asked, script[1:])
+    assert read(runner, "s.py") == more.replace('\n    """Text."""\n    return 2', "\n    return 2")
+
+
+async def test_blocks_that_come_to_nothing_are_asked_for_in_another_way_before_the_turn_ends(tmp_path: Path) -> None:
+    same = "a.ini\n```\nx = 1\n```"
+    said, runner = await run_task(
+        tmp_path / "1", {"a.ini": "x = 1\n"}, "Fix a.ini", [same] * 5 + ["```bash\nsed -i s/1/2/ a.ini\n```", "Done."]
+    )
+    assert (said["code"], read(runner, "a.ini")) == (0, "x = 2\n")
+    assert "Now change a.ini with a command." in last_message(runner, 3)
+    said, _ = await run_task(tmp_path / "2", {"a.ini": "x = 1\n"}, "Fix a.ini", [same] * 9)
+    assert (said["reason"], len(said["toolCalls"])) == ("loop", 6)
+
+
+async def test_a_replacement_that_finds_nothing_is_said_and_asked_for_more_freely(tmp_path: Path) -> None:
+    wrong, right = (f"```bash\nsed -i 's/nginx:{old}/nginx:1.27/' c.yaml\n```" for old in ("1.26", "1.25"))
+    said, runner = await run_task(
+        tmp_path, {"c.yaml": "image: nginx:1.25\n"}, "bump nginx in c.yaml to 1.27", [wrong, right, "Done."]
+    )
+
+    assert "sed found nothing to replace: no file was changed." in last_message(runner, 1)
+    assert runner.server.chats[1]["temperature"] > runner.server.chats[0].get("temperature", 0)
+    assert (said["code"], read(runner, "c.yaml")) == (0, "image: nginx:1.27\n")
 
 
 async def test_several_files_and_a_command_of_one_answer_are_done_in_their_order(tmp_path: Path) -> None:
@@ -489,7 +543,7 @@ async def test_the_run_that_comes_next_is_named_with_the_change_before_it(tmp_pa
 
 async def test_a_script_that_prints_nothing_is_gone_on_with(tmp_path: Path) -> None:
     script: list[Answer | str] = [
-        "fib.py\n```\ndef fib(n):\n    return n\n```",
+        "def fib(n):\n    return n\n```",
         "\n```",
         "It prints the numbers.",
         "for n in range(3):\n    print(fib(n))\n```",

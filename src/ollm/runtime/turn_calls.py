@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.turn_guide import TurnGuide
 
 STEP_FAILED = "Not run: the step before it failed."
+MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew, in other ways, and do no harm
 
 RecordResults = Callable[[tuple[AnyPart, ...]], Awaitable[object]]
 
@@ -71,6 +72,7 @@ class TurnCalls:
         self._deeds: CallDeeds | None = None  # of calls without a guide
         self._request = ""
         self._refusals: dict[str, str] = {}  # calls that are not run, and why
+        self._refused_in_row = 0
 
     async def prime_request(self, request: str) -> str:
         """What goes with the user's words."""
@@ -156,13 +158,20 @@ class TurnCalls:
         await self._record(tuple(parts))
 
     def _check_calls_for_loop(self, calls: Sequence[ToolCall]) -> LoopPattern | None:
+        taken = [call for call in calls if call.id not in self._refusals]
+        self._refused_in_row = 0 if taken else self._refused_in_row + 1
+        if self._refused_in_row >= MAX_REFUSED_STEPS:
+            return LoopPattern(type="repeated-cycle", details="blocks came to nothing", count=self._refused_in_row)
         for call in calls:
-            self._parts.loops.record_tool_call(call.name, call.arguments)
+            again = {} if call in taken else {"refused": self._refused_in_row}
+            self._parts.loops.record_tool_call(call.name, {**call.arguments, **again})
         return self._parts.loops.check_for_loop()
 
     def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """The same call with another result is work, not a loop."""
         for call, record in zip(calls, records, strict=True):
+            if call.id in self._refusals:
+                continue
             output = record.result.llm_content if record.result else ""
             self._parts.loops.record_tool_result(call.name, call.arguments, output)
 

@@ -23,7 +23,7 @@ from ollm.services.request_reading.answer_beginnings import begin_first_step, be
         ("Rename the function load to fetch in a.py and b.py.", "```bash\nsed -i 's/\\bload\\b/fetch/g' a.py b.py"),
         ("Rename the function load to fetch in a.py and write a note into n.txt.",
          "```bash\nsed -i 's/\\bload\\b/fetch/g' a.py"),
-        ("Write a script sum.py that prints the total and save its output into t.txt.", ""),
+        ("Write a script sum.py that prints the total and save its output into t.txt.", "sum.py\n```python\n"),
         ("Change the version in pyproject.toml to 0.4.0.", ""),
         ("What does main.py do?", ""),
         ("", ""),
@@ -48,6 +48,7 @@ def test_two_values_to_set_begin_the_command_and_one_does_not() -> None:
         ("Now run it.", "```bash\n"),
         ("o.txt does not exist. Now write the output of python a.py into o.txt.", "```bash\npython a.py > o.txt"),
         ("a.txt does not exist. Now write a.txt.", "a.txt\n```\n"),
+        ("a.py does not exist. Now write a.py.", "a.py\n```python\n"),
         ("n.txt does not exist. Now write n.txt with a command.", "```bash\n"),
         ("a.py:\n```\nx = 1\n```\n\nNow change a.py too.", "a.py\n```\n"),
         ("Now change a.py with a command.", "```bash\nsed -i"),
@@ -89,3 +90,23 @@ def test_a_file_that_is_to_be_sorted_is_sorted_in_its_place() -> None:
     assert begin_first_step("sort cities.txt") == "```bash\nsort -o cities.txt"
     assert begin_first_step("Sort the lines of names.txt alphabetically.") == "```bash\nsort -o names.txt"
     assert begin_first_step("Sort the imports in a.py.") == ""
+
+
+@pytest.mark.parametrize(
+    ("request_", "begun"),
+    [
+        ("I need a script countdown.py that prints 5 to 1.", "countdown.py\n```python\n"),
+        ("players.json holds scores. Write table.py that reads it.", "table.py\n```python\n"),
+        ("Write tests for util.py in test_util.py", "test_util.py\n```python\n"),
+        ("Write me a bash script backup.sh that copies a.txt to b.txt.", "backup.sh\n```sh\n"),
+        ("Create main.go that prints 1.", "main.go\n```\n"),
+        ("Write a function add in util.py", ""),  # it is there
+        ("Write the output of app.py into out.py", ""),
+        ("Fix app.py and write a test test_app.py", ""),  # something else comes first
+        ("Move load from util.py into io.py", ""),
+        ("What if I create x.py?", ""),
+        ("Write a summary of app.py", ""),
+    ],
+)
+def test_a_new_program_begins_with_its_file(request_: str, begun: str) -> None:
+    assert begin_first_step(request_, "\n\nFiles here: app.py, util.py, players.json") == begun

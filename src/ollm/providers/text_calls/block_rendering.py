@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.block_edits import BROKEN_OFF, NOTHING_CHANGES, OUTPUT_REPEATED
+from ollm.providers.text_calls.block_edits import BREAKS_FILE, BROKEN_OFF, NOTHING_CHANGES, OUTPUT_REPEATED
 from ollm.providers.text_calls.definitions import find_definitions
 from ollm.providers.text_calls.worked_exchanges import EXCHANGES, READING_EXCHANGES
 
@@ -41,6 +41,7 @@ command
 with cat, ls or grep, and stop; you will be shown its output. When you know enough, answer in words."""
 IDLE = "Writing the file again as it is changes nothing. Take another step."
 IDLE_RESULTS = {NOTHING_CHANGES.format(""): IDLE, BROKEN_OFF: BROKEN_OFF, OUTPUT_REPEATED: OUTPUT_REPEATED}
+BREAKING = BREAKS_FILE.partition("{}")[0]
 OTHER_TOOLS = (
     "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
     " The tools, those parameters in brackets that may be left out:"
@@ -49,7 +50,7 @@ MAX_TOOL_LINE_CHARS = 240
 _ERROR = re.compile(r"^Error \w+: ")
 _STEP = re.compile(r"(?:^|\. |\n)Now [^\n]+\.$|: mend it\.$")
 _FACTS = re.compile(
-    r"\n\n(?=Changed lines of |Created |Deleted |That is |Now |The command printed |"
+    r"\n\n(?=Changed lines of |Created |Deleted |That is |Now |The command printed |sed found |"
     r"\S+ (?:still |does not |is |in |prints nothing|fails|uses |no longer )|\S+:\n```)"
 )
 _NAME = re.compile(r"\s*[\w-]+\s*")
@@ -114,6 +115,7 @@ def drop_idle_steps(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
             continue
         if idle := _find_idle(message):
             facts = message.content.partition("\n\n")[2]
+            facts = f"{idle}\n\n{facts}" if facts and idle.startswith(BREAKING) else facts
             if facts:
                 kept.append(PromptMessage(role="user", content=facts, sources=message.sources))
             elif kept and kept[-1].role == "user":
@@ -126,6 +128,8 @@ def drop_idle_steps(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
 def _find_idle(message: PromptMessage) -> str:
     """What is said instead of a step that came to nothing; empty for every other message."""
     result = message.content.partition("\n\n")[0] if message.role == "tool" else ""
+    if BREAKING in result:
+        return _ERROR.sub("", result)
     return next((told for mark, told in IDLE_RESULTS.items() if mark in result), "")
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from ollm.domain.messages import JsonObject
+from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.tools import ToolCallRecord
+from ollm.providers.text_calls.block_edits import IDLE_SED
 
 MAX_CHANGE_LINES = 14
 MAX_COMMAND_CHARS = 60
 MAX_CHANGE_CHARS = 1_200
+_SED = re.compile(r"\s*sed\s+(?:-\w+\s+)*-\w*i[^|;&\n]*")
 
 
 def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str], new: set[str]) -> str:
@@ -29,6 +32,21 @@ def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str
         if broken := describe_broken_syntax(name, earlier, text):
             told.append(broken)
     return "\n".join(told)[:MAX_CHANGE_CHARS]
+
+
+def describe_deed(name: str, before: str | None, after: str | None, *, known: bool) -> str:
+    """A file with its lines; nothing of one that is as it was. `known`: it was there before the first step."""
+    if after is None:
+        return f"{name} (deleted)" if known else ""
+    added, removed = count_changed_lines(before or "", after)
+    return "" if before == after else f"{name} (+{added} -{removed})"
+
+
+def find_idle_sed(calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> str:
+    """Said of an edit by sed alone that ended well and, as all files are as they were, did nothing."""
+    command = str(calls[-1].arguments.get("command", "")) if calls else ""
+    result = records[-1].result if records else None
+    return IDLE_SED if _SED.fullmatch(command) and result and result.exit_code == 0 else ""
 
 
 def count_changed_lines(before: str, after: str) -> tuple[int, int]:

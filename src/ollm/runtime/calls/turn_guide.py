@@ -13,12 +13,14 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED, read_change
+from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts
 from ollm.runtime.calls.change_facts import (
     apply_edits,
-    count_changed_lines,
     count_changes,
     count_output,
     describe_changes,
+    describe_deed,
+    find_idle_sed,
     shorten_command,
 )
 from ollm.runtime.calls.command_mends import mend_command
@@ -80,7 +82,7 @@ class TurnGuide:
         self._since_change: list[tuple[str, int]] = []
         self._told: dict[str, int] = {}  # how often each step that is left was named
         self._rounds = 0
-        self._answer = ""
+        self._answer, self._checks = "", BlockChecks()
 
     async def prime_request(self, request: str) -> str:
         """The names and texts that go with the user's words."""
@@ -112,12 +114,8 @@ class TurnGuide:
         return said or (NOTHING_DONE if self._is_work() else "")
 
     def _describe_deed(self, name: str) -> str:
-        """A file with its lines; nothing of one that is as it was."""
-        if not self._files.exists(name):
-            return f"{name} (deleted)" if name in self._there else ""
-        before, after = self._first.get(name), self._files.read_text(name) or ""
-        added, removed = count_changed_lines(before or "", after)
-        return "" if before == after else f"{name} (+{added} -{removed})"
+        after = (self._files.read_text(name) or "") if self._files.exists(name) else None
+        return describe_deed(name, self._first.get(name), after, known=name in self._there)
 
     def _is_work(self) -> bool:
         """Whether something is to be different afterwards, and may be."""
@@ -165,15 +163,18 @@ class TurnGuide:
         removed = find_removed_names(self._request)
         change = read_change(path, content, current, shown_whole=shown, removed=removed, request=self._request)
         refusal = change.mistake or ("" if whole else BROKEN_OFF)
-        if change.edits and not refusal:
-            edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
-            self._pending[path] = apply_edits(current or "", edits)
+        edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
+        after = apply_edits(current or "", edits) if edits else content if change.content is None else change.content
+        if (kept := keep_other_parts(current or "", after, self._request)) != after:
+            edits, after = [], kept
+        refusal = refusal or self._checks.find_damage(path, current, after, self._request)
+        if not refusal:
+            self._pending[path] = after
+        if edits and not refusal:
             return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
-        arguments: JsonObject = {"path": path, "content": content if change.content is None else change.content}
+        arguments: JsonObject = {"path": path, "content": content if edits else after}
         if current is not None and not refusal:
             arguments["overwrite"] = True
-        if not refusal:
-            self._pending[path] = str(arguments["content"])
         return Resolved(name="write_file", arguments=arguments, refusal=refusal)
 
     def _keep(self, path: str) -> str:
@@ -250,9 +251,9 @@ class TurnGuide:
         self._answer = ""
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
         facts = "\n".join(filter(None, (facts, counted)))
-        if before == after and any(record.error for record in records):
-            return "\n".join(filter(None, (facts, self.find_missing())))
         failed = any(record.error for record in records)
+        if (idle := find_idle_sed(calls, records) if before == after else "") or (before == after and failed):
+            return "\n".join(filter(None, (facts, idle, self.find_missing())))
         next_run = self._name_run() if before != after and not failed and not self._names_steps else ""
         return "\n\n".join(filter(None, (facts, self._name_next_step() if self._names_steps else next_run)))
 

@@ -12,6 +12,7 @@ from contextlib import aclosing
 
 from ollm.domain.messages import PromptMessage
 from ollm.providers.base import AnyPiece, TextPiece
+from ollm.providers.text_calls.block_edits import IDLE_SED
 
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps that came to nothing since the last one that did not
 _FENCE = re.compile(r"^```([^\n]*)\n", re.MULTILINE)
@@ -38,6 +39,7 @@ def choose_temperature(messages: Sequence[PromptMessage]) -> float:
     """Asked again at 0, a model takes the step once more that came to nothing."""
     stalled = named = 0
     failing = last = ""
+    done: set[tuple[str, str]] = set()
     for message in list_turn(messages):
         if message.calls:
             last = repr([(call.name, call.arguments) for call in message.calls])
@@ -49,8 +51,11 @@ def choose_temperature(messages: Sequence[PromptMessage]) -> float:
         elif message.role == "tool" and message.failed:
             stalled += last == failing
             failing = last
+        elif message.role == "tool" and ((last, message.content) in done or IDLE_SED in message.content):
+            stalled += 1
         elif message.role == "tool":
             stalled = named = 0
+            done.add((last, message.content))
     return TEMPERATURES[min(stalled, len(TEMPERATURES) - 1)]
 
 

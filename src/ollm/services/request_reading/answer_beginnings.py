@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.named_parts import find_constant_move, find_removed_section, make_section_removal
-from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
@@ -18,7 +19,7 @@ from ollm.services.request_reading.unfinished_work import (
     is_computed_into_file,
     make_command,
 )
-from ollm.services.request_reading.wanted_files import find_changed_files
+from ollm.services.request_reading.wanted_files import CODE, find_changed_files, find_made_files
 from ollm.services.request_reading.whole_commands import (
     find_setting_command,
     find_whole_command,
@@ -55,24 +56,43 @@ _SORTED = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(r"\s*(?:please\s+)?(?:count\b|how many\b)", re.IGNORECASE)
+_EARLIER = re.compile(
+    rf"\b(?:{'|'.join(CHANGE_VERBS)}|run|execute|start|read|copy|look|check|find|count|download|install)\b",
+    re.IGNORECASE,
+)
+_LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "sh"}
 
 
 def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> str:
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
-    if whole and (command := find_whole_command(request, primed)):
-        return f"{COMMAND}{command}{CLOSED}"
-    if command := find_constant_move(request, primed):
+    command = (find_whole_command(request, primed) if whole else "") or find_constant_move(request, primed)
+    if command:
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)
     if command := setting if count >= MIN_SETTINGS else find_removed_section(request, primed):
         return f"{COMMAND}{command}"
     if _MOVE.match(request) and not moves_files(request):
         return ""
+    if script := find_new_script(request, primed):
+        return _begin_file(script, language=_name_language(script))
     command = _find_command(request, primed)
-    if command:
-        return f"{COMMAND}{command}"
-    return COMMAND if _COUNTED.match(request) or is_computed_into_file(request) else ""
+    begins = command or _COUNTED.match(request) or is_computed_into_file(request)
+    return f"{COMMAND}{command}" if begins else ""
+
+
+def find_new_script(request: str, primed: str) -> str:
+    """The program that is to be written before anything else: a model that may choose runs it first, or writes down
+    the commands that would do the work of it."""
+    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    name, place = next(iter(find_made_files(request)), ("", 0))
+    if not name.endswith(CODE) or name in listed or not asks_for_change(request):
+        return ""
+    return "" if _EARLIER.search(request[:place]) else name
+
+
+def _name_language(path: str) -> str:
+    return _LANGUAGES.get(path.rpartition(".")[2], "")
 
 
 def _find_command(request: str, primed: str) -> str:
@@ -126,8 +146,8 @@ def _find_shown(path: str, told: str) -> str:
     return f"{text}\n\n\n" if text and text != told else ""
 
 
-def _begin_file(path: str, first: str = "") -> str:
-    return f"{path}\n```\n{first}"
+def _begin_file(path: str, first: str = "", language: str = "") -> str:
+    return f"{path}\n```{language}\n{first}"
 
 
 _BEGINNINGS: dict[str, Callable[[re.Match[str]], str]] = {
@@ -138,7 +158,7 @@ _BEGINNINGS: dict[str, Callable[[re.Match[str]], str]] = {
     "source": lambda step: f"{EDIT_COMMAND} '/^{step['name']}{WORD_END}/d' {step['source']}",
     "target": lambda step: _begin_file(step["target"], step["key"]),
     "edit": lambda _: EDIT_COMMAND,
-    "write": lambda step: _begin_file(step["write"]),
+    "write": lambda step: _begin_file(step["write"], language=_name_language(step["write"])),
     "change": lambda step: _begin_file(step["change"]),
     "mend": lambda step: _begin_file(step["mend"]),
 }

@@ -82,7 +82,7 @@ WRITTEN_TO = re.compile(
     re.IGNORECASE,
 )
 CREATED = re.compile(
-    rf"\b(?:create|write|make|generate|add)\s+(?:a\s+|an\s+|the\s+)?(?:new\s+)?"
+    rf"\b(?:create|write|make|generate|add)\s+(?:me\s+|us\s+)?(?:a\s+|an\s+|the\s+)?(?:new\s+)?"
     rf"(?:(?!(?:of|in|from|for|about|to|with|than|on|into|as|at|by|that|which|using|reads?)\b)\w+\s+){{0,3}}?`?({FILE_NAME})(?!\w)`?(?!\s+(?:faster|work|pass|run|print|return|executable)\b)",
     re.IGNORECASE,
 )

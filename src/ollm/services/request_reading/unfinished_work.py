@@ -17,7 +17,7 @@ from ollm.services.request_reading.named_parts import (
     find_unchanged_definitions,
     find_undeleted_files,
 )
-from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test
+from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 
@@ -48,8 +48,15 @@ _USED = re.compile(
     re.IGNORECASE,
 )
 _MOVED_FILE = re.compile(
-    rf"\b(?:move|copy|copy of|delete|remove|rename|get\s+rid\s+of)\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?",
+    rf"\b(?:move|copy|copy of|backup of|back\s+up|duplicate|split|execute|delete|remove|rename|get\s+rid\s+of)\s+"
+    rf"(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?",
     re.IGNORECASE,
+)
+_ALREADY = re.compile(
+    r"\s*(?:i|we)(?:'ve|\s+have|\s+had)?\s+(?:(?:just|already|now)\s+)?(?:\w+ed|made|wrote|put|split)\b", re.IGNORECASE
+)
+_EXPECTING = re.compile(
+    rf"`?({FILE_NAME})`?\s+(?:expects?|wants?|checks?|asserts?|says|complains|requires|tests)\b", re.IGNORECASE
 )
 _TROUBLE = re.compile(r"\bfind out why\b|\bfails?\b|\bcrash", re.IGNORECASE)
 _SET = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w*)\s+to\s+([\w\"'-][\w.\"'-]*?)(?=[,;\s]|\.?$|\.\s)")
@@ -175,6 +182,9 @@ def _find_only_target(request: str, existing: Collection[str]) -> str:
     targets = [name for name in named if name not in ran] or (named if len(named) == 1 else [])
     sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE, _USED) for found in pattern.finditer(request)}
     failing = {name for name in ran if is_test(name)}
+    told = (said for said in split_sentences(request) if _ALREADY.match(said))
+    sources |= {name for said in told for name in NAMED_FILE.findall(said)}
+    sources |= {found[1] for found in _EXPECTING.finditer(request) if is_test(found[1])}
     left = [name for name in targets if name not in sources | failing and not is_kept(name, request)]
     return left[0] if len(left) == 1 else ""
 

@@ -39,6 +39,9 @@ _MADE_OF = re.compile(
     r"uppercase|lowercase|summari[sz]e)\b",
     re.IGNORECASE,
 )
+_BY_HAND = re.compile(
+    r"\W*(?:\w+\s+)?(?:write|put|create|make|add)\b(?!.*\b(?:output|results?|lines?|prints?|copy)\b)", re.IGNORECASE
+)
 CODE = (".py", ".js", ".ts", ".sh", ".go", ".rs", ".java", ".c", ".cpp", ".rb", ".php")
 
 
@@ -75,6 +78,17 @@ def _list_made(sentence: str, found: re.Match[str]) -> list[str]:
     return names
 
 
+def find_made_files(request: str) -> list[tuple[str, int]]:
+    """New files that are written by hand, in their order, and where the words that say so begin."""
+    founds = [
+        found
+        for pattern in (CREATED, _CALLED, WRITTEN_TO)
+        for found in pattern.finditer(request)
+        if pattern is not WRITTEN_TO or _BY_HAND.match(found[0])
+    ]
+    return [(found[1], found.start()) for found in sorted(founds, key=lambda found: found.start())]
+
+
 def find_changed_files(request: str) -> list[str]:
     """Those of them that are to be there already."""
     founds = [found for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(request)]
@@ -86,7 +100,8 @@ def _is_target(sentence: str, place: int) -> bool:
     """`from a.py` is changed when something moves away from it, and otherwise only read."""
     word = sentence[place:].split(maxsplit=1)[0].lower()
     before = sentence[:place].lower()
-    if re.search(r"\b(?:copy|rid)\s+$", before) or _READS.match(re.split(r"\b(?:and|then)\s+|[,:]\s+", before)[-1]):
+    last = re.split(r"\b(?:and|then)\s+|[,:]\s+", before)[-1]
+    if re.search(r"\b(?:copy|backup|rid)\s+$", before) or _READS.match(last):
         return False
     if re.search(r"\b(?:lines?|rows?|numbers?|column|output|contents?|results?)\s+(?:\w+\s+){0,3}$", before):
         return _REARRANGES.match(before) is not None

@@ -1,0 +1,55 @@
+"""Blocks that are asked for again before anything is changed."""
+
+import pytest
+
+from ollm.runtime.calls.block_checks import MAX_REFUSALS, BlockChecks, find_loss, keep_other_parts
+
+CODE = "def a():\n    return 1\n\n\ndef b():\n    return 2\n"
+
+
+def test_a_file_that_would_not_parse_is_refused_a_few_times_and_only_if_it_parsed() -> None:
+    checks = BlockChecks()
+
+    told = [checks.find_damage("a.py", "x = 1\n", "x = (\n", "Fix it.") for _ in range(MAX_REFUSALS + 1)]
+
+    assert ["no longer parses" in said for said in told] == [True] * MAX_REFUSALS + [False]
+    assert "does not parse" in checks.find_damage("new.py", None, "echo 'a'; done\n", "Write new.py.")
+    assert checks.find_damage("b.py", "x = (\n", "x = ((\n", "Fix it.") == ""
+    assert checks.find_damage("c.txt", None, "x = (\n", "Write it.") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "request_", "lost"),
+    [
+        ("a.py", CODE, "def a():\n    return 3\n", "Let a return 3.", "b"),
+        ("a.py", CODE, "def a():\n    return 3\n", "Let a return 3 and do away with b.", ""),
+        ("a.py", CODE, "def a():\n    return 3\n", "Simplify a.py.", ""),
+        ("a.py", CODE, CODE.replace("return 2", '"""Text."""'), "Document a.py.", "b"),
+        ("a.py", "x = (", "y = (", "Fix it.", ""),
+        ("n.md", "a\nb\nc\n", "a\n", "Set a.", "2 lines"),
+        ("n.md", "a\nb\nc\n", "a\nb\n", "Set a.", ""),
+        ("n.md", "a\nb\nc\n", "a\n", "Remove b and c.", ""),
+        ("n.md", "", "", "Set a.", ""),
+    ],
+)
+def test_what_a_file_loses_is_found_where_nobody_spoke_of_it(
+    path: str, before: str, after: str, request_: str, lost: str
+) -> None:
+    assert find_loss(path, before, after, request_) == (f"{path} loses {lost}" if lost else "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept"),
+    [
+        ("Let a return 3. Change nothing else.", True),
+        ("Only change a: it should return 3.", True),
+        ("Let a return 3.", False),
+        ("Let a and b return 3. Change nothing else.", False),
+        ("Let both return 3. Change nothing else.", False),
+    ],
+)
+def test_other_parts_stay_where_one_alone_is_to_change(request_: str, kept: bool) -> None:
+    after = "def a():\n    return 3\n\n\ndef b():\n    return 3\n"
+
+    assert keep_other_parts(CODE, after, request_) == (CODE.replace("return 1", "return 3") if kept else after)
+    assert keep_other_parts("", after, request_) == after
