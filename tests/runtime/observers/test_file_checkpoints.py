@@ -7,6 +7,7 @@ import pytest
 
 from ollm.domain.events import ConfirmationRequested, Notice, ToolFinished
 from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.observers import file_checkpoints
 from ollm.services.file_checkpoints.capture import CapturedTree
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
@@ -123,3 +124,55 @@ async def test_what_a_person_changes_while_they_are_asked_is_theirs(talking: Tal
     assert gone.data["skipped"] == [{"path": "mine", "why": "changed by someone else since"}]
     assert mine.read_text() == "by hand\n"
     assert not theirs.exists()
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(-1.0, 1), (3.0, 0)])
+async def test_that_saving_took_long_is_said(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch, seconds: float, said: int
+) -> None:
+    monkeypatch.setattr(file_checkpoints, "SLOW_SECONDS", seconds)
+    async with talking([shell("echo 1 > a"), "Done."], yes=True) as talk:
+        (talk.workspace / "b").write_text("x")
+        events = await talk.say("one")
+
+    told = [event.text for event in events if isinstance(event, Notice) and "first change" in event.text]
+    assert told == ["Saved 1 files before the first change; later turns save only what changed."] * said
+
+
+async def test_a_turn_whose_beginning_was_not_saved_stays_so_and_the_next_is_saved(talking: Talking) -> None:
+    script = [shell("echo 1 > a"), shell("echo 2 > b"), "Done.", shell("echo 3 > c"), "Done."]
+    async with talking(script, yes=True) as talk:
+        checkpoints = talk.conversation.parts.checkpoints.get()
+        take, failures = checkpoints._trees._capture.take, iter([OSError("the disk is full.")])
+
+        def fail_once() -> CapturedTree:
+            if failure := next(failures, None):
+                raise failure
+            return take()
+
+        checkpoints._trees._capture.take = fail_once  # type: ignore[method-assign]
+        first = await talk.say("one")
+        missed = checkpoints.list_records(talk.conversation.session_id or "")
+        second = await talk.say("two")
+        records = checkpoints.list_records(talk.conversation.session_id or "")
+
+    told = [event.text for event in first if isinstance(event, Notice)]
+    assert told == ["the disk is full. /rewind cannot bring files back."]
+    assert [(record.kind, record.message_id, record.has_trees) for record in missed] == [("missed", 1, False)]
+    assert not [event for event in second if isinstance(event, Notice)]
+    assert [(record.has_trees, bool(record.end)) for record in records[1:]] == [(True, True)]
+
+
+async def test_an_end_that_cannot_be_saved_is_said(talking: Talking) -> None:
+    async with talking([shell("echo 1 > a"), "Done."], yes=True) as talk:
+        checkpoints = talk.conversation.parts.checkpoints.get()
+
+        def fail() -> None:
+            checkpoints._stretches._open = None
+            raise OSError("the disk is full.")
+
+        checkpoints.end = fail  # type: ignore[method-assign]
+        events = await talk.say("one")
+
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert told == ["the disk is full. /rewind cannot bring files back."]

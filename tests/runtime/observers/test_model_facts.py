@@ -137,7 +137,34 @@ def test_only_fields_that_changed_are_found() -> None:
             "the server takes no tools, so they are listed in the prompt. Start it with --jinja.",
         ),
         ({"takes_tools": True}, "advice", ""),
+        ({"binds_answers": True, "prefill_per_second": 5.0}, "", ""),
+        (
+            {"call_form": "blocks", "binds_answers": False},
+            "",
+            (
+                "it writes fenced commands and files, which ollm runs as tool calls; the server ignores response_format,"
+                " so tool calls cannot be bound to a schema. Run `ollm models probe` for more."
+            ),
+        ),
+        (
+            {"takes_tools": False, "call_form": "text"},
+            "",
+            (
+                "the server takes no tools, so they are listed in the prompt. it writes tool calls as text, which ollm"
+                " parses. Run `ollm models probe` for more."
+            ),
+        ),
     ],
 )
 def test_news_about_a_model_is_one_line(changes: dict[str, Any], advice: str, line: str) -> None:
     assert describe_changes(changes, advice) == line
+
+
+async def test_that_pictures_are_left_out_is_told_once() -> None:
+    scene = Scene()
+    scene.state.model.pictures.take_news = iter(["it takes no pictures.", ""]).__next__  # type: ignore[method-assign]
+
+    await scene.observer.after_turn(REPORT)
+    await scene.observer.after_turn(REPORT)
+
+    assert scene.events == [Notice(level="warning", text="m: it takes no pictures.")]

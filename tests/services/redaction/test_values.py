@@ -88,6 +88,9 @@ def test_what_is_no_code_is_told(value: str) -> None:
         ("letmein", AssignmentContext("token", SECRET, colon=True, own_line=True), False, False),
         ("letmeinn", AssignmentContext("token", SECRET, colon=True, own_line=True), False, True),
         ("letmeinn", AssignmentContext("token", SECRET, colon=True), False, False),
+        ("letmein", AssignmentContext("github_token", SECRET, colon=True, own_line=True), False, False),
+        ("letmein", AssignmentContext("TOKEN", SECRET, colon=True, own_line=True), False, False),
+        ("it is so", AssignmentContext("password", PASSWORD), True, False),
     ],
 )
 def test_the_place_decides_as_well_as_the_value(

@@ -17,7 +17,7 @@ from ollm.providers.text_calls.block_rendering import can_change, drop_idle_step
 from ollm.providers.text_calls.block_stream import BlockStreamParser
 from ollm.providers.text_calls.blocks import Block
 from ollm.providers.text_calls.reading_commands import SKILLS_FOLDER, find_skill_reading, translate_command
-from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_CALL_REPEATS
+from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, MAX_CALL_REPEATS
 from ollm.runtime.model.block_steering import (
     PRIMED,
     asks_for_words,
@@ -73,6 +73,7 @@ class BlockAnswer:
         self._parser = BlockStreamParser(tuple(self._tools), quoting=quoting, is_meant=meant)
         self._pace = SpeedMeter()
         self._loop = StreamTracker("text", MAX_CALL_REPEATS)
+        self._blank = ""  # that the answer ends with so far
         self._finish = FinishPiece()
         self._prompt_tokens = 0
         self._repeats = False  # it was stopped because it wrote the same again and again
@@ -157,8 +158,8 @@ class BlockAnswer:
         """Whether nothing good can follow."""
         if self._parser.is_over:
             return True
-        blank = self._parser.shown[-MAX_BLANK_CHARS:]
-        endless = len(blank) == MAX_BLANK_CHARS and not blank.strip()
+        self._blank = self._blank + text if not text.strip() else text[len(text.rstrip()) :]
+        endless = len(self._blank) > MAX_BLANK_CHARS or self._blank.count("\n") > MAX_BLANK_LINES
         self._repeats = self._repeats or (self._parser.is_held and self._loop.add(text) is not None)
         return endless or self._repeats
 

@@ -47,7 +47,7 @@ def redact_assignments(text: str) -> str:
 def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:
     """The secret behind the name that stands here, if there is one."""
     name = text[start:end]
-    before = text[max(text.rfind("\n", max(0, start - 80), start) + 1, start - 80, 0) : start]
+    before = text[max(0, start - 80) : start].rpartition("\n")[2]
     family = NameSensitivity.SECRET if _is_key_in_two_words(before, name) else classify_name(name.strip("-."))
     if family is NameSensitivity.NONE:
         return None
@@ -98,9 +98,7 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
     if space is None:
         return None
     is_named = place.name.startswith("-") or before.strip() in ("ENV", "ARG")
-    is_quoted = (
-        place.family is NameSensitivity.PASSWORD and text[space.end()] in "\"'" and text[space.end() + 1 :][:1] != " "
-    )
+    is_quoted = place.family is NameSensitivity.PASSWORD and text[space.end()] in "\"'"
     return _find_spaced_value(text, space.end(), place) if is_named or is_quoted else None
 
 
