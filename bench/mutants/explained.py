@@ -39,9 +39,6 @@ EXPLAINED = {
         "_OWN_DIRECTORIES = 8  # directories read here between two looks at what has come back",
         "constant",
     ): SHARED,
-    ("services/file_discovery/reading.py", "if len(files) + len(folders) == len(listed):", "arithmetic"): (
-        "a shorter way to the same answer"
-    ),
     ("services/file_discovery/project_map.py", "while waiting and failures < _MAX_FAILURES:", "comparison"): BY_ONE,
     ("services/file_discovery/watch.py", "self.generation += 1", "constant"): "another number is another number",
     (

@@ -5,31 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from ollm.cli.file_list import parse_file_arguments
 from tests.cli.command import ollm
 from tests.cli.test_files import project
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ([], ((), None, False)),
-        (["*.py", "--json", "src"], (("*.py", "src"), None, True)),
-        (["--workspace", "/tmp", "a"], (("a",), "/tmp", False)),
-    ],
-)
-def test_an_everyday_line_is_read(words: list[str], expected: tuple[object, ...]) -> None:
-    given = parse_file_arguments(words)
-
-    assert given is not None
-    assert (given["patterns"], given["workspace"], given["as_json"]) == expected
-
-
-@pytest.mark.parametrize("words", [["--help"], ["--explain", "a"], ["--workspace"], ["--workspace", "--json"], ["-x"]])
-def test_any_other_line_is_left_to_click(words: list[str]) -> None:
-    assert parse_file_arguments(words) is None
 
 
 def test_the_list_needs_neither_click_nor_asyncio(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from ollm.config.discovery_memory import BUILTIN_IGNORES
 from ollm.config.environment import copy_environment, find_home, read_log_level, wants_colour
 from ollm.config.load import load_policy, load_settings
 from ollm.config.paths import Home
-from ollm.config.settings import BUILTIN_IGNORES, Settings
+from ollm.config.settings import Settings
 from ollm.domain.errors import UsageError
 from tests.config.files import loaded, problems
 from tests.covers import covers

@@ -37,23 +37,28 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         if code == ExitCode.DONE and _is_output_lost():
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    except BrokenPipeError:
-        _silence_stdout()
-        return ExitCode.FAILED
+    except BrokenPipeError as error:
+        return report_output_error(error)
     except OSError as error:
         if (
             error.filename is not None or error.errno not in _OUTPUT_ERRNOS
         ):  # stores name the file, standard output has none
             return _report_system_error(error, debug)
-        _silence_stdout()
-        _print_error(f"Cannot write the output: {error.strerror}.", "Check the file or disk it is written to.")
-        return ExitCode.FAILED
+        return report_output_error(error)
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
         return _report_unexpected(error, debug)
     finally:
         if stop is not None:
             stop()
     return code
+
+
+def report_output_error(error: OSError) -> int:
+    """What was to be printed could not be: a reader that went away knows it, anybody else is told."""
+    _silence_stdout()
+    if not isinstance(error, BrokenPipeError):
+        _print_error(f"Cannot write the output: {error.strerror}.", "Check the file or disk it is written to.")
+    return ExitCode.FAILED
 
 
 def _run_and_report(arguments: list[str]) -> int:
@@ -96,7 +101,8 @@ def _list_files(words: list[str]) -> bool:
 
     gc.disable()
     try:
-        from ollm.cli.file_list import parse_file_arguments, show_files
+        from ollm.cli.file_list import show_files
+        from ollm.cli.quick_list import parse_file_arguments
 
         if given := parse_file_arguments(words):
             show_files(**given)

@@ -1,39 +1,21 @@
-"""The list of files of `ollm files`, made and printed without click and asyncio, so that it is there at once."""
+"""The list of `ollm files` where there is something to say about it, or settings have to be read first; `quick_list`
+has the rest."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ollm.cli.options import print_json, resolve_workspace
+from ollm.cli.quick_list import make_globs, write_output
 from ollm.cli.table import warn
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.system.terminal_text import make_printable
 
-CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
-
-
-def parse_file_arguments(words: Sequence[str]) -> dict[str, Any] | None:
-    """The arguments of `show_files` in a line of patterns, `--json` and `--workspace DIR`; None for any other line."""
-    if words and words[0] in CODE_COMMANDS:
-        return None
-    patterns: list[str] = []
-    workspace, as_json, rest = None, False, iter(words)
-    for word in rest:
-        if word == "--json":
-            as_json = True
-        elif word == "--workspace":
-            workspace = next(rest, "-")
-            if workspace.startswith("-"):
-                return None
-        elif word.startswith("-"):
-            return None
-        else:
-            patterns.append(word)
-    return {"patterns": tuple(patterns), "workspace": workspace, "as_json": as_json}
+if TYPE_CHECKING:
+    from ollm.app import WorkspaceScope
 
 
 def show_files(patterns: Sequence[str], workspace: str | None, *, as_json: bool) -> None:
@@ -44,8 +26,9 @@ def show_files(patterns: Sequence[str], workspace: str | None, *, as_json: bool)
     root = resolve_workspace(workspace)
     scope = WorkspaceScope(ProcessScope(workspace=root), root)
     try:
-        options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
+        options = DiscoveryOptions(root=str(root), include_patterns=make_globs(str(root), patterns))
         answer = scope.discovery.read_paths(options)
+        _remember_settings(scope)
         if as_json:
             print_json(answer.paths)
         else:
@@ -60,9 +43,18 @@ def show_files(patterns: Sequence[str], workspace: str | None, *, as_json: bool)
         warn(f"{note}.")
 
 
-def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
-    globs = tuple(f"/{pattern.strip('/')}/**" if (root / pattern).is_dir() else pattern for pattern in patterns)
-    return () if "/./**" in globs else globs
+def _remember_settings(scope: WorkspaceScope) -> None:
+    """For the next time, unless there was something to say about the settings."""
+    process = scope.process
+    if process.loaded_settings.problems:
+        return
+    from ollm import __version__
+    from ollm.config.discovery_memory import SettingSources, WalkSettings, remember_walk_settings
+
+    told = process.settings.file_discovery
+    settings = WalkSettings(told.max_depth, follow_symlinks=told.follow_symlinks, builtin_ignores=told.builtin_ignores)
+    sources = SettingSources(process.environment, str(process.home.root), str(scope.path), __version__)
+    remember_walk_settings(sources, settings)
 
 
 def _print_paths(paths: Sequence[str]) -> None:
@@ -71,5 +63,4 @@ def _print_paths(paths: Sequence[str]) -> None:
         sys.stdout.writelines(f"{make_printable(path)}\n" for path in paths)
     elif paths:
         sys.stdout.flush()
-        sys.stdout.buffer.write(os.fsencode("\n".join(paths)) + b"\n")
-        sys.stdout.buffer.flush()
+        write_output(os.fsencode("\n".join(paths)) + b"\n")

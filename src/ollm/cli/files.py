@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ollm.cli.file_list import CODE_COMMANDS
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.cli.quick_list import CODE_COMMANDS
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.system.terminal_text import make_printable
 

@@ -1,4 +1,4 @@
-"""The entry point: answers `--version` at once, and imports a command family only when it is asked for."""
+"""The entry point: answers `--version` and `files` at once, and imports a command family only when it is asked for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ def run() -> None:
 
     gc.set_threshold(50_000)  # starting makes many objects and hardly any garbage to look for
     try:
+        if sys.argv[1:2] == ["files"] and "_OLLM_COMPLETE" not in os.environ:
+            from ollm.cli.quick_list import print_list_quickly
+
+            code = print_list_quickly(sys.argv[2:], _report_output_error)
+            if code is not None:
+                sys.exit(code)
         if not {"--help", "-h"}.intersection(sys.argv) and "_OLLM_COMPLETE" not in os.environ:
             _import_msgspec()
         from ollm.cli.entry import main
@@ -26,6 +32,12 @@ def run() -> None:
         sys.exit(130)
     finally:
         gc.freeze()  # all of it goes now: no need to look through it on the way out
+
+
+def _report_output_error(error: OSError) -> int:
+    from ollm.cli.entry import report_output_error
+
+    return report_output_error(error)
 
 
 def _import_msgspec() -> None:

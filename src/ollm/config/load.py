@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from ollm.config.checks import apply_safe_fallbacks, check_url
+from ollm.config.discovery_memory import BUILTIN_IGNORES
 from ollm.config.layers import Layer, drop_other_server, merge_layers, restrict_layer
 from ollm.config.paths import Home
-from ollm.config.settings import BUILTIN_IGNORES, Settings
+from ollm.config.settings import Settings
 from ollm.config.source_file import read_config_file
 from ollm.config.validation import Mistake, SettingsReader
 from ollm.config.variables import parse_ollama_host, read_flags, read_variables

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
+from ollm.config.discovery_memory import BUILTIN_IGNORES
 from ollm.domain.context import Approval, Strategy
 from ollm.domain.struct import Data
 
@@ -15,7 +16,6 @@ Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 
-BUILTIN_IGNORES = ("node_modules", ".git", "dist", "build", ".next", ".cache")
 CORE_ALLOW = ("PATH", "HOME", "USER", "SHELL", "TERM", "LANG", "LC_*")
 CORE_DENY = ("*_KEY", "*_SECRET", "*_TOKEN", "*_PASSWORD", "*_CREDENTIAL", "AWS_*", "GITHUB_*")
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAX_SMALL_BYTES = 16 << 20
 GROWTH_BYTES = 1 << 16  # that a file may grow by while it is read; some say that they are empty and are not
 
 
-def read_small_file(path: Path, max_bytes: int = MAX_SMALL_BYTES) -> bytes:
+def read_small_file(path: Path | str, max_bytes: int = MAX_SMALL_BYTES) -> bytes:
     """All of a regular file. Raises OSError for anything else, and for one that is larger."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with os.fdopen(descriptor, "rb") as file:

@@ -20,14 +20,14 @@ async def test_core_excludesfile_is_found_as_git_finds_it(plain: FileDiscoverySe
 
 
 def test_a_repository_is_known_by_its_head_or_its_file(tmp_path: Path) -> None:
-    assert not is_repository(tmp_path)
+    assert not is_repository(str(tmp_path))
     (tmp_path / ".git").mkdir()
-    assert not is_repository(tmp_path)
+    assert not is_repository(str(tmp_path))
     (tmp_path / ".git" / "HEAD").write_text("ref: x\n")
-    assert is_repository(tmp_path)
+    assert is_repository(str(tmp_path))
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / ".git").write_text("gitdir: ../.git\n")
-    assert is_repository(tmp_path / "tree")
+    assert is_repository(str(tmp_path / "tree"))
 
 
 def test_a_worktree_shares_the_exclude_file(tmp_path: Path) -> None:
@@ -36,32 +36,32 @@ def test_a_worktree_shares_the_exclude_file(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / ".git").write_text(f"gitdir: {inner}\n")
 
-    assert find_exclude_file(tmp_path / "main" / ".git") == tmp_path / "main" / ".git" / "info" / "exclude"
-    assert find_exclude_file(tmp_path / "w" / ".git") == inner / "info" / "exclude"
+    assert find_exclude_file(str(tmp_path / "main" / ".git")) == str(tmp_path / "main" / ".git" / "info" / "exclude")
+    assert find_exclude_file(str(tmp_path / "w" / ".git")) == str(inner / "info" / "exclude")
     (inner / "commondir").write_text("../..\n")
-    found = find_exclude_file(tmp_path / "w" / ".git")
+    found = find_exclude_file(str(tmp_path / "w" / ".git"))
     assert found is not None
-    assert found.resolve() == (tmp_path / "main" / ".git" / "info" / "exclude").resolve()
+    assert Path(found).resolve() == (tmp_path / "main" / ".git" / "info" / "exclude").resolve()
     (tmp_path / "w" / ".git").write_text("something else\n")
-    assert find_exclude_file(tmp_path / "w" / ".git") is None
+    assert find_exclude_file(str(tmp_path / "w" / ".git")) is None
     (tmp_path / "w" / ".git").write_text("gitdir: a\0b\n")
-    assert find_exclude_file(tmp_path / "w" / ".git") is None
+    assert find_exclude_file(str(tmp_path / "w" / ".git")) is None
 
 
 def finder(tmp_path: Path) -> GitFinder:
     (tmp_path / "home" / ".config").mkdir(parents=True, exist_ok=True)
-    return GitFinder(tmp_path / "home", tmp_path / "home" / ".config")
+    return GitFinder(str(tmp_path / "home"), str(tmp_path / "home" / ".config"))
 
 
 def test_outside_a_repository_only_the_usual_excludes_file_is_known(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
 
-    info = finder(tmp_path).find_info(tmp_path / "p")
+    info = finder(tmp_path).find_info(str(tmp_path / "p"))
 
     assert isinstance(info, GitInfo)
     assert (info.repository, info.ignore_case) == (None, False)
-    assert info.excludes_file == tmp_path / "home" / ".config" / "git" / "ignore"
-    assert tmp_path / "home" / ".gitconfig" in info.settings
+    assert info.excludes_file == str(tmp_path / "home" / ".config" / "git" / "ignore")
+    assert str(tmp_path / "home" / ".gitconfig") in info.settings
 
 
 def test_the_settings_of_a_repository_are_read_again_when_they_change(tmp_path: Path) -> None:
@@ -69,14 +69,14 @@ def test_the_settings_of_a_repository_are_read_again_when_they_change(tmp_path: 
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / "deep").mkdir()
     asked = finder(tmp_path)
-    assert asked.find_info(root / "deep").repository == root
-    assert not asked.find_info(root).ignore_case
+    assert asked.find_info(str(root / "deep")).repository == str(root)
+    assert not asked.find_info(str(root)).ignore_case
 
     subprocess.run(["git", "-C", str(root), "config", "core.ignorecase", "true"], check=True)
     subprocess.run(["git", "-C", str(root), "config", "core.excludesfile", "mine"], check=True)
 
-    info = asked.find_info(root)
-    assert (info.ignore_case, info.excludes_file) == (True, root / "mine")
-    assert root / ".git" / "config" in info.settings
+    info = asked.find_info(str(root))
+    assert (info.ignore_case, info.excludes_file) == (True, str(root / "mine"))
+    assert str(root / ".git" / "config") in info.settings
     subprocess.run(["git", "-C", str(root), "config", "core.excludesfile", "~/mine"], check=True)
-    assert asked.find_info(root).excludes_file == tmp_path / "home" / "mine"
+    assert asked.find_info(str(root)).excludes_file == str(tmp_path / "home" / "mine")

@@ -1,7 +1,6 @@
 """A large tree is read by two processes: the answer and its order are those of one, whatever becomes of the other."""
 
 import os
-import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -119,7 +118,7 @@ def killed_after(answers: int) -> type[ReaderProcess]:
         def receive_readings(self, *, wait: bool) -> list[reading.Reading] | None:
             self.heard += 1
             if self.heard > answers:
-                self._process.send_signal(signal.SIGKILL)
+                self._process.kill()
                 self._process.wait()
             return super().receive_readings(wait=wait)
 
@@ -128,18 +127,19 @@ def killed_after(answers: int) -> type[ReaderProcess]:
 
 def talking(program: str) -> type[ReaderProcess]:
     class Talking(ReaderProcess):
-        def __init__(self) -> None:
-            usual = reading.__file__
+        def __init__(self, root: str) -> None:
+            usual, count = reading.__file__, second_reader.threading.active_count
             try:
                 reading.__file__ = program
-                super().__init__()
+                second_reader.threading.active_count = lambda: 2  # type: ignore[assignment]
+                super().__init__(root)
             finally:
-                reading.__file__ = usual
+                reading.__file__, second_reader.threading.active_count = usual, count
 
     return Talking
 
 
-def not_there() -> ReaderProcess:
+def not_there(root: str) -> ReaderProcess:
     raise FileNotFoundError("there is no interpreter")
 
 
@@ -166,7 +166,7 @@ def test_whatever_becomes_of_the_other(
     root: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    other: type[ReaderProcess] | Callable[[], ReaderProcess] | bytes,
+    other: type[ReaderProcess] | Callable[[str], ReaderProcess] | bytes,
 ) -> None:
     wide(root)
     if isinstance(other, bytes):

@@ -31,7 +31,7 @@ def explain_path(walk: Walk, root: Path, path: str) -> Explanation:
     layers, at, kept_by = walk.start.layers, root, None
     for depth, name in enumerate(relative.parts):
         prefix = f"{PurePath(*relative.parts[:depth])}/" if depth else ""
-        layers = walk.reader.read_layers(layers, str(at), walk.path_from_top(prefix), find_rule_names(at))
+        layers = walk.reader.read_layers(layers, str(at), walk.path_from_top(prefix), find_rule_names(str(at)))
         at = at / name
         here = str(PurePath(*relative.parts[: depth + 1]))
         plain = _find_plain_reason(at, last=depth + 1 == len(relative.parts))

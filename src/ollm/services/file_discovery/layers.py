@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from ollm.services.file_discovery.git import GitInfo, find_exclude_file, is_repository
+from ollm.services.file_discovery.git import GitInfo, find_exclude_file, is_repository, iter_upwards
 from ollm.services.file_discovery.matcher import Matcher
 from ollm.services.file_discovery.reading import Signature, read_signature
 from ollm.services.file_discovery.rules import (
@@ -16,6 +14,10 @@ from ollm.services.file_discovery.rules import (
     parse_ignore_rules,
     read_ignore_file,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 GIT_IGNORE = ".gitignore"
 OLLM_IGNORE = ".ollmignore"
@@ -52,16 +54,16 @@ class RuleReader:
     is no repository, or the walk's own.
     """
 
-    def __init__(self, root: Path, places: GitInfo, within: Path | None = None) -> None:
+    def __init__(self, root: str, places: GitInfo, within: str | None = None) -> None:
         self._places = places
         self._root = root
-        above = [folder for folder in (places.repository, within) if folder and root.is_relative_to(folder)]
-        self.top = min([root, *above], key=lambda folder: len(folder.parts))
-        self.offset = _compute_offset(root, self.top)
+        above = [folder for folder in (places.repository, within) if folder and is_below(root, folder)]
+        self.top = min([root, *above], key=len)
+        self.offset = os.fsencode(_cut_folder(root, self.top))
         self.bad: list[BadIgnoreRule] = []
         self._git: dict[str, tuple[IgnoreRule, ...]] = {}
         self._ollm: dict[str, tuple[IgnoreRule, ...]] = {}
-        self.signatures: dict[str, Signature] = {str(path): read_signature(str(path)) for path in places.settings}
+        self.signatures: dict[str, Signature] = dict(places.settings)
 
     def read_top_layers(self, built_in: Iterable[str]) -> RuleLayers:
         """The rules in force above the root: the built-in ones, git's own, and those of the directories between the
@@ -72,24 +74,25 @@ class RuleReader:
         everywhere = named + self._read_file(self._places.excludes_file, b"")
         self._git[""] = everywhere
         layers = RuleLayers(everywhere, ignore_case=self._places.ignore_case)
-        for folder in reversed(self._root.parents):
-            if folder.is_relative_to(self.top):
-                prefix = "" if folder == self.top else f"{folder.relative_to(self.top)}/"
-                layers = self.read_layers(layers, str(folder), prefix, find_rule_names(folder))
+        _, *above = iter_upwards(self._root)
+        for folder in reversed(above):
+            if is_below(folder, self.top):
+                prefix = "" if folder == self.top else f"{_cut_folder(folder, self.top)}/"
+                layers = self.read_layers(layers, folder, prefix, find_rule_names(folder))
         return layers
 
     def read_layers(self, layers: RuleLayers, path: str, prefix: str, names: Sequence[str]) -> RuleLayers:
         """The rules in force in a directory of which the names are known. `prefix` is its path from the top, empty or
         ending with a slash."""
-        repository = ".git" in names and is_repository(Path(path))
+        repository = ".git" in names and is_repository(path)
         has_git, has_ollm = GIT_IGNORE in names, OLLM_IGNORE in names
         if not (repository or has_git or has_ollm):
             return layers
         base = os.fsencode(prefix[:-1])
-        git = self._read_file(Path(path, GIT_IGNORE), base, linked=False) if has_git else ()
+        git = self._read_file(os.path.join(path, GIT_IGNORE), base, linked=False) if has_git else ()
         if repository:
-            git = self._read_file(find_exclude_file(Path(path, ".git")), base) + git
-        ollm = self._read_file(Path(path, OLLM_IGNORE), base, linked=False) if has_ollm else ()
+            git = self._read_file(find_exclude_file(os.path.join(path, ".git")), base) + git
+        ollm = self._read_file(os.path.join(path, OLLM_IGNORE), base, linked=False) if has_ollm else ()
         self._git[path], self._ollm[path] = git, ollm
         return layers.enter_directory(git, ollm, repository=repository)
 
@@ -98,25 +101,29 @@ class RuleReader:
         """All that were read, weakest first."""
         return [rule for group in (self._git, self._ollm) for rules in group.values() for rule in rules]
 
-    def _read_file(self, path: Path | None, base: bytes, *, linked: bool = True) -> tuple[IgnoreRule, ...]:
+    def _read_file(self, path: str | None, base: bytes, *, linked: bool = True) -> tuple[IgnoreRule, ...]:
         """Not `linked`: a symbolic link is no rule file, as in git; it would show lines of a file elsewhere."""
-        if path is None or (not linked and path.is_symlink()):
+        if path is None or (not linked and os.path.islink(path)):
             return ()
-        self.signatures[str(path)] = read_signature(str(path))
-        return self._keep_bad_rules(read_ignore_file(str(path), base, self._format_source(path)))
+        self.signatures[path] = read_signature(path)
+        source = _cut_folder(path, self._root) if is_below(path, self._root) else path
+        return self._keep_bad_rules(read_ignore_file(path, base, source))
 
     def _keep_bad_rules(self, file: IgnoreFile) -> tuple[IgnoreRule, ...]:
         self.bad.extend(file.bad)
         return file.rules
 
-    def _format_source(self, path: Path) -> str:
-        return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is this folder or lies in it, by the words alone."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 
-def _compute_offset(folder: Path, top: Path) -> bytes:
-    return b"" if folder == top else os.fsencode(folder.relative_to(top))
+def _cut_folder(path: str, folder: str) -> str:
+    """The way from a folder to a path in it; nothing for the folder itself."""
+    return path[len(folder) :].lstrip("/")
 
 
-def find_rule_names(folder: Path) -> list[str]:
+def find_rule_names(folder: str) -> list[str]:
     """Those names in a directory that say something about rules."""
-    return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(folder / name)]
+    return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(os.path.join(folder, name))]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
 
-from ollm.services.file_discovery.expressions import NameSearch, compile_bytes, compile_set
-from ollm.services.file_discovery.rules import IgnoreRule
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-Names = frozenset[str] | set[str]
+    from ollm.services.file_discovery.expressions import NameSearch
+    from ollm.services.file_discovery.rules import IgnoreRule
+
+    Names = frozenset[str] | set[str]
+
 _MAX_GROUP_RULES = 500
 
 
@@ -21,26 +24,28 @@ class Matcher:
     def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool = False) -> None:
         self.rules = tuple(rules)
         self._ignore_case = ignore_case
-
-    @cached_property
-    def _groups(self) -> list[_RuleGroup]:
-        starts = range(0, len(self.rules), _MAX_GROUP_RULES)
-        return [
-            _RuleGroup(self.rules[start : start + _MAX_GROUP_RULES], ignore_case=self._ignore_case) for start in starts
-        ]
-
-    @cached_property
-    def _quick_matcher(self) -> _QuickMatcher:
-        return _QuickMatcher(self.rules, ignore_case=self._ignore_case)
+        self._groups: list[_RuleGroup] | None = None
+        self._quick_matcher: _QuickMatcher | None = None
 
     def find_candidates(self, base: str, names: Sequence[str]) -> Names:
         """Those of a directory's names that a rule may match: all that one does, and perhaps some more."""
+        if self._quick_matcher is None:
+            self._quick_matcher = _QuickMatcher(self.rules, ignore_case=self._ignore_case)
         return self._quick_matcher.find_candidates(base, names)
 
     def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
         """The rule that has the last word about this path itself; its parents are the caller's business."""
-        found = (group.find_deciding_rule(path, directory=directory) for group in reversed(self._groups))
+        found = (group.find_deciding_rule(path, directory=directory) for group in reversed(self._get_groups()))
         return next((rule for rule in found if rule is not None), None)
+
+    def _get_groups(self) -> list[_RuleGroup]:
+        if self._groups is None:
+            starts = range(0, len(self.rules), _MAX_GROUP_RULES)
+            self._groups = [
+                _RuleGroup(self.rules[start : start + _MAX_GROUP_RULES], ignore_case=self._ignore_case)
+                for start in starts
+            ]
+        return self._groups
 
     def hides(self, path: bytes, *, directory: bool) -> bool:
         rule = self.find_deciding_rule(path, directory=directory)
@@ -58,10 +63,7 @@ class _QuickMatcher:
         self._ended = tuple(ending + "\0" for ending in self._endings)
         self._beginnings = tuple({rule.beginning for rule in plain if rule.beginning})
         self._begun = tuple("\0" + beginning for beginning in self._beginnings)
-        self._searches = [
-            NameSearch(others[start : start + _MAX_GROUP_RULES], ignore_case=ignore_case)
-            for start in range(0, len(others), _MAX_GROUP_RULES)
-        ]
+        self._searches = _make_searches(others, ignore_case=ignore_case) if others else []
 
     def find_candidates(self, base: str, names: Sequence[str]) -> Names:
         found: Names = self._names.intersection(names)
@@ -76,6 +78,15 @@ class _QuickMatcher:
         return found
 
 
+def _make_searches(expressions: Sequence[bytes], *, ignore_case: bool) -> list[NameSearch]:
+    from ollm.services.file_discovery.expressions import NameSearch
+
+    return [
+        NameSearch(expressions[start : start + _MAX_GROUP_RULES], ignore_case=ignore_case)
+        for start in range(0, len(expressions), _MAX_GROUP_RULES)
+    ]
+
+
 class _RuleGroup:
     """Some rules. Plain ones are found by the name they tell; the others are one set that tells them apart."""
 
@@ -86,6 +97,7 @@ class _RuleGroup:
         self._ended: list[tuple[str, int]] = []
         self._begun: list[tuple[str, int]] = []
         self._others: list[int] = []
+        self._set: Any = None
         for number, rule in enumerate(rules):
             if rule.name and not ignore_case:
                 self._named.setdefault(rule.name, []).append(number)
@@ -109,12 +121,16 @@ class _RuleGroup:
         likely += [number for beginning, number in self._begun if name.startswith(beginning)]
         found = [number for number in likely if _matches(self._rules[number], path)]
         if self._others:
-            found += [self._others[place] for place in self._set.Match(path) or ()]
+            found += [self._others[place] for place in self._get_set().Match(path) or ()]
         return found
 
-    @cached_property
-    def _set(self) -> Any:
-        return compile_set([self._rules[number].expression for number in self._others], ignore_case=self._ignore_case)
+    def _get_set(self) -> Any:
+        if self._set is None:
+            from ollm.services.file_discovery.expressions import compile_set
+
+            expressions = [self._rules[number].expression for number in self._others]
+            self._set = compile_set(expressions, ignore_case=self._ignore_case)
+        return self._set
 
 
 def is_plain(rule: IgnoreRule) -> bool:
@@ -126,4 +142,6 @@ def _matches(rule: IgnoreRule, path: bytes) -> bool:
     """Whether a rule matches a path that has its name, beginning or ending."""
     if rule.anywhere:
         return not rule.base or path.startswith(rule.base + b"/")
+    from ollm.services.file_discovery.expressions import compile_bytes
+
     return compile_bytes(rule.expression).fullmatch(path) is not None

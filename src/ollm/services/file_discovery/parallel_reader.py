@@ -91,10 +91,14 @@ class _ForkedReader:
         self.stdin, self.stdout = open(requests[1], "wb", 0), open(answers[0], "rb", 0)  # noqa: PTH123, SIM115
 
     def kill(self) -> None:
-        os.kill(self._pid, 9)
+        if self._pid:
+            os.kill(self._pid, 9)
 
     def wait(self) -> None:
-        os.waitpid(self._pid, 0)
+        """Once: after that its number may be another's."""
+        if self._pid:
+            os.waitpid(self._pid, 0)
+            self._pid = 0
 
 
 def _serve_and_exit(root: str, requests: int, answers: int) -> NoReturn:

@@ -34,23 +34,28 @@ def read_signature(path: str) -> Signature:
 
 def read_directory(path: str) -> Reading:
     """The signature is taken first: a change while the names are read shows as one."""
-    seen = read_signature(path)
+    seen, others = read_signature(path), _EntryList()
     try:
-        listed = list(os.scandir(path))
+        with os.scandir(path) as entries:
+            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) or others.add(entry)]
     except FileNotFoundError:
         return seen, GONE, [], [], []
     except OSError:
         return seen, UNREADABLE, [], [], []
-    files = [entry.name for entry in listed if entry.is_file(follow_symlinks=False)]
     files.sort()
-    if len(files) == len(listed):
+    if not others:
         return seen, "", files, [], []
-    folders = [entry.name for entry in listed if entry.is_dir(follow_symlinks=False)]
+    folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
     folders.sort()
-    if len(files) + len(folders) == len(listed):
-        return seen, "", files, folders, []
-    known = {*files, *folders}
-    return seen, "", files, folders, [entry.name for entry in listed if entry.name not in known]
+    return seen, "", files, folders, [entry.name for entry in others if not entry.is_dir(follow_symlinks=False)]
+
+
+class _EntryList(list["os.DirEntry[str]"]):
+    """The entries that are no files, gathered while the names of those are read: no other entry is kept in memory."""
+
+    def add(self, entry: os.DirEntry[str]) -> bool:
+        self.append(entry)
+        return False
 
 
 def send_value(stream: BinaryIO, value: list[str] | list[Reading]) -> None:

@@ -4,47 +4,73 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
 
-from ollm.domain.struct import Data
 from ollm.services.file_discovery.wildmatch import BadPattern, escape_literal, measure_literal, translate_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _MAX_FILE_BYTES = 4 << 20
 _MAX_PATTERN_BYTES = 4096
 _ANYWHERE = rb"(?:[^\x00]*/)?"
 
 
-class IgnoreRule(Data, frozen=True, gc=False):
+class IgnoreRule:
     """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has the
     name `name` or one that begins with `beginning` or ends with `ending`, where one of them is set."""
 
-    expression: bytes
-    negated: bool
-    only_directories: bool
-    text: str
-    base: bytes
-    source: str
-    line: int
-    name: str = ""
-    beginning: str = ""
-    ending: str = ""
-    anywhere: bool = False
+    __slots__ = (
+        "anywhere", "base", "beginning", "ending", "expression", "line", "name", "negated", "only_directories",
+        "source", "text",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        expression: bytes,
+        negated: bool,
+        only_directories: bool,
+        text: str,
+        base: bytes,
+        source: str,
+        line: int,
+        name: str = "",
+        beginning: str = "",
+        ending: str = "",
+        anywhere: bool = False,
+    ) -> None:
+        self.expression, self.negated, self.only_directories = expression, negated, only_directories
+        self.text, self.base, self.source, self.line = text, base, source, line
+        self.name, self.beginning, self.ending, self.anywhere = name, beginning, ending, anywhere
 
 
-class BadIgnoreRule(Data, frozen=True):
+class BadIgnoreRule:
     """A line that was skipped, where it stands and why."""
 
-    text: str
-    source: str
-    line: int
-    reason: str
+    __slots__ = ("line", "reason", "source", "text")
+
+    def __init__(self, *, text: str, source: str, line: int, reason: str) -> None:
+        self.text, self.source, self.line, self.reason = text, source, line, reason
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BadIgnoreRule) and self._fields == other._fields
+
+    def __hash__(self) -> int:
+        return hash(self._fields)
+
+    @property
+    def _fields(self) -> tuple[str, int, str, str]:
+        return self.source, self.line, self.text, self.reason
 
 
-class IgnoreFile(Data, frozen=True):
+class IgnoreFile:
     """What one ignore file says."""
 
-    rules: tuple[IgnoreRule, ...] = ()
-    bad: tuple[BadIgnoreRule, ...] = ()
+    __slots__ = ("bad", "rules")
+
+    def __init__(self, rules: tuple[IgnoreRule, ...] = (), bad: tuple[BadIgnoreRule, ...] = ()) -> None:
+        self.rules, self.bad = rules, bad
 
 
 def read_ignore_file(path: str, base: bytes | None, source: str | None = None) -> IgnoreFile:

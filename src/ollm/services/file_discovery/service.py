@@ -20,12 +20,11 @@ from ollm.services.file_discovery.entries import EntryMaker
 from ollm.services.file_discovery.explain import Explanation, explain_path
 from ollm.services.file_discovery.git import GitFinder
 from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.layers import RuleReader
 from ollm.services.file_discovery.parallel_walk import iter_listings
 from ollm.services.file_discovery.pattern_list import IgnorePatterns, flatten_rules, is_ignored
 from ollm.services.file_discovery.rules import BadIgnoreRule
 from ollm.services.file_discovery.tree_scan import TreeScanner
-from ollm.services.file_discovery.walk import Walk
+from ollm.services.file_discovery.walk import Walk, WalkOptions, make_walk
 from ollm.services.file_discovery.watches import RootWatches
 
 log = logging.getLogger(__name__)
@@ -70,7 +69,7 @@ class FileDiscoveryService:
 
     def __init__(self, settings: FileDiscoverySettings, home: Path, config_home: Path | None = None) -> None:
         self._settings = settings
-        self._git = GitFinder(home, config_home or home / ".config")
+        self._git = GitFinder(str(home), str(config_home or home / ".config"))
         self._cache = DiscoveryCache()
         self._watches = RootWatches(self._make_watch_walk)
         self._walking: dict[str, threading.Lock] = {}
@@ -106,13 +105,14 @@ class FileDiscoveryService:
         found: list[DirectoryContent] = []
         count = 0
         for listing in self._scanners.setdefault(walk.path_of(""), TreeScanner()).iter_listings(walk):
-            place, files, folders, _, others, names = listing
+            files, folders, others = listing.files, listing.folders, listing.others
             count += len(files) + len(others)
             if count > max_files:
                 raise TreeTooLarge(max_files)
             shown = len(files) + len(folders) + len(others)
+            names = listing.names
             hidden = [] if shown == len(names) else sorted(set(names).difference(files, folders, others))
-            found.append(DirectoryContent(place.relative, files, folders, others, hidden))
+            found.append(DirectoryContent(listing.place.relative, files, folders, others, hidden))
         self._warn(walk)
         return found
 
@@ -224,10 +224,15 @@ class FileDiscoveryService:
         return self._make_walk(self._complete_options(DiscoveryOptions(root=root)))
 
     def _make_walk(self, options: DiscoveryOptions) -> Walk:
-        root = Path(options.root)
-        within = Path(os.path.realpath(options.within)) if options.within else None
-        reader = RuleReader(root, self._git.find_info(root), within)
-        return Walk(options, reader, reader.read_top_layers(self._settings.builtin_ignores))
+        within = os.path.realpath(options.within) if options.within else None
+        wanted = WalkOptions(
+            options.root,
+            max_depth=options.max_depth,
+            exclude_patterns=options.exclude_patterns,
+            follow_symlinks=bool(options.follow_symlinks),
+            hidden=options.hidden,
+        )
+        return make_walk(wanted, self._git, self._settings.builtin_ignores, within)
 
     def _warn(self, walk: Walk) -> None:
         for bad in walk.reader.bad:

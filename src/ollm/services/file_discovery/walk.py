@@ -4,49 +4,79 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
-from ollm.domain.files import DiscoveryOptions, EntryType
-from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.layers import RuleLayers, RuleReader
+from ollm.services.file_discovery.layers import RuleLayers, RuleReader, is_below
 from ollm.services.file_discovery.reading import UNREADABLE, Reading, Signature, read_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ollm.domain.files import EntryType
+    from ollm.services.file_discovery.git import GitFinder
 
 _NO_LINKS: frozenset[str] = frozenset()
 
 
-class PendingDirectory(NamedTuple):
+class WalkOptions:
+    """What a walk below `root`, a real and absolute path, looks at. Files of the root itself are depth 0."""
+
+    __slots__ = ("exclude_patterns", "follow_symlinks", "hidden", "max_depth", "root")
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        max_depth: int | None = None,
+        exclude_patterns: tuple[str, ...] = (),
+        follow_symlinks: bool = False,
+        hidden: bool = True,
+    ) -> None:
+        self.root, self.max_depth, self.exclude_patterns = root, max_depth, exclude_patterns
+        self.follow_symlinks, self.hidden = follow_symlinks, hidden
+
+
+class PendingDirectory:
     """A directory to be read, with the rules in force above it. `linked`: a symbolic link led here or above."""
 
-    relative: str
-    prefix: str
-    depth: int
-    layers: RuleLayers
-    linked: bool = False
+    __slots__ = ("depth", "layers", "linked", "prefix", "relative")
+
+    def __init__(self, relative: str, prefix: str, depth: int, layers: RuleLayers, linked: bool = False) -> None:
+        self.relative, self.prefix, self.depth, self.layers, self.linked = relative, prefix, depth, layers, linked
 
 
-class DirectoryListing(NamedTuple):
+class DirectoryListing:
     """The names in a directory that no rule hides, in order. `others` are those that are neither file nor directory;
     `names` are all there are, hidden ones too."""
 
-    place: PendingDirectory
-    files: list[str]
-    folders: list[str]
-    below: list[PendingDirectory]
-    others: list[str]
-    names: list[str]
+    __slots__ = ("below", "files", "folders", "names", "others", "place")
+
+    def __init__(
+        self,
+        place: PendingDirectory,
+        files: list[str],
+        folders: list[str],
+        below: list[PendingDirectory],
+        others: list[str],
+        names: list[str],
+    ) -> None:
+        self.place, self.files, self.folders = place, files, folders
+        self.below, self.others, self.names = below, others, names
 
 
 class Walk:
-    """One walk below `options.root`, which is a real, absolute path here, with every option set."""
+    """One walk below `options.root`."""
 
-    def __init__(self, options: DiscoveryOptions, reader: RuleReader, layers: RuleLayers) -> None:
+    def __init__(self, options: WalkOptions, reader: RuleReader, layers: RuleLayers) -> None:
         self._options = options
         self.reader = reader
         self._layers = layers
         self._offset = os.fsdecode(reader.offset) + "/" if reader.offset else ""
-        self._exclude = compile_globs(options.exclude_patterns)
+        self._exclude = None
+        if options.exclude_patterns:
+            from ollm.services.file_discovery.globs import compile_globs
+
+            self._exclude = compile_globs(options.exclude_patterns)
         self._seen_by_link: set[tuple[int, int]] = set()
         self.unreadable: list[str] = []
         self.too_deep: list[str] = []
@@ -77,7 +107,7 @@ class Walk:
 
     def apply_rules(self, place: PendingDirectory, reading: Reading) -> DirectoryListing | None:
         """What the rules leave of a directory's names."""
-        relative, prefix, _, layers, _ = place
+        relative, prefix, layers = place.relative, place.prefix, place.layers
         seen, failure, files, folders, others = reading
         path = self.path_of(relative)
         self.directories[path] = seen
@@ -129,10 +159,10 @@ class Walk:
     def _resolve_link(self, path: str) -> EntryType | None:
         """What a link leads to, if it is one and stays below the root."""
         try:
-            target, status = os.path.realpath(path, strict=True), os.stat(path)  # noqa: PTH116 - strings in, strings out
+            target, status = os.path.realpath(path, strict=True), os.stat(path)
         except OSError:
             return None
-        if target == path or not Path(target).is_relative_to(self._options.root):
+        if target == path or not is_below(target, self._options.root):
             return None
         if stat.S_ISREG(status.st_mode):
             return "file"
@@ -161,7 +191,7 @@ class Walk:
     def _mark_visited(self, path: str) -> bool:
         """Whether no link has led to this directory yet: circles end here, and knots of links stay small."""
         try:
-            status = os.stat(path)  # noqa: PTH116 - strings in, strings out
+            status = os.stat(path)
         except OSError:
             return False
         identity = status.st_dev, status.st_ino
@@ -171,17 +201,22 @@ class Walk:
         return True
 
 
+def make_walk(options: WalkOptions, git: GitFinder, builtin_ignores: Iterable[str], within: str | None = None) -> Walk:
+    """A walk with the rules in force at its root; `within` is the project the root is a part of."""
+    reader = RuleReader(options.root, git.find_info(options.root), within)
+    return Walk(options, reader, reader.read_top_layers(builtin_ignores))
+
+
 def _has_dotted(names: list[str]) -> bool:
     """Whether one of the names, which are in order, starts with a dot: those come before all but a few odd ones."""
     return bool(names) and names[0] < "/"
 
 
-class _NameFilter(NamedTuple):
+class _NameFilter:
     """The rules' verdict on names of one directory."""
 
-    layers: RuleLayers
-    base: str
-    spoken_of: frozenset[str] | set[str]
+    def __init__(self, layers: RuleLayers, base: str, spoken_of: frozenset[str] | set[str]) -> None:
+        self.layers, self.base, self.spoken_of = layers, base, spoken_of
 
     def shows_file(self, name: str) -> bool:
         return name not in self.spoken_of or not self._hides(name, directory=False)

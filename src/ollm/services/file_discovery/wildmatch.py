@@ -6,27 +6,10 @@ root and never match a NUL, which separates paths when many are searched at once
 
 from __future__ import annotations
 
-import string
-
 _ANY = rb"[^\x00]*"
 _WITHIN = rb"[^/\x00]*"
 _SPECIAL = b"*?[\\"
-_CLASSES: dict[bytes, str] = {
-    b"alnum": string.ascii_letters + string.digits,
-    b"alpha": string.ascii_letters,
-    b"blank": " \t",
-    b"cntrl": "".join(map(chr, range(32))) + "\x7f",
-    b"digit": string.digits,
-    b"graph": string.ascii_letters + string.digits + string.punctuation,
-    b"lower": string.ascii_lowercase,
-    b"print": string.ascii_letters + string.digits + string.punctuation + " ",
-    b"punct": string.punctuation,
-    b"space": string.whitespace,
-    b"upper": string.ascii_uppercase,
-    b"xdigit": string.hexdigits,
-}
-_PLAIN = (string.ascii_letters + string.digits + "/").encode()
-_LITERALS = [bytes([code]) if code in _PLAIN else b"\\x%02x" % code for code in range(256)]
+_LITERALS = [bytes([code]) if bytes([code]).isalnum() or code == 0x2F else b"\\x%02x" % code for code in range(256)]
 
 
 class BadPattern(ValueError):  # noqa: N818 - it is what it is called
@@ -123,9 +106,26 @@ def _read_member(pattern: bytes, at: int, previous: int) -> tuple[set[int], int,
 
 
 def _expand_class(name: bytes) -> bytes:
-    if name not in _CLASSES:
+    import string
+
+    letters, digits, marks = string.ascii_letters, string.digits, string.punctuation
+    classes = {
+        b"alnum": letters + digits,
+        b"alpha": letters,
+        b"blank": " \t",
+        b"cntrl": "".join(map(chr, range(32))) + "\x7f",
+        b"digit": digits,
+        b"graph": letters + digits + marks,
+        b"lower": string.ascii_lowercase,
+        b"print": letters + digits + marks + " ",
+        b"punct": marks,
+        b"space": string.whitespace,
+        b"upper": string.ascii_uppercase,
+        b"xdigit": string.hexdigits,
+    }
+    if name not in classes:
         raise BadPattern(f"there is no class [:{name.decode(errors='replace')}:]")
-    return _CLASSES[name].encode()
+    return classes[name].encode()
 
 
 def _read_code(pattern: bytes, at: int) -> int:

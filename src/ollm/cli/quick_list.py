@@ -1,0 +1,147 @@
+"""The list of `ollm files` before anything else is imported: a walk takes less time than what the other commands need.
+
+Everything that there is something to say about (settings that have to be read, rules that are no good, directories that
+cannot be read, whatever fails) is left to the ordinary way, which begins anew; until then nothing has been printed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    Block = tuple[str, list[str]]
+
+CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
+
+
+def parse_file_arguments(words: Sequence[str]) -> dict[str, Any] | None:
+    """The arguments of `show_files` in a line of patterns, `--json` and `--workspace DIR`; None for any other line."""
+    if words and words[0] in CODE_COMMANDS:
+        return None
+    patterns: list[str] = []
+    workspace, as_json, rest = None, False, iter(words)
+    for word in rest:
+        if word == "--json":
+            as_json = True
+        elif word == "--workspace":
+            workspace = next(rest, "-")
+            if workspace.startswith("-"):
+                return None
+        elif word.startswith("-"):
+            return None
+        else:
+            patterns.append(word)
+    return {"patterns": tuple(patterns), "workspace": workspace, "as_json": as_json}
+
+
+def print_list_quickly(words: Sequence[str], report: Callable[[OSError], int]) -> int | None:
+    """Print what `ollm files` is asked for and give the exit code; None where that is for the ordinary way. `report`
+    says that the output could not be written."""
+    import gc
+
+    gc.disable()  # what is made here stays to the end
+    try:
+        data = _render_list(words)
+    except Exception:  # noqa: BLE001 - the ordinary way meets it again and says it
+        data = None
+    finally:
+        gc.enable()
+    if data is None:
+        return None
+    try:
+        write_output(data)
+    except OSError as error:
+        return report(error)
+    return 0
+
+
+def write_output(data: bytes) -> None:
+    """All of it, also where PYTHONUNBUFFERED lets a write end early."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
+
+
+def _render_list(words: Sequence[str]) -> bytes | None:
+    given, out = parse_file_arguments(words), sys.stdout
+    if given is None or out is None or out.encoding.lower() != "utf-8":
+        return None
+    named = given["workspace"]
+    if named and named.startswith("~"):
+        return None
+    root = os.path.realpath(named or os.getcwd(), strict=True)
+    blocks = _read_blocks(root, make_globs(root, given["patterns"]))
+    if blocks is None:
+        return None
+    return _render_json(blocks) if given["as_json"] else _render_lines(blocks, harmless=out.isatty())
+
+
+def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """A pattern that is a directory stands for all that is in it."""
+    globs = tuple(
+        f"/{pattern.strip('/')}/**" if os.path.isdir(os.path.join(root, pattern)) else pattern for pattern in patterns
+    )
+    return () if "/./**" in globs else globs
+
+
+def _read_blocks(root: str, globs: tuple[str, ...]) -> list[Block] | None:
+    """The shown names of each directory behind its prefix; None where there is something to say about the walk."""
+    from ollm import __version__
+    from ollm.config.discovery_memory import SettingSources, recall_walk_settings
+    from ollm.services.file_discovery.git import GitFinder
+    from ollm.services.file_discovery.walk import WalkOptions, make_walk
+
+    user_home, home = os.environ["HOME"], os.environ.get("OLLM_HOME", "").strip()
+    if not user_home or home.startswith("~"):
+        return None
+    home = os.path.abspath(home) if home else f"{user_home}/.ollm"
+    settings = recall_walk_settings(SettingSources(os.environ, home, root, __version__))
+    if settings is None:
+        return None
+    options = WalkOptions(root, max_depth=settings.max_depth, follow_symlinks=settings.follow_symlinks)
+    git = GitFinder(user_home, os.environ.get("XDG_CONFIG_HOME") or f"{user_home}/.config")
+    walk = make_walk(options, git, settings.builtin_ignores)
+    blocks = [(listing.place.prefix, listing.files) for listing in walk if listing.files]
+    if walk.reader.bad or walk.unreadable or walk.too_deep:
+        return None
+    return _filter_blocks(blocks, globs) if globs else blocks
+
+
+def _filter_blocks(blocks: list[Block], globs: tuple[str, ...]) -> list[Block]:
+    from ollm.services.file_discovery.globs import compile_globs
+
+    search = compile_globs(globs)
+    assert search is not None
+    found = ((prefix, files, search.find_matches(prefix, files)) for prefix, files in blocks)
+    return [(prefix, [name for name in files if name in wanted]) for prefix, files, wanted in found if wanted]
+
+
+def _render_lines(blocks: list[Block], *, harmless: bool) -> bytes | None:
+    """One path a line, byte for byte; `harmless` for a terminal, where an odd name is for the ordinary way."""
+    text = "\n".join([prefix + f"\n{prefix}".join(files) for prefix, files in blocks])
+    if harmless and not _is_plain(text, blocks):
+        return None
+    return os.fsencode(f"{text}\n") if text else b""
+
+
+def _render_json(blocks: list[Block]) -> bytes | None:
+    """The document that the ordinary way makes of names that need no escapes."""
+    text = "\n".join([prefix + f"\n{prefix}".join(files) for prefix, files in blocks])
+    if not _is_plain(text, blocks) or '"' in text or "\\" in text:
+        return None
+    if not text:
+        return b"[]\n"
+    quoted = text.replace("\n", '",\n  "')
+    return f'[\n  "{quoted}"\n]\n'.encode()
+
+
+def _is_plain(text: str, blocks: list[Block]) -> bool:
+    """Whether no name has a line end or another character that is not to be seen."""
+    count = sum([len(files) for _, files in blocks])
+    return text.count("\n") == max(count - 1, 0) and text.replace("\n", "").isprintable()
