@@ -21,35 +21,46 @@ async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_pat
     async with daemon(tmp_path, (), "--tcp") as found:
         url = f"http://127.0.0.1:{json.loads((found.home / 'run' / 'daemon.pid').read_text())['port']}"
         page = await found.ask("GET", "/", url=url)
-        names = re.findall(r"/web/files/([\w.-]+)", page.body.decode())
-        for name in names:
-            reply = await found.ask("GET", f"/web/files/{name}", url=url)
-            assert reply.status == 200, name
+        addresses = re.findall(r"(/web/files/[\w./-]+)", page.body.decode())
+        names = [address.rpartition("/")[2] for address in addresses]
+        for name, address in zip(names, addresses, strict=True):
+            reply = await found.ask("GET", address, url=url)
+            assert (reply.status, reply.headers["cache-control"]) == (200, page_files.KEPT), name
             assert "default-src 'none'" in reply.headers["content-security-policy"]
             assert reply.headers["x-content-type-options"] == "nosniff"
-            again = await found.ask(
-                "GET", f"/web/files/{name}", url=url, headers={"if-none-match": reply.headers["etag"]}
-            )
+            again = await found.ask("GET", address, url=url, headers={"if-none-match": reply.headers["etag"]})
             assert (again.status, again.body) == (304, b"")
-        for path in ("/web/files/../auth.py", "/web/files/..%2fauth.py", "/web/files/none.js", "/web/files/"):
+        plain = await found.ask("GET", "/web/files/app.js", url=url)
+        other = ("/web/files/0123456789abcdef/app.js", addresses[0].rpartition("/")[0] + "/", f"{addresses[0]}/app.js")
+        for path in ("/web/files/../auth.py", "/web/files/..%2fauth.py", "/web/files/none.js", "/web/files/", *other):
             assert (await found.ask("GET", path, url=url)).status in (401, 404), path
         foreign = await found.ask("GET", "/web/files/app.js", url=url, headers={"origin": "http://127.0.0.1:1"})
 
     assert {"app.js", "app.css", "colours.css", "transcript.css", "icon.svg"} <= set(names)
     assert foreign.status == 403
+    assert [one.headers["cache-control"] for one in (page, plain)] == [page_files.CHECKED] * 2
     assert "unsafe" not in page.headers["content-security-policy"]
 
 
-def test_a_page_names_every_module_it_begins_with() -> None:
-    """So that they are fetched at once and not one after another has named it."""
-    wanted = ["app.js"]
+def find_modules(wanted: list[str], known: set[str]) -> set[str]:
+    """Those that begin with these, but for the known ones."""
     for name in wanted:
         text = (WEB / name).read_text(encoding="utf-8")
         found = re.findall(r"^import\s(?:[^\"]*from\s)?\"\./([\w.-]+)\"", text, re.MULTILINE)
         wanted += [one for one in dict.fromkeys(found) if one not in wanted]
-    page = (WEB / "index.html").read_text(encoding="utf-8")
+    return set(wanted) - known
 
-    assert sorted(re.findall(r"/web/files/([\w-]+\.js)", page)) == sorted(wanted)
+
+def test_a_page_names_every_module_when_it_is_wanted() -> None:
+    """So that they are fetched at once and not one after another has named it; and few before the first paint."""
+    page = (WEB / "index.html").read_text(encoding="utf-8")
+    at_once, soon, later = (re.findall(r"/web/files/([\w-]+\.js)", part) for part in page.split("<template"))
+    first = find_modules(["first-view.js"], set())
+    frame = find_modules(["app.js"], first)
+    rest = {path.name for path in WEB.glob("*.js")} - first - frame
+
+    assert (sorted(at_once), sorted(soon), sorted(later)) == (sorted(first), sorted(frame), sorted(rest))
+    assert len(first) <= 5
 
 
 def test_nothing_else_can_be_named() -> None:

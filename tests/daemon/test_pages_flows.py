@@ -96,7 +96,7 @@ async def answer_on_a_phone(found: Daemon, visitor: Visitor) -> None:
         await page.set_viewport_size({"width": width, "height": 560})
         await wait_until(lambda: count_seen(page, "ollm-confirmation .buttons button.primary"))
         await page.evaluate(
-            "import('/web/files/toast.js').then(found => found.say('Something went wrong. '.repeat(4)))"
+            "import(document.querySelector('script').src.replace(/[^/]+$/, 'toast.js')).then(found => found.say('Something went wrong. '.repeat(4)))"
         )
         await page.wait_for_selector(".toast")
         assert await count_seen(page, "ollm-confirmation :is(.refuse input, .refuse button, .buttons button)") >= 3

@@ -19,6 +19,7 @@ from ollm.daemon.bodies import (
     RenderReply,
     TranscriptPage,
 )
+from ollm.daemon.page_files import make_version
 from ollm.daemon.routes import Limit
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.transcript import prepare_rendering
@@ -88,7 +89,9 @@ async def all_events(
     named = frozenset(parse_id(one) for one in sessions.split(",") if one)
     service.hub.make_room_for_client()
     reader = service.hub.follow_all(last_event_id, named)
-    return Stream(reader, media_type="text/event-stream", headers={"cache-control": "no-store"})
+    return Stream(
+        reader, media_type="text/event-stream", headers={"cache-control": "no-store", "x-ollm-pages": make_version()}
+    )
 
 
 @get("/sessions/{session_id:str}/transcript")

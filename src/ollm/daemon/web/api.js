@@ -1,6 +1,7 @@
 // Requests to the daemon: the cookie goes by itself, the page's token with every one of them.
 
 const TOKEN_KEY = "ollm-page-token";
+const VERSION = import.meta.url.split("/").at(-2); // of the files this page is made of
 const LONGEST_SILENCE_MS = 40_000;
 
 /** What went wrong, in the daemon's words. */
@@ -88,7 +89,8 @@ async function send(method, path, body, headers = {}, signal) {
 
 /**
  * One stream of the events of all sessions, opened again whenever it breaks.
- * Fires `event` with the event, `reset` when all that is known must be read anew, `state` when it breaks or is back.
+ * Fires `event` with the event, `reset` when all that is known must be read anew, `state` when it breaks or is back, and
+ * `updated` when the daemon has other pages than this one.
  */
 export class Feed extends EventTarget {
   constructor() {
@@ -118,6 +120,7 @@ export class Feed extends EventTarget {
     const response = await send("GET", "/events", undefined, this.known ? { "last-event-id": this.known } : {}, stop.signal);
     this.failures = 0;
     this.change("open");
+    if (response.headers.get("x-ollm-pages") !== VERSION) this.dispatchEvent(new Event("updated"));
     const reader = /** @type {ReadableStream<any>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {

@@ -1,12 +1,12 @@
 // The frame: logging in, the list of sessions beside the page that the address names.
 import { feed, forgetToken, hasToken, isSessionId, logIn, post } from "./api.js";
 import { makeBlank, makeMissingSession } from "./blank.js";
-import { fill, h, icon } from "./dom.js";
-import { firstPaint } from "./first-page.js";
-import { say } from "./toast.js";
+import { fetchModules, fill, h, icon, ICON_URL } from "./dom.js";
+import { loadPart } from "./toast.js";
 import "./session-list.js";
 import "./session-page.js";
 
+const LATER_MS = 1500;
 const PAGES = /** @type {Record<string, {label: string, icon: string, load: () => Promise<any>}>} */ ({
   tools: { label: "Tools", icon: "tool", load: () => import("./tools-page.js") },
   policy: { label: "Policy", icon: "shield", load: () => import("./policy-page.js") },
@@ -32,8 +32,8 @@ class App extends HTMLElement {
       return;
     }
     this.showFrame();
-    await firstPaint;
     void feed.start();
+    setTimeout(() => fetchModules("later"), LATER_MS); // so that they are here when the daemon is away, or another
   }
 
   /** @param {string} [why] */
@@ -44,7 +44,7 @@ class App extends HTMLElement {
       h(
         "main",
         { class: "gate" },
-        h("div", { class: "brand" }, h("img", { src: "/web/files/icon.svg", alt: "" }), h("h1", null, "ollm")),
+        h("div", { class: "brand" }, h("img", { src: ICON_URL, alt: "" }), h("h1", null, "ollm")),
         h("p", null, why || "This page is not logged in."),
         h("p", null, "Run ", h("code", null, "ollm web"), " in a terminal and open the link it makes. A link works once, for a minute."),
       ),
@@ -56,6 +56,7 @@ class App extends HTMLElement {
     this.main = h("main", { id: "main", tabIndex: -1 });
     fill(this, h("a", { class: "skip", href: "#main", onclick: (/** @type {Event} */ event) => (event.preventDefault(), this.main?.focus()) }, "Skip to the conversation"), this.banner, h("div", { class: "frame" }, this.makeSide(), this.main));
     feed.addEventListener("state", () => this.showState());
+    feed.addEventListener("updated", () => this.showUpdated());
     addEventListener("hashchange", () => void this.route());
     addEventListener("keydown", (event) => this.handleKey(event));
     void this.route();
@@ -76,6 +77,13 @@ class App extends HTMLElement {
 
   showState() {
     if (this.banner) this.banner.hidden = feed.state !== "lost";
+  }
+
+  /** The daemon is of another version than this page. */
+  showUpdated() {
+    if (this.querySelector(".banner.updated")) return;
+    const reload = h("button", { type: "button", class: "quiet", onclick: () => location.reload() }, "Reload");
+    this.banner?.after(h("p", { class: "banner updated", role: "status" }, "ollm was updated. This page is of the version before.", reload));
   }
 
   /** @param {KeyboardEvent} event */
@@ -121,12 +129,7 @@ class App extends HTMLElement {
   /** @param {string} name */
   async showPage(name) {
     document.title = `${PAGES[name].label} · ollm`;
-    try {
-      await PAGES[name].load();
-    } catch (error) {
-      say("This page could not be loaded.", { bad: true });
-      return;
-    }
+    if (!(await loadPart(PAGES[name].load))) return;
     if (this.dataset.route === name && this.main) fill(this.main, document.createElement(`ollm-${name}`));
   }
 

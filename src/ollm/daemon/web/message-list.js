@@ -15,6 +15,7 @@ export class MessageList extends HTMLElement {
     this.first = 1; // numbers of the window that is in the page: first … last
     this.last = 0;
     this.total = 0;
+    this.scrolled = 0; // how far, when it last moved
     this.busy = false;
     this.opened = false;
     this.height = GUESSED_PX; // of a message, as measured
@@ -26,7 +27,7 @@ export class MessageList extends HTMLElement {
   }
 
   connectedCallback() {
-    if (this.children.length) return;
+    if (this.children.length) return this.keepScroll();
     this.className = "messages";
     this.tabIndex = 0;
     this.setAttribute("role", "region");
@@ -35,6 +36,12 @@ export class MessageList extends HTMLElement {
     this.addEventListener("scroll", () => this.onScroll(), { passive: true });
     const follow = new ResizeObserver(() => this.pinned && this.toEnd());
     for (const part of [this.items, this.tail, this]) follow.observe(part);
+  }
+
+  /** It was put elsewhere, which winds it back. */
+  keepScroll() {
+    if (this.pinned) this.toEnd();
+    else this.scrollTop = this.scrolled;
   }
 
   /** Whether the end is in sight, and should stay there. */
@@ -115,6 +122,7 @@ export class MessageList extends HTMLElement {
   }
 
   onScroll() {
+    this.scrolled = this.scrollTop;
     if (this.pinned && this.size !== this.sizeAtEnd) this.toEnd(); // it grew meanwhile: nobody went away from the end
     this.pinned = this.atEnd && this.last >= this.total;
     this.dispatchEvent(new Event("moved"));

@@ -1,6 +1,6 @@
 // The models there are, and the card of each: what was learnt by talking to it.
 import { get } from "./api.js";
-import { fill, formatCount, h } from "./dom.js";
+import { fill, formatCount, formatMoment, h } from "./dom.js";
 import { Page } from "./page.js";
 
 const FACTS = /** @type {[string, string, (value: any) => string][]} */ ([
@@ -12,7 +12,7 @@ const FACTS = /** @type {[string, string, (value: any) => string][]} */ ([
   ["tokenFactor", "Tokens, against our estimate", (value) => `× ${value.toFixed(2)}`],
   ["maxTools", "Tools at once", (value) => String(value)],
   ["verbatimEdits", "Edits word for word", (value) => (value ? "yes" : "no")],
-  ["probed", "Tested", (value) => new Date(value).toLocaleString()],
+  ["probed", "Tested", formatMoment],
 ]);
 
 class ModelsPage extends Page {

@@ -1,7 +1,6 @@
 // The sessions of all workspaces: search as one types, filters, archive, rename, delete with undo.
 import { eraseOnLeave, feed, get, getList, request } from "./api.js";
-import { baseName, fill, formatAge, formatMany, h, icon, iconButton } from "./dom.js";
-import { firstPaint } from "./first-page.js";
+import { baseName, fill, formatAge, formatMany, h, icon, ICON_URL, iconButton } from "./dom.js";
 import { openSession } from "./open-session.js";
 import { ask, attempt, say } from "./toast.js";
 
@@ -35,7 +34,7 @@ class SessionList extends HTMLElement {
     fill(
       this,
       h("div", { class: "list-head" },
-        h("a", { class: "brand", href: "#/" }, h("img", { src: "/web/files/icon.svg", alt: "" }), "ollm"),
+        h("a", { class: "brand", href: "#/" }, h("img", { src: ICON_URL, alt: "" }), "ollm"),
         h("button", { type: "button", class: "primary small", onclick: () => void this.startNew() }, icon("plus"), "New"),
       ),
       h("div", { class: "search" }, icon("search"), this.search),
@@ -51,7 +50,7 @@ class SessionList extends HTMLElement {
     addEventListener("hashchange", () => this.markCurrent());
     addEventListener("ollm-sessions-changed", () => this.later(0));
     this.addEventListener("keydown", (event) => this.moveFocus(event));
-    void firstPaint.then(() => Promise.all([this.load(PAGE), this.loadWorkspaces()]));
+    void Promise.all([this.load(PAGE), this.loadWorkspaces()]);
   }
 
   makeChips() {

@@ -4,11 +4,12 @@ import { makeMissingSession } from "./blank.js";
 import { Composer } from "./composer-box.js";
 import "./confirmation-card.js";
 import { baseName, fill, formatCount, formatMany, h, icon, iconButton, showControls } from "./dom.js";
+import { takeEarlyList } from "./first-view.js";
 import { LiveTurn } from "./live-turn.js";
 import "./message-list.js";
 import { openSession } from "./open-session.js";
 import { runCommand, sendMessage } from "./sending.js";
-import { attempt } from "./toast.js";
+import { attempt, loadPart } from "./toast.js";
 import { describeProgress, ENDINGS } from "./turn-words.js";
 
 const REFRESH_MS = 60;
@@ -29,7 +30,8 @@ class SessionPage extends HTMLElement {
   }
 
   connectedCallback() {
-    this.list = /** @type {import("./message-list.js").MessageList} */ (document.createElement("ollm-messages"));
+    const early = this.startAt ? null : takeEarlyList(this.sessionId);
+    this.list = early?.list ?? /** @type {import("./message-list.js").MessageList} */ (document.createElement("ollm-messages"));
     this.list.sessionId = this.sessionId;
     this.live = /** @type {LiveTurn} */ (document.createElement("ollm-live-turn"));
     this.questions = h("div", { class: "questions" });
@@ -66,7 +68,7 @@ class SessionPage extends HTMLElement {
       told = Date.now();
       void post(`/sessions/${this.sessionId}/typing`).catch(() => {});
     });
-    void this.open();
+    void this.open(early?.opened);
   }
 
   disconnectedCallback() {
@@ -84,10 +86,11 @@ class SessionPage extends HTMLElement {
     void attempt(() => post(`/sessions/${this.sessionId}/cancel`));
   }
 
-  async open() {
+  /** @param {Promise<boolean>} [opened] Whether its messages were got already. */
+  async open(opened) {
     await attempt(async () => {
       try {
-        await this.list?.open(this.startAt);
+        if (!(await opened)) await this.list?.open(this.startAt);
       } catch (error) {
         await this.loadSummary();
         if (this.summary?.archive) return this.offerPull();
@@ -133,7 +136,7 @@ class SessionPage extends HTMLElement {
 
   /** It is in the team archive only: read and go on once it is here. */
   async offerPull() {
-    await import("./pull-card.js");
+    if (!(await loadPart(() => import("./pull-card.js")))) return;
     const card = /** @type {any} */ (document.createElement("ollm-pull-card"));
     card.summary = this.summary;
     card.addEventListener("pulled", () => {
@@ -322,8 +325,7 @@ class SessionPage extends HTMLElement {
     if (there === tag) return this.closePanel();
     if (!there) this.opener = document.activeElement;
     if (this.panel) fill(this.panel);
-    if (kind === "context") await import("./context-panel.js");
-    else await import("./snapshot-panel.js");
+    if (!(await loadPart(() => (kind === "context" ? import("./context-panel.js") : import("./snapshot-panel.js"))))) return;
     const panel = /** @type {any} */ (document.createElement(tag));
     panel.page = this;
     this.panel?.append(panel);

@@ -62,6 +62,17 @@ export async function attempt(work) {
   }
 }
 
+/** Load a part of the page, and say so where it cannot be had. @param {() => Promise<any>} load @returns {Promise<boolean>} */
+export async function loadPart(load) {
+  try {
+    await load();
+    return true;
+  } catch {
+    say("This part of the page could not be loaded. Reload the page.", { bad: true });
+    return false;
+  }
+}
+
 /** A question in the middle of the screen; what was chosen. @param {string} title @param {(Node | string)[]} content @param {[string, string][]} choices @returns {Promise<string>} */
 export function ask(title, content, choices) {
   return new Promise((resolve) => {

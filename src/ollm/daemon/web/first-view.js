@@ -1,0 +1,36 @@
+// What is on the screen first: the newest messages of the session that the address names; all else is loaded after them.
+import { fetchModules, fill, h } from "./dom.js";
+import { earlySession } from "./first-page.js";
+import "./message-list.js";
+
+/** @typedef {import("./message-list.js").MessageList} MessageList */
+
+const LONGEST_WAIT_MS = 1000;
+
+/** @type {{list: MessageList, opened: Promise<boolean>} | null} */ let early = null;
+
+/** The list of messages that is on the screen already, and whether it could be opened; once. @param {string} sessionId */
+export function takeEarlyList(sessionId) {
+  const found = early?.list.sessionId === sessionId ? early : null;
+  early = null;
+  return found;
+}
+
+/** The places of a session's page, with nothing but its messages. */
+async function showMessages() {
+  const list = /** @type {MessageList} */ (document.createElement("ollm-messages"));
+  list.sessionId = earlySession;
+  const conversation = h("div", { class: "conversation" }, h("header", { class: "bar" }), list, h("div", { class: "foot" }));
+  const app = document.querySelector("ollm-app");
+  if (app) fill(app, h("div", { class: "frame" }, h("aside", { class: "side" }), h("main", { id: "main" }, conversation)));
+  const opened = list.open().then(() => true, () => false);
+  early = { list, opened };
+  if (await opened) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+}
+
+async function start() {
+  if (earlySession) await Promise.race([showMessages(), new Promise((done) => setTimeout(done, LONGEST_WAIT_MS))]);
+  fetchModules("soon");
+  await import("./app.js");
+}
+void start();
