@@ -86,6 +86,31 @@ async def test_what_another_program_did_to_the_files_is_said_when_a_chat_ends(tm
     assert texts(json.loads(document.read_text())) == [("user", "first"), ("assistant", "Answer one.")]
 
 
+@covers("S10.1")
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+async def test_a_journal_that_another_program_took_away_in_mid_turn_is_there_again_before_the_turn_ends(
+    tmp_path: Path, replaced: bool
+) -> None:
+    async with running(tmp_path, [SLOW]) as runner:
+        process = await runner.start("-p", "count")
+        assert process.stdout
+        await process.stdout.readexactly(10)
+        (journal,) = (runner.home / "sessions").glob("*.journal")
+        foreign = tmp_path / "foreign"
+        foreign.write_text("another program's\n")
+        foreign.replace(journal) if replaced else journal.unlink()
+        async with asyncio.timeout(60):
+            while not (journal.exists() and b"count" in journal.read_bytes()):
+                await asyncio.sleep(0.02)
+        process.kill()
+        await process.wait()
+        seen = (await runner.run("sessions", "export", journal.stem, "--format", "json", "--output", "-")).out
+    assert texts(json.loads(seen))[0] == ("user", "count")
+    assert "word0 word1" in seen
+    kept = [path.read_text() for path in runner.home.rglob("*.journal.replaced-*")]
+    assert kept == (["another program's\n"] if replaced else [])
+
+
 async def wait_for_fold(sessions: Path) -> Path:
     """The document, once the answer stands in it and the journal was begun again."""
     async with asyncio.timeout(60):

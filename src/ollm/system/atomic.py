@@ -157,8 +157,12 @@ class AppendFile:
         except OSError:
             self._distrusted = True
             raise
-        self.good += len(data)
+        self.good = good = self.good + len(data)
         self._recent.append(data)
+        if good - self._recent_start > MAX_HELD_BYTES:
+            self._trim_recent()
+
+    def _trim_recent(self) -> None:
         while self.good - self._recent_start > MAX_HELD_BYTES and len(self._recent) > 1:
             self._recent_start += len(self._recent.popleft())
 
@@ -216,7 +220,10 @@ class AppendFile:
 
     def _find_kept_end(self, descriptor: int) -> int:
         """How far the file holds what was appended before the recent: less of it where another program cut the file."""
-        size, last = os.fstat(descriptor).st_size, self._recent[-1] if self._recent else b""
-        if size < self.good and os.pread(descriptor, len(last), max(0, size - len(last))) == last:
-            size -= len(last)  # appended after the cut
-        return min(size, self._recent_start)
+        end = os.fstat(descriptor).st_size
+        if end < self.good:
+            for data in reversed(self._recent):
+                if os.pread(descriptor, len(data), max(0, end - len(data))) != data:
+                    break
+                end -= len(data)  # appended after the cut
+        return min(end, self._recent_start)

@@ -472,13 +472,21 @@ def test_an_answer_under_way_is_carried_over_a_fold(tmp_path: Path) -> None:
     writer.abandon()
 
 
-def test_what_another_program_did_is_told_once_and_put_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_the_end", [False, True], ids=["with the next record", "at the end of a burst's turn"])
+def test_what_another_program_did_is_told_once_and_put_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_the_end: bool
+) -> None:
+    monkeypatch.setattr(writing, "LOOK_EVERY_SECONDS", 3600 if at_the_end else 0)
+    monkeypatch.setattr(writing, "FOLD_ALWAYS_BELOW_BYTES", 0)
     home, writer = Home(tmp_path), create(Home(tmp_path))
     record(writer, 1)
     home.journal(SESSION_ID).unlink()
     home.document(SESSION_ID).unlink()
     assert not writer.has_own_files
     record(writer, 2)
+    if at_the_end:
+        assert writer.take_reports() == []
+        writer.fold_when_due()
 
     assert sorted(writer.take_reports()) == sorted(
         [
@@ -491,8 +499,25 @@ def test_what_another_program_did_is_told_once_and_put_right(tmp_path: Path) -> 
     writer.abandon()
 
 
+def test_what_is_read_while_a_removed_journal_was_not_noticed_yet_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "LOOK_EVERY_SECONDS", 3600)
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    home.journal(SESSION_ID).unlink()
+    record(writer, 2)
+
+    assert len(list(writer.open_reader().iter_messages())) == 2
+    writer.close()
+    assert home.texts(SESSION_ID) == ["x", "x"]
+
+
 @pytest.mark.parametrize("foreign", [b'{"foreign":1}\n', b"xx"])
-def test_what_another_program_adds_to_the_journal_takes_nothing_of_ours(tmp_path: Path, foreign: bytes) -> None:
+def test_what_another_program_adds_to_the_journal_takes_nothing_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foreign: bytes
+) -> None:
+    monkeypatch.setattr(writing, "LOOK_EVERY_SECONDS", 0)
     home, writer = Home(tmp_path), create(Home(tmp_path))
     record(writer, 1)
     with home.journal(SESSION_ID).open("ab") as file:
@@ -508,21 +533,26 @@ def test_what_another_program_adds_to_the_journal_takes_nothing_of_ours(tmp_path
     writer.abandon()
 
 
+@pytest.mark.parametrize("later", [1, 3], ids=["one record later", "three records later"])
 def test_of_a_journal_that_was_cut_what_memory_holds_is_put_back_and_the_rest_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: int
 ) -> None:
+    monkeypatch.setattr(writing, "LOOK_EVERY_SECONDS", 3600)
     home, writer = Home(tmp_path), create(Home(tmp_path))
-    monkeypatch.setattr(atomic, "MAX_HELD_BYTES", 600)
+    monkeypatch.setattr(atomic, "MAX_HELD_BYTES", 1000)
     for number in range(1, 10):
         record(writer, number)
     os.truncate(home.journal(SESSION_ID), 0)
-    record(writer, 10)
+    for number in range(10, 10 + later):
+        record(writer, number)
+    writer.check_files()
 
     [told] = writer.take_reports()
     assert told.endswith("bytes are gone.")
     numbers = [message.id for message in home.files.read(SESSION_ID).session.messages]
-    assert len(numbers) > 1
-    assert numbers == list(range(numbers[0], 11))
+    assert len(numbers) > later
+    assert numbers == list(range(numbers[0], 10 + later))
+    assert [record["message"]["id"] for record in records(home)] == numbers, "each line once"
     writer.abandon()
 
 

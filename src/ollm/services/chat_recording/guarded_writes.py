@@ -54,6 +54,7 @@ class GuardedWrites:
     def ensure_saved(self, writer: SessionWriter) -> None:
         try:
             writer.flush()
+            writer.check_files()
         except StorageError as error:
             raise self._make_unsaved_error(writer, error, rescue=False) from error
 

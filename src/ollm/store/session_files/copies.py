@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ollm.domain.clock import Clock, format_stamp
-from ollm.system.atomic import replace_file
+from ollm.system.atomic import AppendFile, replace_file
 
 CopyKind = Literal["damaged", "original", "replaced"]
 _CHUNK_BYTES = 1 << 20
@@ -33,6 +33,17 @@ def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
     except OSError:
         replace_file(copy, _iter_chunks(file))
     return copy
+
+
+def restore_journal(journal: AppendFile, clock: Clock) -> str:
+    """Write a journal anew that another program removed or changed, and keep what took its place; what happened, in a
+    sentence. Nothing where it stands as it was left."""
+    if journal.is_in_place():
+        return ""
+    path, before = journal.path, journal.good
+    kept = keep_copy(path, clock, "replaced") if path.is_file() or path.is_dir() else None
+    journal.write_anew()
+    return describe_restored(path, kept, before - journal.good) if before or kept else ""
 
 
 def describe_restored(file: Path, kept: Path | None, lost_bytes: int) -> str:

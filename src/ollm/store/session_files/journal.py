@@ -13,6 +13,7 @@ import msgspec
 from ollm.domain.messages import JsonObject, Message
 
 Parts = list[JsonObject]
+GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
 MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse more than 100
 
 
@@ -40,7 +41,7 @@ class JournalRecord(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
     call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     top: JsonObject | None = None  # fields of the document itself
     set: JsonObject | None = None  # metadata fields, replaced
-    append: dict[str, tuple[int, list[Any]]] | None = None  # metadata lists, longer from this place on
+    append: GrownLists | None = None  # metadata lists, longer from this place on
     tokens: int = 0  # of the whole archive, after this record; 0 where it did not change
 
 
@@ -149,10 +150,23 @@ def compute_growth(written: Parts, whole: Parts) -> Parts | None:
     return more if more is not None and extend_parts(written, more) == whole else None
 
 
+def split_changes(held: JsonObject, changed: JsonObject) -> tuple[JsonObject, GrownLists]:
+    """What a change of the metadata replaces, and the new items of lists that only grew."""
+    grown: GrownLists = {}
+    replaced: JsonObject = {}
+    for name, value in msgspec.json.decode(encode_json(changed)).items():
+        old = held.get(name)
+        if isinstance(value, list) and isinstance(old, list) and old and value[: len(old)] == old:
+            grown[name] = (len(old), value[len(old) :])
+        else:
+            replaced[name] = value
+    return replaced, grown
+
+
 def advance_head(head: JsonObject, at: str, tokens: int) -> None:
     """Apply what every record says: when it was, and how many tokens the archive has now."""
-    if at[:4].isdigit():
-        last = head.get("lastActivity")
+    last = head.get("lastActivity")
+    if at != last and at[:4].isdigit():
         head["lastActivity"] = last if isinstance(last, str) and last > at else at
     if tokens:
         head.setdefault("metadata", {})["tokenCount"] = tokens

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import journal, layout
-from ollm.store.session_files.copies import describe_restored, keep_copies, keep_copy
+from ollm.store.session_files.copies import keep_copies, restore_journal
 from ollm.store.session_files.document_guard import DocumentGuard
 from ollm.store.session_files.marks import MarkSchedule
 from ollm.store.session_files.places import SessionPlaces
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
 KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not written anew
 MAX_FOLDED_BYTES = 64 << 20  # a longer journal stands beside its document for good
+LOOK_EVERY_SECONDS = 0.01  # at a journal that is written to: many records at once are not looked after one by one
 MAX_BEFORE_MARK = 64  # records that wait
 
 
@@ -54,6 +56,7 @@ class SessionWriter:
         self._partial: journal.Parts = []
         self._running: dict[str, JsonObject] = {}
         self._marks = MarkSchedule()
+        self._next_look = 0.0
 
     @property
     def is_empty(self) -> bool:
@@ -120,7 +123,7 @@ class SessionWriter:
         if self._partial:
             self._finish_partial(at, msgspec.to_builtins(message), tokens)
             return
-        if message.role == "user":
+        if message.role == "user" and (self.pending or self._journal.good >= self._marks.next):
             self._mark_when_due(at)
         self.last_number = message.id
         self.message_count += 1
@@ -153,17 +156,8 @@ class SessionWriter:
 
     def change_fields(self, at: str, top: JsonObject, metadata: JsonObject) -> None:
         """Set fields of the document and of its metadata; a list that only grew is written as its new items."""
-        held = self.head.get("metadata", {})
-        metadata = msgspec.json.decode(journal.encode_json(metadata))
-        append: dict[str, tuple[int, list[Any]]] = {}
-        replaced: JsonObject = {}
-        for name, value in metadata.items():
-            old = held.get(name)
-            if isinstance(value, list) and isinstance(old, list) and old and value[: len(old)] == old:
-                append[name] = (len(old), value[len(old) :])
-            else:
-                replaced[name] = value
-        self._append_record(journal.JournalRecord(at=at, top=top or None, set=replaced or None, append=append or None))
+        replaced, grown = journal.split_changes(self.head.get("metadata", {}), metadata)
+        self._append_record(journal.JournalRecord(at=at, top=top or None, set=replaced or None, append=grown or None))
 
     def flush(self) -> None:
         """Write what waits. Raises `StorageError`; everything is still there to be tried again."""
@@ -175,9 +169,14 @@ class SessionWriter:
             except OSError as error:
                 raise self._make_error(error) from error
             self.pending = []
-            self._displaced = not self._journal.is_in_place()
+            if monotonic() >= self._next_look:
+                self._look_at_journal()
         if self._displaced:
             self.check_files()
+
+    def _look_at_journal(self) -> None:
+        self._displaced = not self._journal.is_in_place()
+        self._next_look = monotonic() + LOOK_EVERY_SECONDS
 
     @property
     def is_fold_due(self) -> bool:
@@ -187,7 +186,10 @@ class SessionWriter:
     def fold_when_due(self) -> bool:
         """Fold at the end of a turn: always while the document is small, later when the journal has outgrown it."""
         self.flush()
-        return self.fold() if self.is_fold_due else False
+        if self.is_fold_due:
+            return self.fold()
+        self.check_files()
+        return False
 
     def fold(self) -> bool:
         """Write document and journal as one document, then start the journal again. True when there was something."""
@@ -224,19 +226,10 @@ class SessionWriter:
 
     def _restore_files(self) -> None:
         make_private_directory(self.directory)
-        if not self._journal.is_in_place():
-            self._restore_journal()
-        if report := self.document.restore():
-            self.reports.append(report)
+        reports = [restore_journal(self._journal, now), self.document.restore()]
+        self.reports += filter(None, reports)
         with contextlib.suppress(BusyError):
             self._lock.renew()
-
-    def _restore_journal(self) -> None:
-        path, before = self._journal.path, self._journal.good
-        kept = keep_copy(path, now, "replaced") if path.is_file() or path.is_dir() else None
-        self._journal.write_anew()
-        if before or kept:
-            self.reports.append(describe_restored(path, kept, before - self._journal.good))
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
         """Fold, remove the journal, let `note` look at the files, let go of the lock. True when something was folded.
@@ -273,7 +266,7 @@ class SessionWriter:
     def open_reader(self, *, newest: bool = False, document: Path | None = None) -> SessionReader:
         """Reads also the records that are not on disk yet; `document` is where that stands if it lost its name."""
         place, waiting = document or self.document.path, b"".join(self.pending)
-        if self._displaced:
+        if self._displaced or not self._journal.is_in_place():
             return self._open_files(place, None, self._journal.read_good() + waiting)
         return self._open_files(place, self._journal.path, waiting, newest=newest)
 
