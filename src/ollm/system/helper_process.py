@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ollm.system.sandbox.confined import make_helper_environment, start_confined
+from ollm.system.sandbox.confined import lies_in_system, make_helper_environment, start_confined
 
 _BUFFER_BYTES = 1 << 18
 
@@ -29,6 +29,14 @@ class HelperProcess:
             assert pipe is not None
             self._transports.append(await _connect_pipe(reader, pipe))
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
     async def wait(self) -> int:
         """Its exit code, once it has ended."""
         return await asyncio.to_thread(self._process.wait)
@@ -37,14 +45,14 @@ class HelperProcess:
         for transport in self._transports:
             transport.close()
         if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self.kill()
             await self.wait()
 
 
 async def start_helper(command: Sequence[str | bytes], root: Path) -> HelperProcess:
     """Start a program that reads below `root`: it can change nothing and reach no one, and sees none of the secrets of
-    the home. Raises FileNotFoundError when there is no such program."""
+    the home; nothing of the home at all where the program itself does not lie there. Raises FileNotFoundError when
+    there is no such program."""
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -56,7 +64,8 @@ async def start_helper(command: Sequence[str | bytes], root: Path) -> HelperProc
             env=make_helper_environment(os.environ),
         )
 
-    helper = HelperProcess(start_confined(start, [str(root)]))
+    home = None if lies_in_system(os.fsdecode(command[0])) else "~"
+    helper = HelperProcess(start_confined(start, [str(root)], home))
     try:
         await helper.connect_streams()
     except BaseException:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
@@ -18,7 +17,7 @@ from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.file_types import find_type_globs
 from ollm.tools.search.matches import MAX_COUNTED_MATCHES, FoundLine, MatchCollector
-from ollm.tools.search.ripgrep import MAX_SEARCHED_BYTES, group_by_directory, search_files
+from ollm.tools.search.ripgrep import MAX_SEARCHED_BYTES, PrintedText, collect_output, group_by_directory
 from ollm.tools.search.scope import (
     PositiveInt,
     ReadableFiles,
@@ -94,13 +93,9 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         return select_readable(context, scope, await discovery.find_paths(options, *filter(None, (named, typed))))
 
     async def _search_lines(self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int) -> ToolResult:
-        matches = MatchCollector(found.paths)
         options = [*self._build_options(), "--json", f"--context={self.context_lines}"]
-        async with aclosing(search_files(scope.root, options, _list_search_paths(found))) as output:
-            async for chunk in output:
-                matches.feed(chunk)
-                if matches.is_full:
-                    break
+        searched = _list_search_paths(found)
+        matches = await collect_output(scope.root, options, searched, lambda: MatchCollector(found.paths))
         kept = {path: lines for path, lines in sorted(matches.files.items()) if scope.still_contains(path)}
         total = f"at least {MAX_COUNTED_MATCHES:,}" if matches.is_full else f"{matches.count:,}"
         words = f"{total} {'match' if matches.count == 1 else 'matches'} in {len(kept):,} {_pluralize_files(len(kept))}"
@@ -116,12 +111,10 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int
     ) -> ToolResult:
         option = "--files-with-matches" if self.output == "files" else "--count-matches"
-        output = search_files(
-            scope.root, [*self._build_options(), option, "--with-filename", "--null"], _list_search_paths(found)
-        )
-        printed = b"".join([chunk async for chunk in output])
+        options = [*self._build_options(), option, "--with-filename", "--null"]
+        printed = await collect_output(scope.root, options, _list_search_paths(found), PrintedText)
         wanted = set(found.paths)
-        counted = sorted((path, count) for path, count in _parse_counts(printed, self.output) if path in wanted)
+        counted = sorted((path, count) for path, count in _parse_counts(printed.text, self.output) if path in wanted)
         counts = {path: count for path, count in counted if scope.still_contains(path)}
         lines = [
             scope.render_path(path) + (f": {count:,}" if self.output == "counts" else "")
@@ -153,7 +146,9 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
 
 
 def _list_search_paths(found: ReadableFiles) -> list[str]:
-    return found.paths if found.in_part is None else group_by_directory(found.paths, found.in_part)
+    if found.in_part is None:
+        return found.paths
+    return group_by_directory(found.paths, found.directories, found.in_part)
 
 
 def _pluralize_files(count: int) -> str:

@@ -6,19 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ollm.system.sandbox.confined import make_helper_environment, split_around, start_confined
+from ollm.system.sandbox.confined import lies_in_system, make_helper_environment, split_around, start_confined
 from tests.ordinary_user import as_ordinary_user
 
 SECRET = "canary-c0f1"
 
 
-def run_confined(line: str, home: Path, *readable: Path) -> str:
+def run_confined(line: str, home: Path | None, *readable: Path) -> str:
     command = ["/bin/bash", "-c", line]
 
     def start() -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
-    return start_confined(start, map(str, readable), str(home)).stdout
+    return start_confined(start, map(str, readable), home and str(home)).stdout
 
 
 def furnish(root: Path) -> Path:
@@ -50,6 +50,35 @@ def test_a_helper_reads_and_changes_nothing() -> None:
         assert sorted((str(path), path.stat().st_mode, path.stat().st_mtime_ns) for path in home.rglob("*")) == before
 
     as_ordinary_user(body)
+
+
+def test_a_helper_does_not_cut_a_file_that_it_opens_to_read(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    for mode in range(4):
+        code = f"import os; os.open('{kept}', 0); print('read'); os.open('{kept}', {mode} | os.O_TRUNC)"
+        assert run_confined(f'{sys.executable} -I -S -c "{code}"', None, tmp_path) == "read\n"
+        assert kept.read_text() == "kept"
+
+
+def test_a_helper_without_a_home_reads_what_is_named_and_the_system_alone() -> None:
+    def body(root: Path) -> None:
+        home = furnish(root)
+
+        said = run_confined(f"cat {home}/notes {home}/sub/file; ls {home}; cat /etc/passwd", None, home / "sub")
+
+        assert said == "text"
+
+    as_ordinary_user(body)
+
+
+def test_programs_of_the_system_and_our_own_need_no_home(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/usr/bin/env")
+
+    assert lies_in_system(sys.executable)
+    assert lies_in_system(str(tmp_path / "link"))
+    assert not lies_in_system(str(tmp_path / "rg"))
+    assert not lies_in_system("/usrlocal/rg")
 
 
 def test_a_helper_does_not_see_the_secrets_of_the_home() -> None:

@@ -6,12 +6,18 @@ import pytest
 
 from ollm.domain.errors import ToolFailure
 from ollm.tools.search import ripgrep
-from ollm.tools.search.ripgrep import find_ripgrep, group_by_directory, make_pattern_failure, search_files
+from ollm.tools.search.ripgrep import (
+    PrintedText,
+    collect_output,
+    find_ripgrep,
+    group_by_directory,
+    make_pattern_failure,
+)
 
 
 async def search(root: Path, files: list[str], *options: str) -> list[str]:
-    printed = b"".join([chunk async for chunk in search_files(root, options, files)])
-    return sorted(printed.decode().splitlines())
+    printed = await collect_output(root, options, files, PrintedText)
+    return sorted(printed.text.decode().splitlines())
 
 
 @pytest.fixture
@@ -95,7 +101,8 @@ def test_the_ripgrep_that_came_with_us_is_used() -> None:
     ],
 )
 def test_files_as_fewer_words(files: list[str], in_part: frozenset[str], words: list[str]) -> None:
-    assert group_by_directory(files, in_part) == words
+    directories = list(dict.fromkeys(path.rpartition("/")[0] for path in files))
+    assert group_by_directory(files, directories, in_part) == words
 
 
 @pytest.mark.parametrize(

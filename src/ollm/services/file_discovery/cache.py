@@ -38,6 +38,11 @@ class DiscoveryResult(Data, frozen=True, dict=True):
     def paths(self) -> list[str]:
         return [entry.relative_path for entry in self.entries]
 
+    @cached_property
+    def parents(self) -> tuple[str, ...]:
+        """The directories of the paths."""
+        return tuple(dict.fromkeys([path.rpartition("/")[0] for path in self.paths]))
+
     def is_valid(self, generation: int | None) -> bool:
         watched = generation is not None and generation == self.generation
         if watched and self.directories > _MAX_CHECKED_DIRECTORIES:

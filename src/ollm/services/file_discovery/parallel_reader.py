@@ -29,7 +29,7 @@ class ReaderProcess:
     def __init__(self, root: str) -> None:
         """`root` is the tree it may read, wherever that is."""
         alone = sys.platform == "linux" and threading.active_count() == 1
-        self._process = _ForkedReader(root) if alone else start_confined(_start_reader, [root])
+        self._process = _ForkedReader(root) if alone else start_confined(_start_reader, [root], home=None)
         assert self._process.stdin
         assert self._process.stdout
         self._orders, self._answers = self._process.stdin, self._process.stdout

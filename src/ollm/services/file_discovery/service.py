@@ -42,9 +42,10 @@ class Disposable(Protocol):
 class PathMatches(Data, frozen=True):
     """Paths from the root. `anywhere`: the glob had to be looked for at every depth. `too_deep` and `unreadable` count
     directories that were not looked into; `in_part` names those of whose files not all are among the paths, None when
-    a glob chose among them."""
+    a glob chose among them. `directories` are all that hold one of the paths, where no glob chose."""
 
     paths: list[str]
+    directories: tuple[str, ...] = ()
     in_part: frozenset[str] | None = None
     anywhere: bool = False
     too_deep: int = 0
@@ -191,9 +192,11 @@ class FileDiscoveryService:
             if search is not None:
                 found = search.find_matches("", paths)
                 paths = [path for path in paths if path in found]
+        whole = not any(searches)
         return PathMatches(
             paths=list(paths),
-            in_part=None if any(searches) else answer.in_part,
+            directories=answer.parents if whole else (),
+            in_part=answer.in_part if whole else None,
             too_deep=len(answer.too_deep),
             unreadable=len(answer.unreadable),
         )

@@ -16,7 +16,11 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
-_PACKAGES = str(Path(__file__).parents[3])
+_OWN_PLACES = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))  # where we are installed, helpers are too
+_SYSTEM_PLACES = (
+    *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"),
+    *("/dev", "/proc", "/sys"),
+)
 HELPER_VARIABLES = (
     "PATH",
     "HOME",
@@ -30,28 +34,34 @@ HELPER_VARIABLES = (
 )
 
 
-def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: str = "~") -> T:
+def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: str | None = "~") -> T:
     """Call `start`, which starts a program, so that the program can change nothing, reach no network and no process
-    outside, and read neither the secrets of this home nor those of the system, save what is `readable`."""
+    outside, and read neither the secrets of this home nor those of the system, save what is `readable`. Without a home
+    it can read nothing else but the programs and libraries of the system and our own."""
     if sys.platform != "linux":
         return start()
-    starter = _ConfinedStarter(start, os.path.expanduser(home), list(readable))
+    starter = _ConfinedStarter(start, home, list(readable))
     starter.start()
     starter.join()
     return starter.take_result()
 
 
-def confine_process(readable: Iterable[str] = (), home: str = "~") -> None:
+def confine_process(readable: Iterable[str]) -> None:
     """Hold this process, a fork of ours with a single thread, to the same for good."""
     if sys.platform == "linux":
         with suppress(OSError):
-            _confine_thread(os.path.expanduser(home), list(readable))
+            _confine_thread(None, list(readable))
+
+
+def lies_in_system(program: str) -> bool:
+    """Whether a program, and what it is linked to, can be read without a home."""
+    return os.path.realpath(program).startswith(tuple(f"{place}/" for place in (*_SYSTEM_PLACES, *_OWN_PLACES)))
 
 
 class _ConfinedStarter(threading.Thread, Generic[T]):
     """Restricts itself for good, does its work and ends."""
 
-    def __init__(self, start: Callable[[], T], home: str, readable: list[str]) -> None:
+    def __init__(self, start: Callable[[], T], home: str | None, readable: list[str]) -> None:
         super().__init__(name="confined", daemon=True)
         self._start_program = start
         self._home = home
@@ -73,19 +83,27 @@ class _ConfinedStarter(threading.Thread, Generic[T]):
         return cast("T", self._result)
 
 
-def _confine_thread(home: str, readable: list[str]) -> None:
-    from ollm.system.sandbox.kernel import AUDIT_ARCH
+def _confine_thread(home: str | None, readable: list[str]) -> None:
+    from ollm.system.sandbox.kernel import AUDIT_ARCH, PR_SET_NO_NEW_PRIVS, prctl
     from ollm.system.sandbox.landlock import landlock_version, restrict_to_reading
-    from ollm.system.sandbox.names import secret_places
     from ollm.system.sandbox.seccomp import helper_filter
 
     version = landlock_version()
     if not version or not AUDIT_ARCH:
         return
+    others = _SYSTEM_PLACES if home is None else _list_all_but_secrets(os.path.expanduser(home))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    try:
+        helper_filter().install(listen=False)
+    finally:
+        restrict_to_reading([*others, *_OWN_PLACES, *readable], version)
+
+
+def _list_all_but_secrets(home: str) -> list[str]:
+    from ollm.system.sandbox.names import secret_places
+
     hidden = {os.path.realpath(place) for place in secret_places(home) if os.access(place, os.R_OK)}
-    own = (sys.prefix, sys.base_prefix, _PACKAGES)  # wherever we are installed, helpers are as well
-    restrict_to_reading([*split_around(hidden), *own, *readable], version)
-    helper_filter().install(listen=False)
+    return list(split_around(hidden))
 
 
 def split_around(hidden: Iterable[str], top: str = "/") -> Iterator[str]:

@@ -34,8 +34,10 @@ def restrict_writes(writable: Iterable[str], version: int, *, tcp: bool = True, 
 
 
 def restrict_to_reading(readable: Iterable[str], version: int) -> None:
-    """From here on this thread and what it starts read below these paths only, and change nothing."""
-    reading, everything = READ_FILE | READ_DIR, _writing_rights(version) | READ_FILE | READ_DIR
+    """From here on this thread and what it starts read below these paths only, and change nothing; but for cutting a
+    file that is opened to be read, which the filter of its system calls forbids."""
+    reading = READ_FILE | READ_DIR
+    everything = reading | _writing_rights(version) & ~TRUNCATE
     rules = [*((path, reading) for path in readable), (os.devnull, reading | WRITE_FILE)]
     _restrict(everything, rules, version, tcp=False, scoped=True)
 

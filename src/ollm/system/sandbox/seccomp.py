@@ -7,6 +7,7 @@ import errno
 import os
 import struct
 from collections.abc import Iterable
+from functools import cache
 
 from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call, number_of
 
@@ -84,6 +85,14 @@ class CallFilter:
     def rule_for_bits(self, name: str, argument: int, bits: int, action: int) -> None:
         """For calls where any of these bits is set in an argument."""
         self._on_call(name, [*_load(argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, action)])
+
+    def forbid_cutting(self, name: str, argument: int, action: int) -> None:
+        """All there is to say about a call that opens files with the flags in this argument: `action` where it would
+        cut a file without being open to write, else it is allowed. Said first, it costs a few steps for each file
+        instead of all that follow."""
+        cuts = [(_ANY_BIT, 0, 4, os.O_TRUNC), (_AND, 0, 0, os.O_ACCMODE), (_EQUAL, 2, 0, os.O_WRONLY)]
+        tests = [*cuts, (_EQUAL, 1, 0, os.O_RDWR), (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)]
+        self._on_call(name, [*_load(argument), *tests])
 
     def rule_for_values(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
         """For calls where an argument has one of these values."""
@@ -186,10 +195,15 @@ def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: st
     return calls
 
 
+@cache
 def helper_filter() -> CallFilter:
-    """The filter of a program of our own that only reads: it names no file, changes nothing that is said about one, and
-    has no socket."""
+    """The filter of a program of our own that only reads: it names and cuts no file, changes nothing that is said about
+    one, and has no socket. That a file is not cut while it is opened to be read is said here, since Landlock would look
+    for that right at every directory up to the root, with each file."""
     calls = CallFilter()
+    calls.forbid_cutting("openat", 2, error(errno.EPERM))
+    calls.forbid_cutting("open", 1, error(errno.EPERM))
+    calls.rule(["openat2"], error(errno.ENOSYS))  # its flags stand in memory
     calls.rule(
         [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *OLD_TIMES, "fchmod", "utimensat"],
         error(errno.EPERM),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,7 +29,7 @@ class MatchCollector:
     of files that were not to be searched is passed over."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
-        self._wanted = frozenset(wanted)
+        self._paths = wanted
         self.files: dict[str, list[FoundLine]] = {}
         self.binary: set[str] = set()
         self.count = 0
@@ -36,6 +37,11 @@ class MatchCollector:
         self._waiting: list[bytes] = []
         self._size = 0
         self._decode = msgspec.json.Decoder().decode
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        """Only asked for when something was found."""
+        return frozenset(self._paths)
 
     @property
     def is_full(self) -> bool:

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import sysconfig
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, suppress
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from ollm.domain.errors import ToolFailure
-from ollm.system.helper_process import start_helper
+from ollm.system.helper_process import HelperProcess, start_helper
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
 _CHUNK_BYTES = 1 << 18
 MAX_SEARCHED_BYTES = 4 << 30  # a larger file, which may be a hole on the disk, is left out
+_SIZE_LIMIT = f"--max-filesize={MAX_SEARCHED_BYTES}"
+_LOOK_EVERY_SECONDS = 0.5  # at what a search reads; most have ended by then
 _WRAPPER = "(?:"
+
+
+class OutputCollector(Protocol):
+    """Takes what ripgrep prints."""
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def feed(self, chunk: bytes) -> None: ...
+
+
+class PrintedText:
+    """All of it."""
+
+    is_full = False
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(self._chunks)
+
+    def feed(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+
+
+CollectorT = TypeVar("CollectorT", bound=OutputCollector)
 
 
 @cache
@@ -29,23 +61,40 @@ def find_ripgrep() -> str:
     return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
 
 
-def group_by_directory(files: Sequence[str], in_part: frozenset[str]) -> list[str]:
+def group_by_directory(files: Sequence[str], directories: Sequence[str], in_part: frozenset[str]) -> list[str]:
     """The same files as fewer words: a directory stands for all right in it, unless it is one of those `in_part`."""
-    parents = [path.rpartition("/")[0] for path in files]
-    whole = dict.fromkeys(parents)
-    for directory in in_part:
-        whole.pop(directory, None)
-    alone = [path for path, parent in zip(files, parents, strict=True) if parent not in whole]
-    return [*(f"./{directory}" for directory in whole), *alone]
+    whole = [f"./{directory}" for directory in directories if directory not in in_part]
+    if len(whole) == len(directories):
+        return whole
+    return [*whole, *(path for path in files if path.rpartition("/")[0] in in_part)]
 
 
-async def search_files(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:
-    """What ripgrep prints about the files, or all right in a directory (paths from the root), in pieces. Close it, and
-    the search ends."""
+class HugeFileError(Exception):
+    """Ripgrep reads a file that is larger than what is searched."""
+
+
+async def collect_output(
+    root: Path, options: Sequence[str], files: Sequence[str], make_collector: Callable[[], CollectorT]
+) -> CollectorT:
+    """A collector fed with what ripgrep prints about the files, or all right in a directory (paths from the root),
+    until it is full. Only where ripgrep turns out to read a file that is too large it begins again and looks at the
+    size of each file first, which takes as long as reading a small one."""
+    try:
+        return await _fill_collector(root, options, files, make_collector())
+    except HugeFileError:
+        return await _fill_collector(root, [_SIZE_LIMIT, *options], files, make_collector())
+
+
+async def _fill_collector(
+    root: Path, options: Sequence[str], files: Sequence[str], collector: CollectorT
+) -> CollectorT:
     for batch in _split_batches(files):
-        async with aclosing(_run_ripgrep(root, [*options, "--", *batch])) as printed:
+        async with aclosing(_run_ripgrep(root, options, batch)) as printed:
             async for chunk in printed:
-                yield chunk
+                collector.feed(chunk)
+                if collector.is_full:
+                    return collector
+    return collector
 
 
 def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
@@ -58,31 +107,80 @@ def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
         first, taken = last, ends[last - 1]
 
 
-async def _run_ripgrep(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[bytes, None]:
-    command = [
+async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
+    if _must_ask_sizes(options):
+        options = [_SIZE_LIMIT, *options]
+    command: list[str | bytes] = [
         find_ripgrep(),
         "--no-config",
         "--no-ignore",
         "--hidden",
         "--binary",
         "--max-depth=1",
-        f"--max-filesize={MAX_SEARCHED_BYTES}",
         "--no-messages",
         "--color=never",
-        *arguments,
+        *options,
+        "--",
+        *batch,
     ]
     try:
         process = await start_helper(command, root)
     except FileNotFoundError as error:
         raise ToolFailure("NotFound", "ripgrep (rg) is not installed; grep needs it.") from error
+    watch = _FileSizeWatch(process) if _SIZE_LIMIT not in options else None
     try:
         while chunk := await process.output.read(_CHUNK_BYTES):
             yield chunk
+        if watch and watch.has_ended_it:
+            raise HugeFileError
         complaint = (await process.errors.read()).decode("utf-8", "replace")
         if await process.wait() == 2 and "error" in complaint:
             raise make_pattern_failure(complaint)
     finally:
+        if watch:
+            watch.stop()
         await process.close()
+
+
+def _must_ask_sizes(options: Sequence[str]) -> bool:
+    """Whether the size of a file must be known before it is opened: a search over several lines takes all of it into
+    memory, and only Linux says which files a process has open."""
+    return sys.platform != "linux" or "--multiline" in options
+
+
+class _FileSizeWatch:
+    """Looks now and then at the files that a running search has open, and ends it when one is too large."""
+
+    def __init__(self, process: HelperProcess) -> None:
+        self._process = process
+        self.has_ended_it = False
+        self._plan_look()
+
+    def _plan_look(self) -> None:
+        self._planned = asyncio.get_running_loop().call_later(_LOOK_EVERY_SECONDS, self._look)
+
+    def _look(self) -> None:
+        if _has_huge_file(self._process.pid):
+            self.has_ended_it = True
+            self._process.kill()
+        else:
+            self._plan_look()
+
+    def stop(self) -> None:
+        self._planned.cancel()
+
+
+def _has_huge_file(pid: int) -> bool:
+    """Whether a child of ours has one open; also when that cannot be seen."""
+    try:
+        opened = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return True
+    sizes = [0]
+    for link in opened:
+        with suppress(OSError):  # closed meanwhile
+            sizes.append(link.stat().st_size)
+    return max(sizes) > MAX_SEARCHED_BYTES
 
 
 def make_pattern_failure(complaint: str) -> ToolFailure:

@@ -82,6 +82,7 @@ class ReadableFiles(Data, frozen=True):
     """Files that may be read without asking, and how many may not; `others` is what else there is to say."""
 
     paths: list[str]
+    directories: tuple[str, ...] = ()  # those that hold the paths
     in_part: frozenset[str] | None = None  # directories of which not every file is here; None: it may be any
     skipped: int = 0
     others: tuple[str, ...] = ()
@@ -96,7 +97,13 @@ def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches
     in_part = found.in_part
     if in_part is not None and len(kept) < len(found.paths):
         in_part |= {path.rpartition("/")[0] for path in set(found.paths).difference(kept)}
-    return ReadableFiles(paths=kept, in_part=in_part, skipped=len(found.paths) - len(kept), others=found.notes)
+    return ReadableFiles(
+        paths=kept,
+        directories=found.directories,
+        in_part=in_part,
+        skipped=len(found.paths) - len(kept),
+        others=found.notes,
+    )
 
 
 def render_with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
