@@ -94,18 +94,23 @@ def find_own_tests(path: Path) -> Path:
 
 def judge_all(mutants: list[Mutant], reach: Reach, budget_seconds: float, jobs: int) -> list[tuple[Mutant, str]]:
     """Each with the test that noticed it; those that live meet three times as many tests once more."""
-    tried = judge_once(mutants, Judge(reach, budget_seconds), jobs)
-    alive = [mutant for mutant, failed in tried if not failed]
-    more = judge_once(alive, Judge(reach, 3 * budget_seconds), jobs)
+    patient = Judge(reach, 3 * budget_seconds)
+    files = patient.list_files(mutants) if mutants else []
+    if not files:
+        return [(mutant, "") for mutant in mutants]
+    with ThreadPoolExecutor(jobs) as pool:
+        copies = list(pool.map(Copy, [files] * jobs))
+    try:
+        tried = judge_once(mutants, Judge(reach, budget_seconds), copies)
+        more = judge_once([mutant for mutant, failed in tried if not failed], patient, copies)
+    finally:
+        for copy in copies:
+            copy.close()
     return [*((mutant, failed) for mutant, failed in tried if failed), *more]
 
 
-def judge_once(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Mutant, str]]:
-    files = judge.list_files(mutants) if mutants else []
-    if not files:
-        return [(mutant, "") for mutant in mutants]
+def judge_once(mutants: list[Mutant], judge: Judge, copies: list[Copy]) -> list[tuple[Mutant, str]]:
     free: SimpleQueue[Copy] = SimpleQueue()
-    copies = [Copy(files) for _ in range(jobs)]
     for copy in copies:
         free.put(copy)
 
@@ -119,12 +124,8 @@ def judge_once(mutants: list[Mutant], judge: Judge, jobs: int) -> list[tuple[Mut
         print(f"{outcome:9} {describe(mutant)} {failed and '<- ' + failed[-90:]}", flush=True)
         return mutant, failed
 
-    try:
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(judge_one, mutants))
-    finally:
-        for copy in copies:
-            copy.close()
+    with ThreadPoolExecutor(len(copies)) as pool:
+        return list(pool.map(judge_one, mutants))
 
 
 def name_outcome(failed: str) -> str:
