@@ -108,7 +108,8 @@ async def _turn(directory: Path) -> Scripted:
     for number in range(1, CALLS + 1):
         (workspace / f"file{number}.txt").write_text(f"This is file {number}.\nIt has two lines.\n", encoding="utf-8")
     scripted = Scripted()
-    async with await asyncio.start_server(scripted.serve, "127.0.0.1", 0) as server:
+    server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
+    try:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         (home / "config.yaml").write_text(CONFIG.format(url=url), encoding="utf-8")
         environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "OLLM_HOME": str(home)}
@@ -118,6 +119,8 @@ async def _turn(directory: Path) -> Scripted:
             *command, env=environment, cwd=workspace, stdin=null, stdout=null, stderr=null
         )
         assert await process.wait() == 0
+    finally:
+        server.close()
     return scripted
 
 

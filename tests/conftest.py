@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.deadline import limit_seconds
+from tests.parallel_run import FileScheduling, order_files, run_with_few_reports
 from tests.requirements import OPEN, OPEN_FILE, REQUIREMENTS, SAME, STRICT
 from tests.sizes import SOAK, size
 from tests.traced import Coverage, is_whole_suite, ordered
@@ -76,6 +78,34 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    return run_with_few_reports(item, nextitem)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    with limit_seconds():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    with limit_seconds():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    with limit_seconds():
+        return (yield)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Whatever takes its counts from `tests/sizes.py`, or is left out of the usual run, belongs to the long one."""
     left_out = any("make soak" in marker.kwargs.get("reason", "") for marker in item.iter_markers("skipif"))
@@ -86,6 +116,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    if hasattr(config, "workerinput"):
+        order_files(items)
     named = {str(name) for item in items for marker in item.iter_markers("covers") for name in marker.args}
     coverage = Coverage(REQUIREMENTS, OPEN, frozenset(named), SAME)
     if config.getoption("--write-open") and is_whole_suite(config):

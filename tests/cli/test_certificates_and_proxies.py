@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.running import running
 from tests.servers.certificates import self_signed
+from tests.servers.handled import serve_with
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -103,8 +104,8 @@ async def forwarding(port: int) -> AsyncIterator[tuple[str, list[str]]]:
             here.close()
             writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+    async with serve_with(serve) as own_port:
+        yield f"http://127.0.0.1:{own_port}", asked
 
 
 async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer
+from tests.servers.handled import serve_with
 
 DELTA = {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": "x" * 20_000}}]}}]}
 PIECES = {
@@ -42,10 +43,8 @@ async def endless_server(piece: bytes) -> AsyncIterator[str]:
         except ConnectionError:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        server.close()
+    async with serve_with(serve) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("kind", PIECES)

@@ -16,6 +16,7 @@ from ollm.providers.registry import ProviderRegistry, ServerLocation, pick_chat_
 from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, said, text_of
 from tests.servers import Answer, OllamaServer, Request, ScriptedServer
+from tests.servers.handled import serve_with
 
 
 def registry(settings: ProviderSettings, home: Path, *places: ServerLocation, **environment: str) -> ProviderRegistry:
@@ -86,9 +87,11 @@ async def test_servers_at_usual_places_are_asked_side_by_side_and_the_first_in_o
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    mute = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = mute.sockets[0].getsockname()[1]
-    async with mute, ScriptedServer(model="b") as second, ScriptedServer(model="c") as third:
+    async with (
+        serve_with(silent) as port,
+        ScriptedServer(model="b") as second,
+        ScriptedServer(model="c") as third,
+    ):
         places = [
             at("Ollama", "ollama", f"http://127.0.0.1:{port}"),
             at("LM Studio", "openai", second.base_url),

@@ -13,6 +13,7 @@ import pytest
 from ollm.extensions.mcp.http import PlainAddressError, check_address
 from ollm.extensions.mcp.settings import McpServer
 from tests.extensions.mcp_lines import SCRIPT, lines
+from tests.servers.handled import serve_with
 from tests.servers.oauth_mcp import Handler, serve_oauth_mcp
 
 
@@ -112,10 +113,9 @@ async def test_an_answer_without_end_is_refused(tmp_path: Path) -> None:
                 writer.write(b"1," * 50_000)
                 await writer.drain()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server, lines(tmp_path, {"endless": {"url": f"http://127.0.0.1:{port}/mcp"}}) as found:
-        await found.servers.before_turn()
+    async with serve_with(answer) as port:
+        async with lines(tmp_path, {"endless": {"url": f"http://127.0.0.1:{port}/mcp"}}) as found:
+            await found.servers.before_turn()
 
     assert "The MCP server endless cannot be used" in found.told[0]
 

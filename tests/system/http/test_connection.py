@@ -10,6 +10,7 @@ import pytest
 
 from ollm.system import http
 from tests.servers import Answer, OllamaServer, ScriptedServer
+from tests.servers.handled import serve_with
 
 QUICK = http.Timeouts(connect=1, first=2, stall=2)
 
@@ -35,8 +36,7 @@ async def test_a_unix_socket_is_spoken(tmp_path: Path) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
-    server = await asyncio.start_unix_server(answer, tmp_path / "s")
-    async with server:
+    async with serve_with(answer, tmp_path / "s"):
         client = http.open_client("http://daemon", socket_path=str(tmp_path / "s"), timeouts=QUICK)
         assert (await client.fetch("GET", "/")).body == b"ok"
         await client.close()
