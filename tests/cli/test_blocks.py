@@ -161,6 +161,42 @@ async def test_blocks_that_come_to_nothing_are_asked_for_in_another_way_before_t
     assert (said["reason"], len(said["toolCalls"])) == ("loop", 6)
 
 
+async def test_tests_are_run_and_not_only_defined_and_a_command_is_not_run_twice_in_vain(tmp_path: Path) -> None:
+    leap = "def is_leap(year):\n    return year % 4 == 0\n"
+    files = {
+        "leap.py": leap,
+        "test_leap.py": "from leap import is_leap\n\n\ndef test_it():\n    assert not is_leap(1900)\n",
+    }
+    ran, right = "```bash\npython test_leap.py\n```", f"leap.py\n```\n{leap[:-1]} and year % 100 != 0\n```"
+    said, runner = await run_task(tmp_path, files, "make the tests pass", [ran, ran, right, ran, "Done."])
+
+    assert "assert not is_leap(1900)" in last_message(runner, 1)
+    assert [call["status"] for call in said["toolCalls"]] == ["ok", "failed", "ok", "ok"]
+    assert "run already and nothing has changed since" in said["toolCalls"][1]["result"]["llmContent"]
+    assert (said["code"], len(runner.server.chats)) == (0, 5)
+
+
+async def test_tests_that_were_written_are_run(tmp_path: Path) -> None:
+    wrong = "test_a.py\n```\nfrom a import f\n\n\ndef test_f():\n    assert f() == 2\n```"
+    right = wrong.replace("2", "1")
+    script: list[Answer | str] = [
+        wrong,
+        "Done.",
+        "```bash\npython test_a.py\n```",
+        "It passes.",
+        right,
+        "```bash\npython test_a.py\n```",
+        "Done.",
+    ]
+    said, runner = await run_task(
+        tmp_path, {"a.py": "def f():\n    return 1\n"}, "Add test_a.py with a test of f.", script
+    )
+
+    assert last_message(runner, 1).endswith("Now run python test_a.py.")
+    assert last_message(runner, 4).endswith("fails. Now mend test_a.py.")
+    assert (said["code"], "== 1" in read(runner, "test_a.py")) == (0, True)
+
+
 async def test_a_replacement_that_finds_nothing_is_said_and_asked_for_more_freely(tmp_path: Path) -> None:
     wrong, right = (f"```bash\nsed -i 's/nginx:{old}/nginx:1.27/' c.yaml\n```" for old in ("1.26", "1.25"))
     said, runner = await run_task(

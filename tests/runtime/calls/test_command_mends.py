@@ -45,3 +45,29 @@ def test_a_command_says_what_was_meant(tmp_path: Path, command: str, printed: st
 )
 def test_lines_that_are_echoed_into_a_file_are_lines(command: str, mended: str) -> None:
     assert mend_command(command) == mended
+
+
+@pytest.mark.parametrize(
+    ("command", "mended"),
+    [
+        ('echo "__pycache__ .venv" > .gitignore', "printf '%s\\n' __pycache__ .venv > .gitignore"),
+        ("echo 'httpx rich>=13' >> requirements.txt", "printf '%s\\n' httpx 'rich>=13' >> requirements.txt"),
+        ('echo "# what is ignored" > .gitignore', None),
+        ('echo "*.pyc" > .gitignore', None),
+        ('echo "two words" > notes.txt', None),
+        ("sort -k2 -nr scores.csv | head -n 1", "sort -t, -k2 -nr scores.csv | head -n 1"),
+        ("awk -F, 'NR > 1' s.csv | sort -k2 -nr", "awk -F, 'NR > 1' s.csv | sort -t, -k2 -nr"),
+        ("sort -t, -k2 scores.csv", None),
+        ("sort scores.csv", None),
+        ("sort -k2 scores.txt", None),
+    ],
+)
+def test_entries_and_columns_are_separated(command: str, mended: str | None) -> None:
+    assert mend_command(command) == (mended or command)
+
+
+def test_statements_of_python_stand_on_lines_where_they_run_only_so() -> None:
+    code = "import json; with open('a') as f: names = f.readlines(); print(names)"
+    assert mend_command(f'python -c "{code}" > b') == f'python -c "{code.replace("; with", chr(10) + "with")}" > b'
+    for same in ("import os; print(1)", "if x: pass; else: pass", "[x for x in (1, 2)]; print(2)"):
+        assert mend_command(f"python -c '{same}'") == f"python -c '{same}'"

@@ -110,3 +110,60 @@ def test_a_file_that_is_to_be_sorted_is_sorted_in_its_place() -> None:
 )
 def test_a_new_program_begins_with_its_file(request_: str, begun: str) -> None:
     assert begin_first_step(request_, "\n\nFiles here: app.py, util.py, players.json") == begun
+
+
+SHOWN = (
+    "\n\nFiles here: a.py, b.py, c.yaml, legacy.py, test_a.py\n\na.py:\n```\nfrom b import X\n\nLIMIT = 5\nNAME = 'x'\n\n"
+    "print(LIMIT, X)\n```\n\nb.py:\n```\nX = 1\n```\n\nc.yaml:\n```\nversion: 1.2\nimage: nginx:1.25\n```"
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "begun"),
+    [
+        ("bump the version to 1.3", "```bash\nsed -i 's/^version: 1\\.2$/version: 1.3/' c.yaml"),
+        ("bump the nginx image to 1.27", ""),  # only a part of the value is meant
+        ("Change NAME to y and tell nobody to look", ""),
+        ("legacy.py isn't used by anything any more, get rid of it", "```bash\nrm legacy.py"),
+        ("legacy.py is obsolete. Please delete it.", "```bash\nrm legacy.py"),
+        ("a.py imports os, which is not used; remove it", ""),  # the import is meant
+        ("a.py is used by b.py and has a debug print, remove it", ""),
+        ("make the tests pass", "```bash\npython test_a.py"),
+        ("Write a test for a.py that passes", ""),
+        ("Do the tests pass?", ""),
+        ("LIMIT should be called MAXIMUM", "```bash\nsed -i 's/\\bLIMIT\\b/MAXIMUM/g'"),
+        ("The result should be called twice", ""),
+    ],
+)
+def test_what_is_meant_by_it_and_by_names_without_a_file_is_read(request_: str, begun: str) -> None:
+    assert begin_first_step(request_, SHOWN) == begun
+
+
+@pytest.mark.parametrize(
+    ("request_", "source", "target"),
+    [
+        ("Move LIMIT from a.py to b.py and import it from there.", "from b import LIMIT", "LIMIT = 5"),
+        ("LIMIT is in the wrong place. Put it into b.py.", "from b import LIMIT", "LIMIT = 5"),
+        ("NAME belongs in b.py", "", "NAME = 'x'"),
+        ("Put NAME into b.py", "", "NAME = 'x'"),
+        ("Put the value of NAME into b.py", None, None),
+        ("NAME is in the wrong place. Fix b.py", None, None),
+        ("Put UNKNOWN into b.py", None, None),
+    ],
+)
+def test_a_constant_moves_and_is_imported_where_it_is_used(
+    tmp_path: Path, request_: str, source: str | None, target: str | None
+) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(SHOWN.partition(f"\n{name}:\n```\n")[2].partition("```")[0])
+    begun = begin_first_step(request_, SHOWN)
+    if source is None or target is None:
+        assert "import" not in begun
+        assert ">>" not in begun
+        return
+    subprocess.run(begun.strip("`\n").removeprefix("bash"), shell=True, cwd=tmp_path, check=True)
+
+    assert (tmp_path / "b.py").read_text() == f"X = 1\n{target}\n"
+    left = (tmp_path / "a.py").read_text()
+    assert source in left
+    assert not any(line.startswith(target) for line in left.splitlines())

@@ -32,6 +32,7 @@ EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 BREAKS_FILE = "Nothing was changed: with this block {}."
 BROKEN_OFF = "The block was cut off before its end: nothing was done. Write less at once."
 IDLE_SED = "sed found nothing to replace: no file was changed."
+ALREADY_RUN = "That was run already and nothing has changed since: it was not run again. Take another step."
 OUTPUT_REPEATED = "That is output, not a command: nothing was run. Take another step."
 _SEARCH = re.compile(
     r"^<{5,9} ?(?:SEARCH|ORIGINAL|OLD)?[^\n]*\n(.*?)^={5,9}[^\n]*\n(.*?)^>{5,9}[^\n]*$",

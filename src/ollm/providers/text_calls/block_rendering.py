@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.block_edits import BREAKS_FILE, BROKEN_OFF, NOTHING_CHANGES, OUTPUT_REPEATED
+from ollm.providers.text_calls.block_edits import ALREADY_RUN, BREAKS_FILE, BROKEN_OFF, NOTHING_CHANGES, OUTPUT_REPEATED
 from ollm.providers.text_calls.definitions import find_definitions
 from ollm.providers.text_calls.worked_exchanges import EXCHANGES, READING_EXCHANGES
 
@@ -40,7 +40,7 @@ command
 ```
 with cat, ls or grep, and stop; you will be shown its output. When you know enough, answer in words."""
 IDLE = "Writing the file again as it is changes nothing. Take another step."
-IDLE_RESULTS = {NOTHING_CHANGES.format(""): IDLE, BROKEN_OFF: BROKEN_OFF, OUTPUT_REPEATED: OUTPUT_REPEATED}
+IDLE_RESULTS = {NOTHING_CHANGES.format(""): IDLE} | {told: told for told in (BROKEN_OFF, OUTPUT_REPEATED, ALREADY_RUN)}
 BREAKING = BREAKS_FILE.partition("{}")[0]
 OTHER_TOOLS = (
     "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."

@@ -21,6 +21,8 @@ _NOTHING_ELSE = re.compile(
     r"\bonly\s+(?:change|touch|edit|modify)\b",
     re.IGNORECASE,
 )
+_ADDS = re.compile(r"\b(?:add|append|insert|duplicate|another|more|new)\b", re.IGNORECASE)
+_SETTING = re.compile(r"^([A-Za-z_][\w.-]*)\s*=")
 _CODE = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".cpp", ".h", ".rb", ".php", ".sh")
 
 
@@ -51,8 +53,24 @@ def find_loss(path: str, before: str, after: str, request: str) -> str:
         hollow = _list_hollow(path, after) - _list_hollow(path, before)
         lost = sorted({*gone, *(hollow & _list_names(before))})
         return f"{path} loses {', '.join(lost)}" if lost else ""
+    if doubled := sorted(_list_doubled(path, after) - _list_doubled(path, before)):
+        return "" if _ADDS.search(request) else f"{path} has {doubled[0]} twice"
     lost_lines = _count_lines(before) - _count_lines(after)
     return f"{path} loses {lost_lines} lines" if lost_lines >= MIN_LOST_LINES else ""
+
+
+def _list_doubled(path: str, text: str) -> set[str]:
+    """Rows of a table or settings of one section that stand there twice by their name."""
+    if path.endswith(".csv"):
+        names = [line.partition(",")[0].strip() for line in text.splitlines()]
+    elif path.endswith((".env", ".ini", ".cfg", ".toml", ".properties", ".conf")):
+        section, names = "", []
+        for line in text.splitlines():
+            section = line.strip() if line.startswith("[") else section
+            names += [f"{found[1]}{' in ' + section if section else ''}" for found in _SETTING.finditer(line)]
+    else:
+        return set()
+    return {name for name in names if name and names.count(name) > 1}
 
 
 def _count_lines(text: str) -> int:

@@ -7,7 +7,18 @@ have, the sum of all files taken for one of them.
 from __future__ import annotations
 
 import re
+import shlex
 
+_HEREDOC = re.compile(
+    r"cat\s*>\s*(?P<path>[\w./-]+)\s*<<-?\s*(?P<quote>['\"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n(?P<body>.*\n)?(?P=mark)",
+    re.DOTALL,
+)
+_EXPANDS = re.compile(r"[$`\\]")
+_PYTHON_CODE = re.compile(r"(\bpython3?\s+-c\s+)(\"(?:[^\"\\]|\\.)*\"|'[^']*')")
+_ENTRIES = re.compile(
+    r"(?<![\w-])echo\s+(?P<quote>[\"'])(?P<text>[^\"'\n\\$`]+)(?P=quote)(?=\s*>{1,2}\s*(?:\S*/)?(?:\.\w+ignore|requirements[\w-]*\.txt)(?:\s*$|\s*[;&\n]))"
+)
+_SORT = re.compile(r"^(\s*sort\s+)(?=[^'\"]*-k\s*\d|-\w*k\s*\d)(?!.*(?:-t|--field-separator))")
 _OPEN_SUBSTITUTION = re.compile(r"(\bsed\s+(?:-[\w.]+\s+)*'s/(?:[^/'\\\n]|\\.)+/(?:[^/'\\\n]|\\.)*)(')")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _AWK = re.compile(r"^\s*(?:g|m)?awk\s+")
@@ -23,7 +34,48 @@ _PROSE = frozenset(("txt", "md", "csv", "yaml", "yml", "ini", "toml", "env", "co
 
 def mend_command(command: str) -> str:
     """The command as it was meant."""
-    return break_lines(separate_columns(drop_total(close_substitution(command))))
+    return break_entries(break_code(break_lines(separate_columns(drop_total(close_substitution(command))))))
+
+
+def read_written_file(command: str) -> tuple[str, str]:
+    """The path and the text of a command that does nothing but write a file as it stands; empty for every other."""
+    written = _HEREDOC.fullmatch(command.strip())
+    if written is None or (not written["quote"] and _EXPANDS.search(command)):
+        return "", ""
+    return written["path"], written["body"] or ""
+
+
+def break_entries(command: str) -> str:
+    """`echo "a b" > .gitignore` with each name on its own line, where none has blanks."""
+
+    def write(found: re.Match[str]) -> str:
+        names = found["text"].split()
+        plain = (
+            len(names) > 1
+            and not found["text"].startswith("#")
+            and all(re.fullmatch(r"[\w.*/!=<>~-]+", n) for n in names)
+        )
+        return f"printf '%s\\n' {' '.join(map(shlex.quote, names))}" if plain else found[0]
+
+    return _ENTRIES.sub(write, command)
+
+
+def break_code(command: str) -> str:
+    """`python -c "import json; with open(…) …"` with its statements on lines of their own, where it runs only so."""
+    return _PYTHON_CODE.sub(lambda found: found[1] + (_break_statements(found[2]) or found[2]), command)
+
+
+def _break_statements(quoted: str) -> str:
+    code = quoted[1:-1]
+    broken = re.sub(r";\s*(?=(?:with|for|if|while|try|def|class)\b)", "\n", code)
+    plain = (text.replace(r"\"", '"') if quoted[0] == '"' else text for text in (code, broken))
+    return quoted[0] + broken + quoted[0] if broken != code and [*map(_compiles, plain)] == [False, True] else ""
+
+
+def _compiles(code: str) -> bool:
+    from ollm.services.syntax_check import find_syntax_error
+
+    return find_syntax_error("code.py", code) is None
 
 
 def break_lines(command: str) -> str:
@@ -59,13 +111,14 @@ def drop_total(command: str) -> str:
 
 def separate_columns(command: str) -> str:
     """awk on a table with commas gets told so, where it asks for a column and was not told how they are separated."""
-    if ".csv" not in command or "awk" not in command:
+    if ".csv" not in command or not re.search(r"\bawk\b|\bsort\b", command):
         return command
     table, mended = False, []
     for stage in _split_stages(command):
         table = table or ".csv" in stage
         bare = table and _AWK.match(stage) and _COLUMNS.search(stage) and not _SEPARATED.search(stage)
         mended.append(_AWK.sub(lambda found: f"{found[0]}-F, ", stage, count=1) if bare else stage)
+        mended[-1] = _SORT.sub(r"\1-t, ", mended[-1]) if table else mended[-1]
         if _AWK.match(stage):
             table = table and "{" not in stage
         elif not _KEEPS_LINES.match(stage) and stage not in ("|", "||"):

@@ -12,7 +12,7 @@ from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED, read_change
+from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
 from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts
 from ollm.runtime.calls.change_facts import (
     apply_edits,
@@ -23,9 +23,10 @@ from ollm.runtime.calls.change_facts import (
     find_idle_sed,
     shorten_command,
 )
-from ollm.runtime.calls.command_mends import mend_command
+from ollm.runtime.calls.command_mends import mend_command, read_written_file
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.step_display import TARGET, show_step
+from ollm.runtime.calls.test_runs import run_tests
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from ollm.runtime.model.block_steering import NO_WORDS
 
@@ -40,14 +41,10 @@ KEPT_FILE = "{} is to stay as it is: nothing was changed."
 NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
-_HEREDOC = re.compile(
-    r"cat\s*>\s*(?P<path>[\w./-]+)\s*<<-?\s*(?P<quote>['\"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n(?P<body>.*\n)?(?P=mark)",
-    re.DOTALL,
-)
-_EXPANDS = re.compile(r"[$`\\]")
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
 _BLOCKS = re.compile(r"^(?:\S+\.\w+:?\n)?```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
+_AGAIN = re.compile(r"\b(?:twice|again|times|repeatedly|more than once)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
 
@@ -136,12 +133,13 @@ class TurnGuide:
         if arguments.pop("brokenOff", False):
             return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
         if isinstance(command := arguments.get("command"), str):
-            arguments["command"] = mend_command(command)
-            if _OUTPUT.match(command):
-                return Resolved(name=piece.name, arguments=arguments, refusal=OUTPUT_REPEATED)
-            written = _HEREDOC.fullmatch(command.strip())
-            if written and self._files.exists(written["path"]) and (written["quote"] or not _EXPANDS.search(command)):
-                return self._resolve_file(written["path"], written["body"] or "", whole=True)
+            arguments["command"] = made = run_tests(mend_command(command), self._files.read_text)
+            again = made in (line for line, _ in self._since_change) and not _AGAIN.search(self._request)
+            if again or _OUTPUT.match(command):
+                return Resolved(piece.name, arguments, ALREADY_RUN if again else OUTPUT_REPEATED)
+            path, body = read_written_file(command)
+            if path and self._files.exists(path):
+                return self._resolve_file(path, body, whole=True)
         if piece.name != FILE_BLOCK:
             return Resolved(name=piece.name, arguments=arguments)
         return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
@@ -346,5 +344,5 @@ class TurnGuide:
         from ollm.services.syntax_check import describe_broken_syntax
 
         told = (describe_broken_syntax(name, self._first.get(name), texts.get(name, "")) for name in self._changed)
-        broken = [f"{sentence.rstrip('.')}: mend it." for sentence in told if sentence]
+        broken = [f"{said.rstrip('.')}. Now mend {said.split(' ')[0]}." for said in told if said]
         return broken or find_lost_imports(self._first, texts, self._names, self._files.read_text)

@@ -15,6 +15,7 @@ from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
     find_first_command,
+    find_red_tests,
     find_wanted_commands,
     is_computed_into_file,
     make_command,
@@ -44,6 +45,12 @@ _MOVE = re.compile(
     rf"\s*(?:please\s+)?(?P<verb>rename|move|copy|delete|remove)\s+(?:the\s+)?(?:file\s+)?`?(?P<name>{FILE_NAME})`?(?!\S*[(])",
     re.IGNORECASE,
 )
+_UNUSED = re.compile(
+    rf"\s*(?:the\s+file\s+)?`?(?P<name>{FILE_NAME})`?\s+(?:is|was)(?:n't|\s+not|\s+no\s+longer)?\s+(?:\w+\s+){{0,2}}?"
+    r"(?:used|needed|required|unused|obsolete|dead|superfluous|outdated)\b[^.;]*?[.,;:]?\s+(?:so\s+|and\s+|then\s+)?(?:please\s+)?"
+    r"(?:delete|remove|get\s+rid\s+of|drop)\s+(?:it|that\s+file|this\s+file|the\s+file)\b",
+    re.IGNORECASE,
+)
 _PROGRAMS = {"rename": "mv", "move": "mv", "copy": "cp", "delete": "rm", "remove": "rm"}
 _FOLDER = re.compile(
     r"\s*(?:please\s+)?(?:make|create)\s+(?:a|the)\s+(?:new\s+)?(?:folder|directory)\s+(?:named\s+|called\s+)?`?([\w./-]+\w)",
@@ -70,7 +77,8 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     if command:
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)
-    if command := setting if count >= MIN_SETTINGS else find_removed_section(request, primed):
+    plain = count >= MIN_SETTINGS or (count and not find_changed_files(request))
+    if command := setting if plain else find_removed_section(request, primed):
         return f"{COMMAND}{command}"
     if _MOVE.match(request) and not moves_files(request):
         return ""
@@ -84,11 +92,16 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
 def find_new_script(request: str, primed: str) -> str:
     """The program that is to be written before anything else: a model that may choose runs it first, or writes down
     the commands that would do the work of it."""
-    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    listed = list_shown_names(primed)
     name, place = next(iter(find_made_files(request)), ("", 0))
     if not name.endswith(CODE) or name in listed or not asks_for_change(request):
         return ""
     return "" if _EARLIER.search(request[:place]) else name
+
+
+def list_shown_names(primed: str) -> list[str]:
+    """The files whose names went with the request."""
+    return primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
 
 
 def _name_language(path: str) -> str:
@@ -99,7 +112,7 @@ def _find_command(request: str, primed: str) -> str:
     """The command that the words ask for first, as far as they say it."""
     if moved := _MOVE.match(request):
         return f"{_PROGRAMS[moved['verb'].lower()]} {moved['name']}"
-    for pattern, program in ((_COPY, "cp"), (_FOLDER, "mkdir -p")):
+    for pattern, program in ((_COPY, "cp"), (_FOLDER, "mkdir -p"), (_UNUSED, "rm")):
         if found := pattern.match(request):
             return f"{program} {found[1]}"
     if found := _SORTED.match(request):
@@ -110,7 +123,7 @@ def _find_command(request: str, primed: str) -> str:
     runs = re.match(r"\s*(?:please\s+)?(?:run|execute)\b", request, re.IGNORECASE)
     if runs and (commands := find_wanted_commands(request)):
         return make_command(commands[0])
-    return find_first_command(request).removeprefix("it")
+    return find_first_command(request).removeprefix("it") or find_red_tests(request, list_shown_names(primed))
 
 
 def begin_named_step(told: str, *, whole: bool = False) -> str:

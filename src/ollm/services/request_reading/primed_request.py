@@ -109,6 +109,9 @@ STOP_WORDS = frozenset(
 )
 
 
+_PAGES = (".md", ".rst", ".txt")  # shown first, for what is shown last is what a small model changes
+
+
 class Primed(Data, frozen=True):
     """`text` goes behind the request; `whole` are the files the model has seen all of, `meant` those that the request
     speaks of without naming them."""
@@ -123,7 +126,7 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
     named = find_named(request, names)
     told = find_led_to(request, named, names, read) if named else find_meant(request, names, read)
     named += [name for name in told if name not in named]
-    named = named or find_tiny_project(request, names, read)
+    named = named or sorted(find_tiny_project(request, names, read), key=lambda name: not name.endswith(_PAGES))
     listed = [*named, *(name for name in names if name not in named)][:MAX_NAMES]
     if not listed:
         return Primed()

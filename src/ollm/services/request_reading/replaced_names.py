@@ -20,6 +20,10 @@ _PATTERNS = tuple(
         rf"\brename\s+{_KIND}{_OLD}\s+(?:to|into|as)\s+{_NEW}",
         rf"\b(?:replace|substitute)\s+{_KIND}{_OLD}\s+(?:everywhere\s+)?(?:by|with)\s+{_NEW}",
         rf"\b(?:raise|bump|change|update|switch|increase|lift)\s+{_KIND}(?:\w+\s+)*?from\s+{_OLD}\s+to\s+{_NEW}",
+        (
+            rf"(?:^|[:,.]\s+|\band\s+|\bthe\s+(?:function|class|method|variable|constant)\s+){_OLD}\s+"
+            rf"(?:should|must|ought\s+to|has\s+to)\s+(?:now\s+)?be\s+(?:called|named|renamed(?:\s+(?:to|into|as))?)\s+{_NEW}"
+        ),
         rf"\bchange\s+(?:every|all|each)\s+(?:occurrences?\s+of\s+)?{_OLD}\s+(?:to|into)\s+{_NEW}",
     )
 )

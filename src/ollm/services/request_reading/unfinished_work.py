@@ -68,6 +68,13 @@ _EMPTIED = re.compile(
 _RUN_IT = re.compile(r"\b(?:run|execute)\s+(?:it|them|the (?:script|program|tests?))\b", re.IGNORECASE)
 
 
+_RED_TESTS = re.compile(
+    r"\b(?:tests?|test\s+suite)\b(?:(?!\bfor\b)[^.?])*\b(?:pass(?:es)?|green|red|fail(?:s|ing|ed)?|broken|succeed)\b|"
+    r"\b(?:failing|broken|red)\s+tests?\b",
+    re.IGNORECASE,
+)
+
+
 class Deeds(Data, frozen=True):
     """What was in fact done in a turn. `commands` are those that ran, with their exit codes, in their order."""
 
@@ -104,6 +111,14 @@ def find_first_command(request: str) -> str:
     return next((told.removeprefix("Now run ").rstrip(".") for told in _find_unrun(request, Deeds())), "")
 
 
+def find_red_tests(request: str, existing: Collection[str]) -> str:
+    """How the tests are run that are to pass, where no file of them is named and there is one alone."""
+    tests = [name for name in existing if is_test(name) and name.endswith(_SCRIPTS)]
+    named = any(is_test(name) for name in NAMED_FILE.findall(request))
+    wanted = not named and len(tests) == 1 and _RED_TESTS.search(request) and asks_for_change(request)
+    return make_command(tests[0]) if wanted else ""
+
+
 def is_computed_into_file(request: str) -> bool:
     """Whether a number that must be worked out goes into a file, and no script is asked for."""
     written = [found[1] for found in WRITTEN_TO.finditer(request)]
@@ -138,7 +153,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
         only = deeds.meant[0] if len(deeds.meant) == 1 and not is_kept(deeds.meant[0], request) else ""
         facts.append(f"Now change {only}." if only else "Nothing has been changed. Now do it.")
     facts += [] if wanted else _find_unprinted(request, deeds)
-    failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds)
+    failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds, existing)
     if not deeds.changed and _TROUBLE.search(request):
         failing, unrun = [*failing, *(told for told in unrun if told not in failing)], []
     facts = [*facts, *failing] if deeds.changed else [*failing, *facts]
@@ -289,10 +304,18 @@ def _runs(line: str, command: str, key: str) -> bool:
     return key in line and (f"./{key}" in line or re.search(rf"(?<![\w.]){program}", line) is not None)
 
 
-def _find_unrun(request: str, deeds: Deeds) -> list[str]:
+def _list_runs(request: str, deeds: Deeds, existing: Collection[str]) -> list[str]:
+    """What is to be run: as the request says, tests that are to pass, and tests that were written."""
+    written = [name for name in deeds.changed if is_test(name) and name.endswith(".py") and name in deeds.texts]
+    asked = written if re.search(r"\b(?:unit\s*)?tests?\b", request, re.IGNORECASE) else []
+    red = find_red_tests(request, existing)
+    return list(dict.fromkeys(map(make_command, [*find_wanted_commands(request), *([red] if red else []), *asked])))
+
+
+def _find_unrun(request: str, deeds: Deeds, existing: Collection[str] = ()) -> list[str]:
     ran = [line for line, code in deeds.commands if code == 0] + [line for line, _ in deeds.since_change]
     facts = []
-    for command in map(make_command, find_wanted_commands(request)):
+    for command in _list_runs(request, deeds, existing):
         key = next((word for word in reversed(command.split()) if "." in word), command)
         codes = [code for line, code in deeds.since_change if _runs(line, command, key)]
         if not any(_runs(line, command, key) for line in ran):

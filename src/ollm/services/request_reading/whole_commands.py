@@ -90,7 +90,7 @@ def _build_file_command(found: dict[str, str | None], files: list[str]) -> str:
 def find_setting_command(request: str, primed: str) -> tuple[str, int]:
     """The command that gives names in one file the values that are wanted, and how many they are; none unless each name
     is set on one line alone of what was shown."""
-    files = find_changed_files(request)
+    files = find_changed_files(request) or _find_setting_file(request, primed)
     pairs = [(found["name"], found["value"].strip("`")) for found in _PAIR.finditer(request)]
     if not _SETS.match(request) or len(files) != 1 or not pairs or len(pairs) != len(re.findall(r"\bto\b", request)):
         return "", 0
@@ -98,6 +98,21 @@ def find_setting_command(request: str, primed: str) -> tuple[str, int]:
     if not all(changes):
         return "", 0
     return f"sed -i {shlex.quote('; '.join(changes))} {files[0]}", len(changes)
+
+
+def _find_setting_file(request: str, primed: str) -> list[str]:
+    """The only file shown in which the names stand that get a value, where the request names none."""
+    if re.search(FILE_NAME, re.sub(r"\b[\d.]+\b", " ", request)):
+        return []
+    texts = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)
+    names = [re.escape(found["name"]) for found in _PAIR.finditer(request)]
+    if not names or not re.match(
+        rf"{_START}\w+\s+(?:the\s+)?(?:value\s+of\s+)?{names[0]}\s+to\b", request, re.IGNORECASE
+    ):
+        return []  # of `the nginx image` only a part of the value is meant
+    return [
+        path for path, text in texts if any(re.search(rf"^[ \t\"']*{name}\b", text, re.MULTILINE) for name in names)
+    ]
 
 
 def _set_value(name: str, value: str, text: str) -> str:
