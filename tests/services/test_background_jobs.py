@@ -66,6 +66,15 @@ async def test_a_signal_is_told_as_shells_tell_it(jobs: BackgroundJobs, tmp_path
     await job.wait(WAIT_SECONDS, None, None)
 
     assert job.exit_code == 137
+    assert 0 < job.seconds < WAIT_SECONDS
+
+
+async def test_a_command_that_went_well_has_no_code(jobs: BackgroundJobs, tmp_path: Path) -> None:
+    job = await jobs.start(command("true", tmp_path), "x")
+
+    await job.wait(WAIT_SECONDS, None, None)
+
+    assert job.exit_code == 0
 
 
 async def test_time_runs_out_and_silence_too_while_it_runs_on(jobs: BackgroundJobs, tmp_path: Path) -> None:
@@ -217,3 +226,15 @@ async def test_of_a_million_characters_and_more_head_and_tail_are_kept(jobs: Bac
     assert told.endswith("bend")
     assert 0 < told.count("b") < 1024 * 1024
     jobs.release_job(job)
+
+
+async def test_what_was_printed_is_there_at_once(jobs: BackgroundJobs, tmp_path: Path) -> None:
+    job = await jobs.start(command("echo one; sleep 60", tmp_path), "x")
+    taken, end = "", time.monotonic() + WAIT_SECONDS
+
+    while not taken and time.monotonic() < end:
+        time.sleep(0.01)  # nothing else may read it meanwhile
+        taken = job.take_output()
+
+    assert taken == "one\n"
+    await job.end()

@@ -100,7 +100,7 @@ class Guard:
 
     def _check_length(self, headers: dict[str, str]) -> Problem | None:
         length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) <= MAX_BODY_BYTES:
+        if length.isascii() and length.isdigit() and int(length) <= MAX_BODY_BYTES:
             return None
         return make_problem(413, "Too Large", "The body may be at most 1 MiB.")
 

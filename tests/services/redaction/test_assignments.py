@@ -72,6 +72,7 @@ from ollm.services.redaction.assignments import redact_assignments
         ("x password=ab,cd1", f"x password={MARK},cd1"),
         ("x password=get(1)", "x password=get(1)"),
         ("x password=items[0]", "x password=items[0]"),
+        ("password=!!!!", f"password={MARK}"),
         ("password: two words", f"password: {MARK}"),
         ("  Password: correct horse  staple \r\nuser: bob", f"  Password: {MARK} \r\nuser: bob"),
         ("password: two words # the old one", f"password: {MARK} # the old one"),

@@ -66,6 +66,11 @@ def split_words(arguments: str, at_most: int) -> list[str]:
     return arguments.split(None, at_most - 1) if arguments.strip() else []
 
 
+def parse_number(word: str) -> int | None:
+    """A whole number of at most nine digits; None for any other word."""
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
+
+
 def make_usage_error(name: str, usage: str) -> UsageError:
     return UsageError(f"Usage: /{name} {usage}".rstrip() + ".", action="See /help for all commands.")
 

@@ -12,7 +12,14 @@ from ollm.domain.errors import UsageError
 from ollm.providers.window import explain_small_window
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table, split_words
+from ollm.runtime.commands.base import (
+    CommandTable,
+    fence_text,
+    make_usage_error,
+    parse_number,
+    render_table,
+    split_words,
+)
 from ollm.runtime.commands.needs import ContextNeeds
 from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
 
@@ -32,6 +39,7 @@ CONTEXT_HELP = """\
 - `size N`: another window, in tokens"""
 BAR_WIDTH_CHARS = 30
 MAX_SHOWN_CHARS = 20_000
+MIN_WINDOW_TOKENS = 512
 MAX_FOUND_MESSAGES = 10
 
 
@@ -141,9 +149,10 @@ async def clear_entries(conversation: ContextNeeds, arguments: str) -> CommandRe
 
 
 async def change_size(conversation: ContextNeeds, arguments: str) -> CommandReply:
-    if not arguments.strip().isdigit() or int(arguments) < 512:
-        raise make_usage_error("context", "size N (512 tokens or more)")
-    await changes.change_window(conversation, int(arguments))
+    size = parse_number(arguments.strip())
+    if size is None or size < MIN_WINDOW_TOKENS:
+        raise make_usage_error("context", f"size N ({MIN_WINDOW_TOKENS} tokens or more)")
+    await changes.change_window(conversation, size)
     window = conversation.state.model.window
     return CommandReply(text=f"Context window set to {window:,} tokens. {explain_small_window(window)}".rstrip())
 
@@ -164,7 +173,7 @@ async def expand(conversation: ContextNeeds, arguments: str) -> CommandReply:
     if not wanted:
         raise make_usage_error("expand", "NUMBER|CALL|WORDS")
     loaded, archive = conversation.session.load(), conversation.archive.get()
-    number = int(wanted) if wanted.isdigit() else None
+    number = parse_number(wanted)
     message = next((found for found in loaded.messages if found.id == number), None)
     if message is not None:
         text = (await archive.read_message(message.id) or "").strip()
@@ -172,7 +181,8 @@ async def expand(conversation: ContextNeeds, arguments: str) -> CommandReply:
     call = next((found for found in loaded.tool_calls if found.id == wanted), None)
     if call is not None:
         text = await archive.read_call_output(call.id) or "(no result)"
-        return CommandReply(text=f"`{call.name}`\n\n```\n{text[:MAX_SHOWN_CHARS]}\n```", data=msgspec.to_builtins(call))
+        shown = fence_text(text[:MAX_SHOWN_CHARS])
+        return CommandReply(text=f"`{call.name}`\n\n{shown}", data=msgspec.to_builtins(call))
     return await find_messages(archive, wanted)
 
 

@@ -11,7 +11,7 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.runtime import rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, parse_number
 from ollm.runtime.commands.needs import RewindNeeds
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def register_commands(commands: CommandTable) -> None:
 async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:
     """What changed in each turn, by edits and commands; where no states were saved, what the edits say."""
     word = arguments.strip().removeprefix("#")
-    if word and not (word.isascii() and word.isdigit() and len(word) < 10):
+    number = parse_number(word)
+    if word and number is None:
         raise make_usage_error("diff", DIFF_USAGE)
-    number = int(word) if word else None
     if number is not None:
         require_message(conversation, number)
     found = await asyncio.to_thread(collect_sections, conversation, number)

@@ -11,7 +11,7 @@ from ollm.domain.messages import TextPart
 from ollm.domain.struct import Data
 from ollm.runtime import changes, rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, parse_number
 from ollm.runtime.commands.needs import RewindNeeds
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ class RewindRequest(Data, frozen=True):
 
 def parse_rewind(arguments: str) -> RewindRequest:
     words = arguments.split()
-    number = words[0].removeprefix("#") if words else ""
+    number = parse_number(words[0].removeprefix("#")) if words else None
     rest = set(words[1:])
     scopes: list[RewindScope] = [scope for scope in get_args(RewindScope) if scope in rest]
     known = {*get_args(RewindScope), "diff", "force", "yes"}
-    if not (number.isascii() and number.isdigit() and len(number) < 10) or len(scopes) > 1 or rest - known:
+    if number is None or len(scopes) > 1 or rest - known:
         raise make_usage_error("rewind", REWIND_USAGE)
     scope = scopes[0] if scopes else None
-    return RewindRequest(number=int(number), scope=scope, diff="diff" in rest, force="force" in rest, yes="yes" in rest)
+    return RewindRequest(number=number, scope=scope, diff="diff" in rest, force="force" in rest, yes="yes" in rest)
 
 
 async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:

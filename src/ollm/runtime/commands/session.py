@@ -11,7 +11,14 @@ from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.domain.short_ids import shorten_ids
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
+from ollm.runtime.commands.base import (
+    CommandTable,
+    fence_text,
+    make_usage_error,
+    parse_number,
+    render_table,
+    split_words,
+)
 from ollm.runtime.commands.needs import SessionNeeds
 
 DEFAULT_PAGE_MESSAGES = 200
@@ -55,9 +62,10 @@ async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
     found = split_words(arguments, 2)
     if found and found[0] == "export":
         return await export(conversation, found[1] if len(found) > 1 else "")
-    if found and not (found[0].isdigit() or found[0] == "all"):
+    count = MAX_PAGE_MESSAGES if found == ["all"] else parse_number(arguments.strip())
+    limit = count if found else DEFAULT_PAGE_MESSAGES
+    if not limit:
         raise make_usage_error("history", HISTORY_USAGE)
-    limit = MAX_PAGE_MESSAGES if found == ["all"] else int(found[0]) if found else DEFAULT_PAGE_MESSAGES
     page = conversation.session.load_page(None, limit)
     lines = [
         f"**#{message['id']} {message['role']}** {format_age(message['timestamp'])}\n\n{text}"
