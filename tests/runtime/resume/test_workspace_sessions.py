@@ -11,6 +11,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.domain.workspace import ChatSession
 from ollm.runtime.resume.workspace_sessions import WorkspaceContext, build_episodes, find_newest_number
 from ollm.store.workspace_db import WorkspaceDatabase
 
@@ -218,3 +219,103 @@ def test_a_plan_that_was_known_stays_when_the_record_is_rebuilt(place: Place) ->
     planned = msgspec.structs.replace(known, plan=msgspec.structs.replace(known.plan, paused=True))
 
     assert place.context.rebuild_record(session(), planned).plan.paused
+
+
+def list_texts(record: ChatSession) -> list[str]:
+    return [entry["content"] for entry in record.recent_messages]
+
+
+def test_from_where_on_the_newest_messages_are_enough(place: Place) -> None:
+    place.context.rebuild_record(session(), None)
+    loaded: list[str] = []
+
+    def load() -> Session:
+        loaded.append("all")
+        return session(messages=(*TALK, message(8, "assistant", "yes"), message(9, "user", "more")))
+
+    same = place.context.get_record(session(messages=()), load)
+    assert list_texts(same)[-1] == "and?"
+    next_one = place.context.get_record(session(messages=(message(8, "assistant", "yes"),)), load)
+    assert list_texts(next_one)[-2:] == ["and?", "yes"]
+    assert loaded == []
+    gap = place.context.get_record(session(messages=(message(10, "user", "later"),)), load)
+    assert loaded == ["all"]
+    assert list_texts(gap)[-2:] == ["yes", "more"]
+
+
+def test_a_record_of_a_session_without_messages_is_known(place: Place) -> None:
+    empty = place.context.rebuild_record(session(messages=()), None)
+
+    assert place.context.get_record(session(messages=()), lambda: pytest.fail("nothing to load")) == empty
+    assert find_newest_number(empty) == 0
+    assert place.context.find_known_until(FIRST) == 0
+
+
+def test_only_what_is_newer_is_added_and_the_later_time_stays(place: Place) -> None:
+    known = place.context.rebuild_record(session(), None)
+    place.database.put_session(msgspec.structs.replace(known, updated_at=known.updated_at + 5))
+    newest = (TALK[-1], message(8, "assistant", "yes"), message(9, "user", "more"))
+
+    record = place.context.get_record(session(messages=newest), lambda: pytest.fail("all that is needed is here"))
+
+    assert list_texts(record)[-4:] == ["half\n[interrupted here]", "and?", "yes", "more"]
+    assert list_texts(record).count("and?") == 1
+    assert record.updated_at == known.updated_at + 5
+    assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5, 7, 9}
+    assert place.database.get_session(FIRST) == record
+    later = msgspec.structs.replace(session(messages=(message(10, "assistant", "end"),)), last_activity=at(30))
+    assert place.context.get_record(later, lambda: pytest.fail("no")).updated_at == known.updated_at + 23_000
+
+
+def test_an_episode_that_is_missing_is_made_from_the_newest_messages(place: Place) -> None:
+    known = place.context.rebuild_record(session(messages=TALK[:4]), None)
+    window = (*known.recent_messages, *({**known.recent_messages[-1], "sources": [number]} for number in (5, 6)))
+    place.database.put_session(msgspec.structs.replace(known, recent_messages=window))
+    place.database.save_context(FIRST, b'{"lastNumber": 6}')
+    assert place.context.find_known_until(FIRST) == 1
+
+    place.context.get_record(session(messages=TALK[1:6]), lambda: pytest.fail("all that is needed is here"))
+
+    assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5}
+
+
+def test_sessions_that_were_adopted_belong_here_with_where_they_come_from(place: Place) -> None:
+    place.context.adopt(SECOND, "/far")
+    place.context.adopt(FIRST, "/far")
+    place.context.adopt(FIRST, "/far")
+    place.archived = [summary(FIRST, "/far", 3), summary("770e8400-e29b-41d4-a716-446655440002", "/far")]
+
+    assert [record.session_id for record in place.context.list_sessions()] == [FIRST]
+    assert place.context.load_origins() == {FIRST: "/far", SECOND: "/far"}
+    assert place.database.get_fact("copied") == f'{{"/far": ["{FIRST}", "{SECOND}"]}}'
+    assert place.context.owns(session(workspace="/far"))
+    assert not place.context.owns(session("880e8400-e29b-41d4-a716-446655440003", workspace="/far"))
+
+
+@pytest.mark.parametrize("there", ["nothing", "another", "damaged"])
+def test_a_folder_that_was_moved_and_replaced_is_still_the_moved_one(tmp_path: Path, there: str) -> None:
+    before = Place(tmp_path / "old")
+    before.context.detect_move()
+    identity = before.database.get_fact("id")
+    before.database.close()
+    (tmp_path / "old").rename(tmp_path / "new")
+    if there == "another":
+        other = Place(tmp_path / "old")
+        other.context.detect_move()
+        other.database.close()
+    elif there == "damaged":
+        (tmp_path / "old" / ".ollm").mkdir(parents=True)
+        (tmp_path / "old" / ".ollm" / "memory.db").write_bytes(b"no database" * 999)
+    after = Place(tmp_path / "new")
+
+    after.context.detect_move()
+
+    assert after.database.get_fact("id") == identity
+    assert after.database.get_fact("path") == str(tmp_path / "new")
+    assert after.context.load_aliases() == {str(tmp_path / "old"), str(tmp_path / "new")}
+    after.database.close()
+    (tmp_path / "new").rename(tmp_path / "third")
+    third = Place(tmp_path / "third")
+    third.context.detect_move()
+    assert third.database.get_fact("aliases") == f'["{tmp_path / "new"}", "{tmp_path / "old"}"]'
+    third.database.close()

@@ -47,6 +47,10 @@ def test_headings_go_down_one_step_at_a_time() -> None:
 
 def test_what_cannot_be_parsed_is_shown_as_it_is() -> None:
     assert render("> " * 40 + "<b>") == f"<pre>{'&gt; ' * 40}&lt;b&gt;</pre>"
+    assert render("- " * 50 + "deep") == f"<pre>{'- ' * 50}deep</pre>"
+    assert render("- " * 49 + "deep").startswith("<ul>\n<li>\n<ul>")
+    assert "deep" in render("- " * 49 + "deep")
+    assert render("") == ""
     assert render("> " * 39 + "deep").startswith("<blockquote>")
 
 

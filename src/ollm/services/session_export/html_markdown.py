@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 from ollm.services.session_export.html_code import render_code_as_html
 
-MAX_NESTING = 100  # what is deeper would be left out
+MAX_NESTING = 100  # what is deeper the parser leaves out
 TAGS = frozenset(
     "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul".split()  # noqa: SIM905 - a list of one line
 )
@@ -29,15 +29,21 @@ _DEEP_QUOTE = r"(?:>[ \t]?){40}"
 
 def render_markdown_as_html(text: str) -> str:
     """Paragraphs, lists, tables, code and links; the text itself where it cannot be parsed."""
-    if re.search(_DEEP_QUOTE, text):
-        return f"<pre>{escape(text, quote=False)}</pre>"
+    parsed = None if re.search(_DEEP_QUOTE, text) else _render_parsed(text)
+    return f"<pre>{escape(text, quote=False)}</pre>" if parsed is None else parsed
+
+
+def _render_parsed(text: str) -> str | None:
+    """None where it cannot be parsed, or only without its innermost part."""
     try:
         parser = _create_parser()
         tokens = parser.parse(text)
+        if any(token.nesting > 0 and token.level >= MAX_NESTING - 1 for token in tokens):
+            return None
         level_headings(tokens)
         return clean_html(str(parser.renderer.render(tokens, parser.options, {})))
     except (RecursionError, ValueError, IndexError):
-        return f"<pre>{escape(text, quote=False)}</pre>"
+        return None
 
 
 def clean_html(html: str) -> str:
