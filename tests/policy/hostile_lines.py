@@ -153,6 +153,10 @@ xxd a -b
 file --magic-file . dir-out
 file -m . a
 zgrep -R x
+grep -R x dir-o*
+cat /dev/fd/../root/KEY
+cat < /dev/fd/../cwd/.env
+for x in $(cat list); do git log --$x; done
 zgrep --dereference-recursive x sub
 zgrep -f KEY a
 strings -n KEY KEY

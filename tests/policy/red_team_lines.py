@@ -169,6 +169,11 @@ find . -files0-from names0
 find . -newer KEY
 find . -name a -delete
 grep -R canary dir
+grep -R canary di*
+cat /dev/fd/../root/KEY
+head /dev/fd/../cwd/link
+for x in output=MARK; do git log --$x; done
+for x in $(echo output=MARK); do git log --"$x"; done
 grep -r canary way/
 grep --dereference-rec canary .
 grep -f KEY a

@@ -1,7 +1,7 @@
 """What is said of the lines of the tables, in full, as it was last looked at: a changed reason, risk, part or grant shows.
 
-Each line stands under the rules it is held against. `RECORD_COURSES=1 pytest tests/policy` writes it anew; look at the
-difference before it is kept.
+Each line stands under the rules it is held against. `RECORD_COURSES=1 pytest FILE` writes down what its lines come to;
+look at the difference before it is kept. (Remove the file first, and run all of tests/policy, to be rid of old lines.)
 """
 
 import atexit
@@ -55,6 +55,6 @@ def load_told() -> dict[str, list[str]]:
 
 @cache
 def load_new() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    found = dict(load_told()) if FILE.exists() else {}
     atexit.register(lambda: FILE.write_text("".join(f"{json.dumps(row)}\n" for row in sorted(found.items()))))
     return found

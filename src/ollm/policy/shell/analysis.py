@@ -140,7 +140,7 @@ class _CommandAnalyser:
         else:
             objections = judge.check_read(target)
             part = msgspec.structs.replace(
-                part, remarks=objections.remarks, locks=objections.locks, opens=objections.opens, reads=True
+                part, remarks=objections.remarks, locks=objections.locks, opens=objections.opens
             )
         self.parts.append(part)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +19,7 @@ from ollm.policy.shell.scope import expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, is_environment_file
 
-_STREAMS = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero")
+_STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
 _NETWORK = ("/dev/tcp", "/dev/udp")
 _MAX_GLOB_MATCHES = 500
 _MAX_TREE_ENTRIES = 1500
@@ -87,9 +88,9 @@ class PathJudge:
             return NO_OBJECTIONS
         text = word.text.removeprefix("@")
         judged = [one for one in self._judge_places(text) if isinstance(one, Judgement)]
-        reasons = [one.read_protection or one.write_protection for one in judged]
-        opens = tuple(str(one.resolved) for one, reason in zip(judged, reasons, strict=True) if reason)
-        return Objections(locks=tuple(f"{text}: {reason}" for reason in dict.fromkeys(reasons) if reason), opens=opens)
+        found = [(one, reason) for one in judged if (reason := one.read_protection or one.write_protection)]
+        locks = dict.fromkeys(f"{text}: {reason}" for _, reason in found)
+        return Objections(locks=tuple(locks), opens=tuple(str(one.resolved) for one, _ in found))
 
     def check_secret(self, word: ShellWord) -> Objections:
         """Places only that may not be read unasked."""
@@ -131,10 +132,12 @@ class PathJudge:
         return NO_OBJECTIONS
 
     def _walk_below(self, word: ShellWord) -> Iterator[os.DirEntry[str]]:
-        if not word.static or word.glob:
+        if not word.static:
             return
+        given = expand_home(word.text, self._home) or "."
         for start in self._directories or ():
-            yield from _walk_entries(Path(os.path.normpath(start / (expand_home(word.text, self._home) or "."))))
+            for match in _iter_matches(given, start) if word.glob else (given,):
+                yield from _walk_entries(Path(os.path.normpath(start / match)))
 
     def _check_unknown(self, word: ShellWord, *, writing: bool = False) -> Objections:
         """Judged by what is known of it, the beginning, and by what it most likely is, where that is protected."""
@@ -157,7 +160,7 @@ class PathJudge:
         return found
 
     def _check_path(self, text: str, *, writing: bool) -> Objections:
-        if text in _STREAMS or text.startswith("/dev/fd/"):
+        if re.fullmatch(_STREAM, text):
             return NO_OBJECTIONS
         if text.startswith(_NETWORK):
             return Objections(remarks=(f"{text} opens a connection",))
@@ -195,9 +198,8 @@ class PathJudge:
         if given is None or found.locks or not self._directories:
             return found
         for start in self._directories:
-            found_names = glob.iglob(given, root_dir=start)  # noqa: PTH207 - as bash: hidden names only when asked for
-            matches = list(itertools.islice(found_names, _MAX_GLOB_MATCHES + 1))
-            if len(matches) > _MAX_GLOB_MATCHES:
+            matches = list(_iter_matches(given, start))
+            if len(matches) == _MAX_GLOB_MATCHES:
                 return found + Objections(remarks=(f"{text} matches too many files",))
             if any(match.startswith("-") for match in matches):
                 return found + Objections(remarks=(f"{text} matches a name that looks like an option",))
@@ -209,8 +211,7 @@ class PathJudge:
         given = expand_home(text, self._home) or text
         found = NO_OBJECTIONS
         for start in self._directories or (self._boundary.workspace,):
-            names = glob.iglob(given, root_dir=start)  # noqa: PTH207 - as bash: hidden names only when asked for
-            for match in itertools.islice(names, _MAX_GLOB_MATCHES):
+            for match in _iter_matches(given, start):
                 found += self._check_path(str(start / match), writing=True)
         return found
 
@@ -252,6 +253,11 @@ def _is_repository(directory: Path) -> bool:
     """One with a work tree, or a bare one."""
     bare = all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
     return bare or os.path.lexists(directory / ".git")
+
+
+def _iter_matches(pattern: str, directory: Path) -> Iterator[str]:
+    """The first names that a pattern stands for, as in bash: hidden ones only when asked for."""
+    return itertools.islice(glob.iglob(pattern, root_dir=directory), _MAX_GLOB_MATCHES)  # noqa: PTH207
 
 
 def _find_glob_base(text: str) -> str:

@@ -66,6 +66,32 @@ ask: git log $x
 allow: git log -- a
 ask: git log -- $x
 ask: git $x
+ask: git --no-pager
+allow: git --version --help
+ask: git log --$x
+ask: git log --"$x" -- a
+lock: git log --$x -- ../x
+ask: git show --$x
+ask: git branch --$x
+ask: for x in $(cat a); do git log --$x; done
+allow: git show HEAD:a -- HEAD:../x
+allow: git show HEAD:a -- HEAD:x
+lock: git rm .env
+lock: git rm -- .env
+ask: git -c a=b
+ask: git bisect run
+ask: git submodule foreach ls
+ask: git -C a submodule foreach ls
+ask: git --no-pager bisect run ls
+ask: git bundle -ox
+allow: git log -ox
+ask: git fast-export -ox
+ask: git commit -m submodule foreach
+lock: git -c a=b mv .env x
+ask: git -c a=b mv x y
+allow: git grep -e x -- -O
+ask: git grep -Ox y
+ask: git log --output x
 """
 
 

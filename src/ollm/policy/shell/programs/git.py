@@ -107,7 +107,7 @@ def parse_git(words: Sequence[ShellWord]) -> GitCommand:
         return GitCommand(subcommand=None, dangers=tuple(dangers), reads=answers, paths=())
     dangers += _find_dangers(words, index)
     uncertain = [place for place, word in enumerate(words) if not word.static and word.might_be_option]
-    ends = next((place for place, word in enumerate(words) if word.text == "--"), len(words))
+    ends = next((place for place, word in enumerate(words) if _ends_options(word)), len(words))
     dangers += [(place, "it may contain an option") for place in uncertain if place < ends]
     name = words[index].text if words[index].static else ""
     reads = name in _READ_SUBCOMMANDS or _is_listing(name, words, index)
@@ -145,11 +145,15 @@ def _find_dangers(words: Sequence[ShellWord], start: int) -> WordDangers:
     if not _RUNNING_SUBCOMMANDS.isdisjoint((name, " ".join(word.text for word in words[start : start + 2]))):
         found.append((start, f"git {name} runs commands it is given"))
     for index in range(start + 1, len(words)):
-        text = words[index].text
-        if text == "--":
+        if _ends_options(words[index]):
             break
-        found += [(index, reason) for reason in _find_option_dangers(name, text)]
+        found += [(index, reason) for reason in _find_option_dangers(name, words[index].text)]
     return found
+
+
+def _ends_options(word: ShellWord) -> bool:
+    """`--$x` may be any option."""
+    return word.static and word.text == "--"
 
 
 def _find_option_dangers(name: str, text: str) -> Iterator[str]:
@@ -197,7 +201,7 @@ def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[Shell
     found: list[ShellWord] = []
     after = False
     for word in words[start + 1 :]:
-        if word.text == "--":
+        if _ends_options(word):
             after = True
         elif not after and word.text.startswith("-"):
             found += _find_joined_files(name, word)
