@@ -161,14 +161,30 @@ async def test_a_command_that_fails_is_not_shown_as_a_success(tmp_path: Path) ->
 
 
 async def test_a_file_that_is_not_there_is_not_dropped_in_silence(tmp_path: Path) -> None:
-    async with (
-        running(tmp_path, ["Which?"]) as runner,
-        at_terminal(runner, "see @missing.py and mail @alice") as terminal,
-    ):
-        await terminal.wait_for("@missing.py was not attached: no such file", "Which?")
-        assert "@alice was" not in terminal.text()
-        terminal.type(CTRL_D)
-        await terminal.ended()
+    async with running(tmp_path, ["Which?"]) as runner:
+        (runner.workspace / "Makefile").touch()
+        async with at_terminal(runner, "see @missing.py and @Makefle, mail @alice", size=(110, 30)) as terminal:
+            await terminal.wait_for("@missing.py was not attached: no such file", "Which?")
+            assert "@Makefle was not attached: no such file; did you mean @Makefile?" in terminal.text()
+            assert "@alice was" not in terminal.text()
+            terminal.type(CTRL_D)
+            await terminal.ended()
+
+
+async def test_a_model_that_is_not_there_is_told_before_the_list_of_sessions(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Again."]) as runner:
+        async with at_terminal(runner, "say hello") as terminal:
+            await terminal.wait_for("Hello.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "-m", "nope") as terminal:
+            assert await terminal.ended() != 0
+            assert "has no model 'nope'" in terminal.text()
+            assert "Resume a chat" not in terminal.text()
+        async with at_terminal(runner, "-m", "scripted") as terminal:
+            await terminal.wait_for("Resume a chat")
+            terminal.type(CTRL_C)
+            await terminal.ended()
 
 
 async def test_a_text_on_the_command_line_is_the_first_message(tmp_path: Path) -> None:

@@ -68,3 +68,15 @@ def test_doctor_names_the_gpu_and_the_commands_that_fit_it(tmp_path: Path) -> No
     assert document["hardware"]["gpu"]["name"] == "NVIDIA GeForce RTX 4090"
     (programs / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
     assert "no GPU found" in ollm("doctor", home=tmp_path / "home", cwd=tmp_path, **variables).stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the command is looked for on Linux")
+def test_a_driver_that_does_not_answer_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    hardware = inspect_hardware(timeout_seconds=0.05)
+
+    assert (hardware.gpu, hardware.gpu_silent) == (None, True)
+    assert "a GPU whose driver does not answer" in hardware.describe()

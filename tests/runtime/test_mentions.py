@@ -1,8 +1,9 @@
 """Files that a message names with `@`."""
 
+import os
 from pathlib import Path
 
-from ollm.runtime.mentions import find_mentions, is_there, looks_like_path
+from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path
 
 
 def test_names_are_found_at_the_beginning_of_words_once_each(tmp_path: Path) -> None:
@@ -18,3 +19,19 @@ def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
     assert not is_there(tmp_path / ("n" * 5000))
     assert not is_there(tmp_path / "a\0b")
     assert [name for name in ("src/a", "a.py", "alice", "...") if looks_like_path(name)] == ["src/a", "a.py"]
+
+
+def test_a_mistyped_name_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    for name in ("Makefile", "src/cart.py", ".env", "odd\u202ename"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / os.fsdecode(b"cart\xff")).touch()
+
+    def say(name: str) -> str:
+        return describe_missing(name, tmp_path)
+
+    assert say("Makefle") == "no such file; did you mean @Makefile?"
+    assert say("scr") == "no such file; did you mean @src?"
+    assert say("src/crat.py") == "no such file; did you mean @src/cart.py?"
+    assert [say(name) for name in ("alice", "env", "...", "", "n" * 5000, "a\0b", "oddname", "~bob")] == [""] * 8
+    assert [say(name) for name in ("gone.py", "src/", "nowhere/cart.py", "../x/cart.py")] == ["no such file"] * 4

@@ -15,7 +15,7 @@ from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
 from ollm.runtime.base import Attachment
-from ollm.runtime.mentions import find_mentions, is_there, looks_like_path
+from ollm.runtime.mentions import describe_missing, find_mentions, is_there
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
 from ollm.tools.files.buffers import MAX_ASKED_FILES
@@ -77,8 +77,9 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     named = [name for name in find_mentions("\n".join(typed), boundary.workspace) if name not in known]
     for name in named:
         attach(name)
-    missing = [name for name in named if looks_like_path(name) and not is_there(boundary.workspace / name)]
-    problems = tuple(f"@{make_printable(name[:200])} was not attached: no such file" for name in missing)
+    gone = [name for name in named if not is_there(boundary.workspace / name)]
+    said = [(name, describe_missing(name, boundary.workspace)) for name in gone]
+    problems = tuple(f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why)
     return PromptContent(text=text, attachments=tuple(attachments), problems=problems, saved=saved)
 
 

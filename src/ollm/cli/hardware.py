@@ -22,18 +22,21 @@ class Gpu(Data, frozen=True):
 
 
 class Hardware(Data, frozen=True):
-    """`memory_bytes` is what this process may use: a container's limit counts."""
+    """`memory_bytes` is what this process may use: a container's limit counts. `gpu_silent`: there seems to be a GPU,
+    but its driver did not answer in time."""
 
     memory_bytes: int
     cores: int
     gpu: Gpu | None = None
+    gpu_silent: bool = False
 
     def describe(self) -> str:
-        gpu = f"{self.gpu.name} with {_format_gigabytes(self.gpu.memory_bytes)}" if self.gpu else "no GPU found"
+        none = "a GPU whose driver does not answer" if self.gpu_silent else "no GPU found"
+        gpu = f"{self.gpu.name} with {_format_gigabytes(self.gpu.memory_bytes)}" if self.gpu else none
         return f"{_format_gigabytes(self.memory_bytes)} of memory, {self.cores} cores, {gpu}"
 
 
-def inspect_hardware(root: Path = Path("/")) -> Hardware:
+def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIMEOUT_SECONDS) -> Hardware:
     """`root` is where `sys` and `proc` are."""
     import os
 
@@ -41,7 +44,11 @@ def inspect_hardware(root: Path = Path("/")) -> Hardware:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = _read_number(root / "sys/fs/cgroup/memory.max")
     memory = min(memory, limit) if limit else memory
-    return Hardware(memory_bytes=memory, cores=cores, gpu=_find_gpu(root, memory))
+    try:
+        gpu = _find_gpu(root, memory, timeout_seconds)
+    except TimeoutError:
+        return Hardware(memory_bytes=memory, cores=cores, gpu_silent=True)
+    return Hardware(memory_bytes=memory, cores=cores, gpu=gpu)
 
 
 def suggest_models(hardware: Hardware) -> dict[str, str]:
@@ -70,16 +77,16 @@ def _find_size(gigabytes: float) -> str:
     return next(name for needed, name in MODEL_SIZES if gigabytes >= needed)
 
 
-def _find_gpu(root: Path, memory: int) -> Gpu | None:
+def _find_gpu(root: Path, memory: int, timeout_seconds: float) -> Gpu | None:
     if sys.platform == "darwin":
         import platform
 
         unified = platform.machine() == "arm64"
         return Gpu(name="Apple GPU", memory_bytes=int(memory * UNIFIED_SHARE)) if unified else None
-    return _ask_nvidia() or _find_amd(root)
+    return _ask_nvidia(timeout_seconds) or _find_amd(root)
 
 
-def _ask_nvidia() -> Gpu | None:
+def _ask_nvidia(timeout_seconds: float) -> Gpu | None:
     """The largest one; GPUs that work together are not counted as one."""
     import shutil
     import subprocess
@@ -91,10 +98,12 @@ def _ask_nvidia() -> Gpu | None:
             GPU_QUERY,
             capture_output=True,
             text=True,
-            timeout=QUERY_TIMEOUT_SECONDS,
+            timeout=timeout_seconds,
             check=False,
             stdin=subprocess.DEVNULL,
         )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
     except (OSError, subprocess.SubprocessError):
         return None
     found = [line.rpartition(",") for line in done.stdout.splitlines()]

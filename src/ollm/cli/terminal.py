@@ -16,7 +16,7 @@ from ollm.cli.line_chat.line_reader import LineReader
 from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
-from ollm.domain.errors import ExitCode, UnsavedError
+from ollm.domain.errors import ExitCode, OllmError, UnknownModelError, UnsavedError
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ollm.config.settings import ScreenSettings
 
 GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
+MODEL_CHECK_TIMEOUT_SECONDS = 3.0  # that a list of sessions waits for the server
 WELCOME_TEXT = """\
 Ask about the files here. ollm asks before it changes anything.
 Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
@@ -94,8 +95,10 @@ class Terminal:
 
     async def _run_sessions(self) -> None:
         """Choose a session and talk; then the next one, until the person leaves."""
-        if self._should_pick() and not await self._pick_session():
-            return
+        if self._should_pick():
+            await self._check_named_model()
+            if not await self._pick_session():
+                return
         if not self._plain and not self._process.home.input_history.exists():
             print_welcome()
         one = self._run_line_chat if self._plain else self._run_screen
@@ -105,6 +108,20 @@ class Terminal:
             else:
                 self._model = after.argument or self._model
                 self._switch_session(None)
+
+    async def _check_named_model(self) -> None:
+        """Say before the list of sessions that there is no such model. Whatever else is wrong, or takes long, is said
+        when the chat is opened."""
+        if self._start.daemon or not self._flags.get("provider", {}).get("model"):
+            return
+        try:
+            async with asyncio.timeout(MODEL_CHECK_TIMEOUT_SECONDS):
+                model = await self._process.choose_model()
+            await model.provider.close()
+        except UnknownModelError:
+            raise
+        except (OllmError, TimeoutError):
+            return
 
     async def _run_line_chat(self) -> CommandReply:
         from ollm.cli.line_chat.chat import LineChat

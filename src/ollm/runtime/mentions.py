@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from itertools import islice
 from pathlib import Path
 
+MAX_NEIGHBOURS = 2_000  # that a mistyped name is compared with
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
 
 
@@ -22,6 +25,31 @@ def strip_punctuation(bare: str, workspace: Path) -> str:
 def looks_like_path(name: str) -> bool:
     """Whether a name that is no file was meant as one: `@src/a.py` was, `@alice` was not."""
     return "/" in name or "." in name.strip(".")
+
+
+def describe_missing(name: str, workspace: Path) -> str:
+    """What to say of a name that is no file: nothing of a word that is like no file either, such as `@alice`."""
+    near = suggest_neighbour(name, workspace)
+    if near:
+        return f"no such file; did you mean @{near}?"
+    return "no such file" if looks_like_path(name) else ""
+
+
+def suggest_neighbour(name: str, workspace: Path) -> str:
+    """The file or directory whose name is closest, in the directory that was named; empty where there is none."""
+    folder, _, last = name.rpartition("/")
+    place = workspace / folder
+    try:
+        inside = place.resolve().is_relative_to(workspace.resolve())
+        with os.scandir(place) as entries:
+            names = [entry.name for entry in islice(entries, MAX_NEIGHBOURS)] if inside and last else []
+    except (OSError, ValueError):
+        return ""
+    from ollm.domain.suggest import suggest_names
+
+    seen = [other for other in names if other.isprintable() and other.startswith(".") == last.startswith(".")]
+    near = suggest_names(last, seen)
+    return f"{folder}/{near[0]}" if near and folder else near[0] if near else ""
 
 
 def is_there(path: Path) -> bool:

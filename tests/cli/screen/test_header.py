@@ -1,5 +1,9 @@
 """The first lines of a chat."""
 
+from pathlib import Path
+
+import pytest
+
 from ollm.cli.hardware import inspect_hardware, suggest_models
 from ollm.cli.screen.header import render_header
 from ollm.cli.screen.paint import Painter
@@ -40,3 +44,13 @@ def test_the_toy_model_says_what_it_is() -> None:
     assert "SmolLM2 135M is for trying ollm, not for work. To get a real model" in " ".join(shown.split())
     commands = suggest_models(inspect_hardware())
     assert [f"  {name:<10}{command}" for name, command in commands.items()] == shown.splitlines()[-2:]
+
+
+def test_a_driver_that_does_not_answer_leaves_the_commands_to_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    assert describe("smollm2", "embedded").splitlines()[-1].startswith("  ollm doctor    lists the commands")

@@ -65,10 +65,13 @@ def test_a_long_attachment_is_folded_under_its_name_and_a_short_one_is_not() -> 
 
 
 def test_the_lines_of_a_diff_are_told_apart() -> None:
-    page = "".join(render_diff_as_html("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new <b>\n same\n"))
+    page = "".join(render_diff_as_html("--- a\n+++ b\n@@ -7,2 +7,2 @@\n-sum = <b>\n+sum += <b>\n same\n"))
 
-    assert re.findall(r'<span(?: class="(\w+)")?>', page) == ["head", "head", "hunk", "del", "add", ""]
-    assert "+new &lt;b&gt;" in page
+    assert re.findall(r'<span(?: class="(\w+)")?(?: data-line="(\d+)")?>', page) == [
+        ("head", ""), ("head", ""), ("hunk", ""), ("del", "7"), ("add", "7"), ("", "8"),
+    ]  # fmt: skip
+    assert "+sum <mark>+</mark>= &lt;b&gt;" in page
+    assert ">-sum = &lt;b&gt;\n<" in page
 
 
 def test_calls_in_full_and_cut() -> None:

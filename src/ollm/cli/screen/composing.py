@@ -10,7 +10,7 @@ from pathlib import Path
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
 from ollm.runtime.base import Attachment, Conversation
-from ollm.runtime.mentions import find_mentions, is_there, looks_like_path
+from ollm.runtime.mentions import describe_missing, find_mentions, is_there
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
@@ -56,8 +56,8 @@ def collect_mentions(
     for name in find_mentions(text, workspace):
         path = workspace / Path(name).expanduser()
         if not is_there(path):
-            if looks_like_path(name) and not _RESOURCE.fullmatch(f"@{name}"):
-                problems.append(f"@{name} was not attached: no such file")
+            why = "" if _RESOURCE.fullmatch(f"@{name}") else describe_missing(name, workspace)
+            problems += [f"@{name} was not attached: {why}"] if why else []
             continue
         try:
             whole = path.is_dir()

@@ -2,69 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from ollm.domain.struct import Data
+from ollm.domain.line_diff import DiffRow, compare_words, parse_diff
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
 SIDE_BY_SIDE_MIN_COLUMNS = 120
-MAX_MARKED_WORDS = 200
-MIN_LIKENESS = 0.5  # of two lines whose words are compared
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-
-
-class DiffRow(Data, frozen=True):
-    """One row of the view: a line before and after, None where there is none; numbers count from 1."""
-
-    kind: Literal["same", "change", "gap", "head"]
-    before: str | None = None
-    after: str | None = None
-    old: int = 0
-    new: int = 0
-
-
-def parse_diff(diff: str) -> Iterator[DiffRow]:
-    """The rows of a unified diff; removed and added lines of one change stand side by side."""
-    old = new = left = 0  # left: lines of this place that are still to come, on either side
-    gone: list[str] = []
-    come: list[str] = []
-
-    def change() -> Iterator[DiffRow]:
-        nonlocal old, new
-        for place in range(max(len(gone), len(come))):
-            before = gone[place] if place < len(gone) else None
-            after = come[place] if place < len(come) else None
-            yield DiffRow(kind="change", before=before, after=after, old=old, new=new)
-            old, new = old + (before is not None), new + (after is not None)
-        gone.clear()
-        come.clear()
-
-    for line in diff.splitlines():
-        if line.startswith("-") and not (line.startswith("--- ") and left <= 0):
-            if come:
-                yield from change()
-            gone.append(line[1:])
-            left -= 1
-        elif line.startswith("+") and not (line.startswith("+++ ") and left <= 0):
-            come.append(line[1:])
-            left -= 1
-        else:
-            yield from change()
-            if found := _HUNK.match(line):
-                old, new = int(found[1]), int(found[3])
-                left = int(found[2] or 1) + int(found[4] or 1)
-                yield DiffRow(kind="gap", before=line)
-            elif line.startswith(" ") and (old or new):
-                yield DiffRow(kind="same", before=line[1:], after=line[1:], old=old, new=new)
-                old, new, left = old + 1, new + 1, left - 2
-            elif not line.startswith("\\"):
-                yield DiffRow(kind="head", before=line)
-    yield from change()
 
 
 def render_diff(diff: str, width: int, *, named: bool = False) -> RenderableType:
@@ -113,22 +59,16 @@ def render_unified(diff: str, *, named: bool = False) -> RenderableType:
 
 def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text | None]:
     """Both sides of a changed line; where they are alike, what differs is set off."""
-    from difflib import SequenceMatcher
-
     from rich.text import Text
 
     old = None if before is None else Text(before, style="red")
     new = None if after is None else Text(after, style="green")
     if old is None or new is None or before is None or after is None:
         return old, new
-    left, right = re.findall(r"\w+|\s+|.", before), re.findall(r"\w+|\s+|.", after)
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    if max(len(left), len(right)) > MAX_MARKED_WORDS or matcher.ratio() < MIN_LIKENESS:
-        return old, new
-    for kind, first, last, start, end in matcher.get_opcodes():
-        if kind != "equal":
-            old.stylize("bold reverse", len("".join(left[:first])), len("".join(left[:last])))
-            new.stylize("bold reverse", len("".join(right[:start])), len("".join(right[:end])))
+    gone, come = compare_words(before, after)
+    for text, spans in ((old, gone), (new, come)):
+        for start, end in spans:
+            text.stylize("bold reverse", start, end)
     return old, new
 
 

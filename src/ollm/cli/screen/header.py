@@ -10,6 +10,7 @@ from ollm.cli.screen.status import format_server, shorten_model
 from ollm.runtime.base import Status
 
 TINY_MODEL = "smollm2"
+GPU_TIMEOUT_SECONDS = 0.5  # that the first line waits for a driver
 TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
 TINY_MODEL_WARNING = "SmolLM2 135M is for trying ollm, not for work. To get a real model (also in `ollm doctor`):"
 
@@ -28,7 +29,10 @@ def _format_model_commands() -> str:
     """The commands that bring a real model to this machine, each whole on its line so that it can be copied."""
     from ollm.cli.hardware import inspect_hardware, suggest_models
 
-    return "".join(f"  {name:<10}{command}\n" for name, command in suggest_models(inspect_hardware()).items())
+    hardware = inspect_hardware(timeout_seconds=GPU_TIMEOUT_SECONDS)
+    if hardware.gpu_silent:
+        return "  ollm doctor    lists the commands that fit this machine\n"
+    return "".join(f"  {name:<10}{command}\n" for name, command in suggest_models(hardware).items())
 
 
 def shorten_home(path: str) -> str:

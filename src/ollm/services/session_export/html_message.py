@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
 from ollm.domain.call_summary import summarize_call
+from ollm.domain.line_diff import compare_words, parse_diff
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.html_markdown import render_markdown_as_html
@@ -20,7 +21,7 @@ MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
 FindCall = Callable[[str], ToolCallRecord | None]
 _ATTACHED = re.compile(r"\n\n\[([^\n]{1,1000})\]\n")  # as a text beside a message begins
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
-_DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
+_DIFF_CLASSES = {"+": "add", "-": "del"}
 
 
 def render_message_as_html(message: Message, find_call: FindCall, most_chars: int | None = None) -> Iterator[str]:
@@ -105,12 +106,35 @@ def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> 
 
 
 def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[str]:
+    """One line under the other with its number; the words that changed inside a line are marked."""
     yield '<pre class="diff">'
-    for line in (diff if most_chars is None else diff[:most_chars]).splitlines():
-        kind = "head" if line.startswith(("--- ", "+++ ")) else _DIFF_CLASSES.get(line[:1], "")
-        yield (
-            f'<span class="{kind}">{escape(line, quote=False)}\n</span>'
-            if kind
-            else f"<span>{escape(line, quote=False)}\n</span>"
-        )
+    come: list[str] = []
+    for row in parse_diff(diff if most_chars is None else diff[:most_chars]):
+        if row.kind == "change":
+            both = row.before is not None and row.after is not None
+            gone, added = compare_words(row.before or "", row.after or "") if both else ([], [])
+            if row.before is not None:
+                yield _render_diff_line("-", row.before, row.old, gone)
+            if row.after is not None:
+                come.append(_render_diff_line("+", row.after, row.new, added))
+            continue
+        yield from come
+        come = []
+        if row.kind == "same":
+            yield _render_diff_line(" ", row.after or "", row.new)
+        else:
+            kind = "hunk" if row.kind == "gap" else "head"
+            yield f'<span class="{kind}">{escape(row.before or "", quote=False)}\n</span>'
+    yield from come
     yield "</pre>\n"
+
+
+def _render_diff_line(mark: str, text: str, number: int, spans: Iterable[tuple[int, int]] = ()) -> str:
+    """The number is drawn beside the line: it is not copied with it."""
+    kind = _DIFF_CLASSES.get(mark, "")
+    head = (f' class="{kind}"' if kind else "") + (f' data-line="{number}"' if number else "")
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [escape(text[at:start], quote=False), f"<mark>{escape(text[start:end], quote=False)}</mark>"]
+        at = end
+    return f"<span{head}>{mark}{''.join(parts)}{escape(text[at:], quote=False)}\n</span>"

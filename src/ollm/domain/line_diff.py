@@ -1,0 +1,83 @@
+"""A unified diff as rows with the numbers of their lines, and the words that differ in two lines that are alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from ollm.domain.struct import Data
+
+MAX_MARKED_WORDS = 200
+MIN_LIKENESS = 0.5  # of two lines whose words are compared
+Span = tuple[int, int]
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class DiffRow(Data, frozen=True):
+    """One row of the view: a line before and after, None where there is none; numbers count from 1."""
+
+    kind: Literal["same", "change", "gap", "head"]
+    before: str | None = None
+    after: str | None = None
+    old: int = 0
+    new: int = 0
+
+
+def parse_diff(diff: str) -> Iterator[DiffRow]:
+    """The rows of a unified diff; removed and added lines of one change stand side by side."""
+    old = new = left = 0  # left: lines of this place that are still to come, on either side
+    gone: list[str] = []
+    come: list[str] = []
+
+    def change() -> Iterator[DiffRow]:
+        nonlocal old, new
+        for place in range(max(len(gone), len(come))):
+            before = gone[place] if place < len(gone) else None
+            after = come[place] if place < len(come) else None
+            yield DiffRow(kind="change", before=before, after=after, old=old, new=new)
+            old, new = old + (before is not None), new + (after is not None)
+        gone.clear()
+        come.clear()
+
+    for line in diff.splitlines():
+        if line.startswith("-") and not (line.startswith("--- ") and left <= 0):
+            if come:
+                yield from change()
+            gone.append(line[1:])
+            left -= 1
+        elif line.startswith("+") and not (line.startswith("+++ ") and left <= 0):
+            come.append(line[1:])
+            left -= 1
+        else:
+            yield from change()
+            if found := _HUNK.match(line):
+                old, new = int(found[1]), int(found[3])
+                left = int(found[2] or 1) + int(found[4] or 1)
+                yield DiffRow(kind="gap", before=line)
+            elif line.startswith(" ") and (old or new):
+                yield DiffRow(kind="same", before=line[1:], after=line[1:], old=old, new=new)
+                old, new, left = old + 1, new + 1, left - 2
+            elif not line.startswith("\\"):
+                yield DiffRow(kind="head", before=line)
+    yield from change()
+
+
+def compare_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
+    """Where the words of the old line and of the new one differ; nothing where the lines are not alike."""
+    from difflib import SequenceMatcher
+
+    left, right = re.findall(r"\w+|\s+|.", before), re.findall(r"\w+|\s+|.", after)
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    if max(len(left), len(right)) > MAX_MARKED_WORDS or matcher.ratio() < MIN_LIKENESS:
+        return [], []
+    changed = [opcode for opcode in matcher.get_opcodes() if opcode[0] != "equal"]
+    return (
+        [_measure_span(left, first, last) for _, first, last, _, _ in changed if last > first],
+        [_measure_span(right, first, last) for _, _, _, first, last in changed if last > first],
+    )
+
+
+def _measure_span(words: list[str], first: int, last: int) -> Span:
+    start = len("".join(words[:first]))
+    return start, start + len("".join(words[first:last]))
