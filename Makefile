@@ -6,7 +6,8 @@ UV_VERSION := 0.13.7
 ARGS ?= chat
 PREFIX ?= $(HOME)/.local
 PYTEST_ARGS ?=
-WORKERS ?= 2
+# one more than there are cores: tests wait for the processes they start
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 TSC ?= $(if $(shell command -v tsc),tsc,npx --yes --package typescript@5 -- tsc)
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress

@@ -12,7 +12,50 @@ from xdist.scheduler import LoadFileScheduling
 QUICK_SECONDS = 0.05
 
 # The longest first; whoever is not named comes after them. A run ends well when its last files are short.
-LONG_FILES: tuple[str, ...] = ()
+LONG_FILES = (
+    "tests/cli/test_blocks.py",
+    "tests/cli/policy/test_red_team.py",
+    "tests/cli/test_long_chat.py",
+    "tests/cli/test_oneshot_models.py",
+    "tests/cli/test_settings_by_effect.py",
+    "tests/cli/test_oneshot.py",
+    "tests/cli/test_sandbox.py",
+    "tests/policy/test_shell_lines.py",
+    "tests/cli/test_giant_sessions.py",
+    "tests/cli/test_first_minutes.py",
+    "tests/cli/test_services_by_effect.py",
+    "tests/cli/test_chat_sessions.py",
+    "tests/cli/test_tasks.py",
+    "tests/cli/test_chat.py",
+    "tests/services/chat_compression/test_service.py",
+    "tests/services/file_discovery/test_like_git.py",
+    "tests/cli/screen/test_screen.py",
+    "tests/cli/test_hostile_input.py",
+    "tests/cli/test_damage.py",
+    "tests/cli/test_workspace_memory.py",
+    "tests/policy/shell/test_rules.py",
+    "tests/daemon/test_openapi.py",
+    "tests/daemon/test_pages.py",
+    "tests/cli/sessions/test_rewind.py",
+    "tests/cli/test_chat_rewind.py",
+    "tests/policy/test_shell_runners.py",
+    "tests/daemon/test_endings.py",
+    "tests/daemon/test_load.py",
+    "tests/cli/test_mcp.py",
+    "tests/cli/test_resume.py",
+    "tests/services/redaction/test_redaction.py",
+    "tests/services/loop_detection/test_loop_detection.py",
+    "tests/extensions/mcp/test_servers.py",
+    "tests/extensions/mcp/test_stdio.py",
+    "tests/system/test_sandbox_work.py",
+    "tests/store/team_archive/test_steps.py",
+    "tests/cli/test_diagnosis.py",
+    "tests/cli/test_small_models.py",
+    "tests/daemon/test_hub.py",
+    "tests/cli/screen/test_call_list.py",
+    "tests/cli/test_answers_kept.py",
+    "tests/integration/test_recorded_model_servers.py",
+)
 
 
 def order_files(items: list[pytest.Item]) -> None:

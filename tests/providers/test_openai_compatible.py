@@ -185,9 +185,9 @@ async def test_a_long_call_that_comes_in_fragments_is_no_silence() -> None:
 
 
 async def test_reading_the_prompt_with_progress_is_no_silence() -> None:
-    progress = [(n * 100, 600) for n in range(7)]
+    progress = [(n * 50, 600) for n in range(13)]
     async with ScriptedServer([Answer(text="x", progress=progress, pace=0.15)], kind="llama.cpp") as server:
-        provider = openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.5, stall=0.5))
+        provider = openai(server.base_url, ProviderTimeouts(connect=20, first_token=1.5, stall=1.5))
         await provider.models()
         pieces = await said(provider)
 

@@ -54,13 +54,13 @@ async def test_ignored_names_are_left_out(drive: Driver, workspace: Path) -> Non
 
 
 async def test_a_big_directory_is_folded(drive: Driver, workspace: Path) -> None:
-    for number in range(10_000):
+    for number in range(1_500):
         (workspace / f"f{number:05}").touch()
 
     lines = content(await drive("ls")).splitlines()
 
     assert len(lines) == 201
-    assert lines[-1] == "… 9,800 more"
+    assert lines[-1] == "… 1,300 more"
 
 
 async def test_a_file_is_listed_as_itself(drive: Driver, workspace: Path) -> None:

@@ -349,8 +349,7 @@ MESSAGES = st.lists(
 )
 
 
-@pytest.mark.parametrize("form", ["fence", "tag", "json"])
-@given(messages=MESSAGES, more=MESSAGES)
+@given(form=st.sampled_from(["fence", "tag", "json"]), messages=MESSAGES, more=MESSAGES)
 def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], more: list[PromptMessage]) -> None:
     before, after = render_messages(messages, form), render_messages([*messages, *more], form)
 

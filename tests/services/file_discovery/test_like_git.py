@@ -20,7 +20,7 @@ BATCHES = 10
 @pytest.mark.parametrize("batch", range(BATCHES))
 async def test_random_trees_show_what_git_shows(plain: FileDiscoveryService, tmp_path: Path, batch: int) -> None:
     """Feature: services-sessions, Property 22: ignored files are not discovered, and nothing else is left out."""
-    for seed in range(batch, size(300, 20_000), BATCHES):
+    for seed in range(batch, size(120, 20_000), BATCHES):
         root = tmp_path / str(seed)
         RandomTree(seed, root).make()
 
@@ -43,7 +43,7 @@ async def test_the_answer_is_the_same_without_a_repository(plain: FileDiscoveryS
 
 @covers("S6.3")
 async def test_a_folder_of_a_repository_hears_the_rules_above_it(plain: FileDiscoveryService, tmp_path: Path) -> None:
-    for seed in range(20):
+    for seed in range(size(8, 20)):
         root = tmp_path / str(seed)
         tree = RandomTree(seed, root)
         tree.make()
@@ -57,7 +57,7 @@ async def test_a_folder_of_a_repository_hears_the_rules_above_it(plain: FileDisc
 
 @covers("S6.2", "P22", "D320")
 async def test_the_flat_list_of_patterns_says_the_same_to_git(plain: FileDiscoveryService, tmp_path: Path) -> None:
-    for seed in range(60):
+    for seed in range(size(25, 60)):
         root = tmp_path / str(seed)
         tree = RandomTree(seed, root)
         tree.make(second=".ollmignore")

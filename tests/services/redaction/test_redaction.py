@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ollm.services.redaction import MARK, Redactor, find_secrets
 from tests.covers import covers
+from tests.sizes import size
 
 REDACT = Redactor().redact
 
@@ -287,10 +288,13 @@ UNITS = [
 ]
 
 
+LONG_CHARS = size(60_000, 200_000)
+
+
 @pytest.mark.slow
 def test_the_time_is_linear_whatever_the_text() -> None:
     for unit in UNITS:
-        text = (unit * (200_000 // len(unit) + 1))[:200_000]
+        text = (unit * (LONG_CHARS // len(unit) + 1))[:LONG_CHARS]
         started = time.process_time()
         REDACT(text)
         find_secrets([text])

@@ -15,13 +15,16 @@ PATH = "/v1/chat/completions"
 QUICK = http.Timeouts(connect=1, first=0.5, stall=0.3)
 
 
-def client(url: str) -> http.Client:
-    return SecureClient(parse_address(url), {"Authorization": "Bearer k"}, QUICK)
+PATIENT = http.Timeouts(connect=20, first=20, stall=20)
+
+
+def client(url: str, timeouts: http.Timeouts = QUICK) -> http.Client:
+    return SecureClient(parse_address(url), {"Authorization": "Bearer k"}, timeouts)
 
 
 async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:
     async with ScriptedServer([Answer(text="ä b", piece_bytes=1)]) as server:
-        async with client(server.base_url).stream("POST", PATH, b"{}") as response:
+        async with client(server.base_url, PATIENT).stream("POST", PATH, b"{}") as response:
             events = [event.data async for event in http.iter_server_events(response.iter_chunks())]
 
     assert events[-1] == "[DONE]"
@@ -31,18 +34,20 @@ async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "failure"),
+    ("answer", "timeouts", "failure"),
     [
-        (Answer(delay=9), http.FirstByteTimeout),
-        (Answer(text="a b", stall_after=1), http.StreamStalled),
-        (Answer(text="a b", reset_after=1), http.ConnectionBroken),
-        (Answer(raw=b"nonsense\r\n\r\n"), http.BadResponse),
+        (Answer(delay=9), QUICK, http.FirstByteTimeout),
+        (Answer(text="a b", stall_after=1), http.Timeouts(connect=20, first=20, stall=0.3), http.StreamStalled),
+        (Answer(text="a b", reset_after=1), PATIENT, http.ConnectionBroken),
+        (Answer(raw=b"nonsense\r\n\r\n"), PATIENT, http.BadResponse),
     ],
 )
-async def test_failures_are_told_apart(answer: Answer, failure: type[http.HttpFailure]) -> None:
+async def test_failures_are_told_apart(
+    answer: Answer, timeouts: http.Timeouts, failure: type[http.HttpFailure]
+) -> None:
     async with ScriptedServer([answer]) as server:
         with pytest.raises(failure):
-            async with client(server.base_url).stream("POST", PATH, b"{}") as response:
+            async with client(server.base_url, timeouts).stream("POST", PATH, b"{}") as response:
                 async for _ in response.iter_chunks():
                     response.patience.reset()
 
