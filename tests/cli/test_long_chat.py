@@ -19,6 +19,7 @@ import pexpect
 import pytest
 
 from tests.cli.command import SCRIPT
+from tests.cli.forked import finish, run_aside
 from tests.covers import covers
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
@@ -60,18 +61,8 @@ class Chat:
         return {**os.environ, **self._variables}
 
     async def ollm(self, *arguments: str) -> str:
-        run = await asyncio.create_subprocess_exec(
-            SCRIPT,
-            *arguments,
-            cwd=self.workspace,
-            env=self.environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        async with asyncio.timeout(PATIENCE):
-            out, err = await run.communicate()
-        assert run.returncode == 0, (out + err).decode()
+        code, out, err = await run_aside(finish, arguments, self.workspace, self.environment, None, PATIENCE)
+        assert code == 0, (out + err).decode()
         self.heard += err.decode()
         return out.decode()
 

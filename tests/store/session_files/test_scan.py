@@ -36,10 +36,10 @@ def test_a_file_in_another_layout_is_read_and_its_unknown_fields_survive(tmp_pat
 def test_hostile_files_end_in_time(tmp_path, filler):
     home = Home(tmp_path)
     home.sessions.mkdir()
-    home.document(ID).write_bytes(b'{"messages":[' + filler * (size(2_000_000, 8_000_000) // len(filler)))
+    home.document(ID).write_bytes(b'{"messages":[' + filler * (size(1_000_000, 8_000_000) // len(filler)))
     started = time.process_time()
     assert home.index().list_sessions()[0]["damaged"]
-    assert time.process_time() - started < size(4, 10)
+    assert time.process_time() - started < 10
 
 
 def numbered(count: int) -> dict:
