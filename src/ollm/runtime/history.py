@@ -16,10 +16,12 @@ def load_history_page(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
 ) -> list[dict[str, Any]]:
     """The `limit` messages before number `before` (or the newest), oldest first, as plain JSON with `toolCalls`."""
+    if limit < 1:
+        return []
     older, session = load_older_messages(read, before, limit)
     calls = {call.id: call for call in session.tool_calls}
     found = []
-    for message in older[-limit:] if limit > 0 else []:
+    for message in older[-limit:]:
         shown = msgspec.to_builtins(message)
         shown["toolCalls"] = [msgspec.to_builtins(calls[name]) for name in message.call_ids if name in calls]
         found.append(shown)
@@ -30,7 +32,7 @@ def load_older_messages(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
 ) -> tuple[list[Message], Session]:
     """At least `limit` messages where there are: numbers may be missing between them."""
-    count = max(limit, 1)
+    count = limit
     while True:
         loaded = read(MessagePage(before, count))
         older = [message for message in loaded.session.messages if before is None or message.id < before]

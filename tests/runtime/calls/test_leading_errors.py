@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ollm.runtime.calls.leading_errors import find_near_file, suggest_call
 from tests.cli.running import running
 from tests.servers.answers import Answer
 
@@ -35,3 +36,62 @@ async def test_the_call_that_was_meant_is_written_out(
         await runner.run("-p", "Look at it.", "--yes")
 
     assert runner.server.chats[1]["messages"][-1]["content"].endswith(led)
+
+
+LONG = "x" * 380
+
+
+@pytest.mark.parametrize(
+    ("kind", "tool", "arguments", "led"),
+    [
+        ("UnknownTool", "zzz", {"path": "a"}, ""),
+        ("UnknownTool", "BASH", {"command": "ls"}, 'Call shell {"command": "ls"}'),
+        ("UnknownTool", "bash", {"cmd": "ls"}, ""),
+        ("UnknownTool", "bash", "ls", ""),
+        ("ValidationError", "read_file", {"path": "a"}, ""),
+        ("FileNotFound", "write_file", {"path": "ap.py"}, ""),
+        ("FileNotFound", "read_file", {"path": 3}, ""),
+        ("Denied", "read_file", {"path": "ap.py"}, ""),
+        (
+            "FileNotFound",
+            "outline",
+            {"path": "src/ap.py"},
+            'Did you mean src/app.py? Call outline {"path": "src/app.py"}',
+        ),
+        ("FileNotFound", "edit_file", {"path": "src/ap.py", "x": LONG}, "Did you mean src/app.py?"),
+        (
+            "FileNotFound",
+            "read_file",
+            {"path": "util.py"},
+            'Did you mean b/util.py? Call read_file {"path": "b/util.py"}',
+        ),
+        (
+            "FileNotFound",
+            "read_file",
+            {"path": "same.py"},
+            'Did you mean a/same.py? Call read_file {"path": "a/same.py"}',
+        ),
+        ("FileNotFound", "read_file", {"path": "hidden.py"}, ""),
+        ("FileNotFound", "read_file", {"path": "b/util.?y"}, 'Call glob {"pattern": "b/util.?y"}'),
+    ],
+)
+def test_what_is_led_to(tmp_path: Path, kind: str, tool: str, arguments: Any, led: str) -> None:
+    for name in (
+        *("src/app.py", "b/util.py", "a/same.py", "b/same.py"),
+        *(".git/hidden.py", "node_modules/hidden.py", "a/.hidden.py"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+
+    assert suggest_call(kind, "", tool, arguments, [], tmp_path) == led
+
+
+def test_a_call_is_written_out_up_to_400_characters_and_few_enough_files_are_looked_at(tmp_path: Path) -> None:
+    for length, written in ((385, True), (386, False)):
+        said = suggest_call("UnknownTool", "", "bash", {"command": "x" * length}, [], tmp_path)
+        assert bool(said) is written
+    for number in range(2_000):
+        (tmp_path / f"f{number}").touch()
+    assert find_near_file("x/f7", tmp_path) == "f7"
+    (tmp_path / "f2000").touch()
+    assert find_near_file("x/f7", tmp_path) == ""

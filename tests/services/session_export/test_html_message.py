@@ -2,7 +2,7 @@
 
 import re
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ToolCallPart
+from ollm.domain.messages import ImagePart, Message, Role, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.session_export.html_message import render_diff_as_html, render_message_as_html
 
@@ -65,13 +65,46 @@ def test_a_long_attachment_is_folded_under_its_name_and_a_short_one_is_not() -> 
 
 
 def test_the_lines_of_a_diff_are_told_apart() -> None:
-    page = "".join(render_diff_as_html("--- a\n+++ b\n@@ -7,2 +7,2 @@\n-sum = <b>\n+sum += <b>\n same\n"))
+    diff = "--- a\n+++ b\n@@ -7,2 +7,2 @@\n-sum = <b>\n+sum += <b>\n same\n"
+    page = "".join(render_diff_as_html(diff))
 
     assert re.findall(r'<span(?: class="(\w+)")?(?: data-line="(\d+)")?>', page) == [
         ("head", ""), ("head", ""), ("hunk", ""), ("del", "7"), ("add", "7"), ("", "8"),
     ]  # fmt: skip
     assert "+sum <mark>+</mark>= &lt;b&gt;" in page
     assert ">-sum = &lt;b&gt;\n<" in page
+    assert "".join(render_diff_as_html(diff, len(diff))) == page
+    assert "".join(render_diff_as_html(diff, 5)) == (
+        '<pre class="diff"><span class="head">--- a\n</span></pre>\n'
+        f'<p class="meta">{len(diff) - 5} more characters; an export has them all.</p>\n'
+    )
+
+
+def test_from_where_on_texts_are_folded_or_not_read_as_markdown() -> None:
+    def show(role: Role, *parts: TextPart | ThinkingPart) -> str:
+        return render(Message(role=role, parts=parts, timestamp=AT, id=1)).partition("</h2>\n")[2]
+
+    for text, folded in (
+        ("\n\n[a.txt]\n" + "x" * 2_000, False),
+        ("\n\n[a.txt]\n" + "x" * 2_001, True),
+        ("\n\n[a.txt]\n" + "x\n" * 30, False),
+        ("\n\n[a.txt]\n" + "x\n" * 31, True),
+        ("x\n" * 31, False),
+        ("x" * 20_000, False),
+        ("x" * 20_001, True),
+    ):
+        assert show("user", TextPart(text=text)).startswith("<details" if folded else '<pre class="said">')
+    for role, text, page in (
+        ("assistant", "*a*", '<div class="text"><p><em>a</em></p>\n</div>\n'),
+        ("tool", "*a*", '<pre class="said">*a*</pre>\n'),
+    ):
+        assert show(role, TextPart(text=text)) == f"{page}</section>\n"  # type: ignore[arg-type]
+    assert show("assistant", ThinkingPart(text="*a*")) == (
+        '<details class="thinking"><summary>Thinking</summary><div class="text"><p><em>a</em></p>\n</div>\n'
+        "</details>\n</section>\n"
+    )
+    assert show("assistant", TextPart(text="a " * 50_000)).startswith('<div class="text">')
+    assert show("assistant", TextPart(text="a " * 50_000 + "b")).startswith('<pre class="said">')
 
 
 def test_calls_in_full_and_cut() -> None:

@@ -42,7 +42,7 @@ class CallDeeds:
 
 def count_marked(diff: str, mark: str) -> int:
     """Lines of a diff with this mark; the names of the files above it are none."""
-    return sum(line.startswith(mark) and not line.startswith(mark * 3 + " ") for line in diff.splitlines())
+    return sum(line.startswith(mark) for line in diff.partition("\n@@")[2].splitlines())
 
 
 def shorten_list(named: list[str]) -> list[str]:

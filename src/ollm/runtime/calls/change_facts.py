@@ -75,11 +75,8 @@ def shorten_command(command: str) -> str:
 def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -> str:
     import difflib
 
-    lines = [
-        line
-        for line in difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
-        if not line.startswith(("@@", "---", "+++"))
-    ]
+    _, _, *told = [*difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)] or ["", ""]
+    lines = [line for line in told if not line.startswith("@@")]
     return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])
 
 

@@ -74,6 +74,11 @@ def _render_block(text: str, kind: str = "", most_chars: int | None = None) -> I
     for piece in slice_text(text if most_chars is None else text[:most_chars]):
         yield escape(piece, quote=False)
     yield "</pre>\n"
+    yield from _render_rest(text, most_chars)
+
+
+def _render_rest(text: str, most_chars: int | None) -> Iterator[str]:
+    """How much of a text is not shown."""
     if most_chars is not None and len(text) > most_chars:
         yield f'<p class="meta">{len(text) - most_chars:,} more characters; an export has them all.</p>\n'
 
@@ -127,6 +132,7 @@ def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[st
             yield f'<span class="{kind}">{escape(row.before or "", quote=False)}\n</span>'
     yield from come
     yield "</pre>\n"
+    yield from _render_rest(diff, most_chars)
 
 
 def _render_diff_line(mark: str, text: str, number: int, spans: Iterable[tuple[int, int]] = ()) -> str:
