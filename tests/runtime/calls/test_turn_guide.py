@@ -9,7 +9,7 @@ import pytest
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.block_edits import BROKEN_OFF
+from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED
 from ollm.runtime.calls.turn_guide import NO_WORDS, TurnGuide
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from tests.runtime.calls.support import ASK
@@ -296,3 +296,125 @@ async def test_a_module_that_imports_what_moved_is_the_step_that_is_left(scene: 
     await scene.step(shell("mv"), code=0, paths__py="ROOT = 1\n", const__py="NAME = 3\nLOGS = 2\n")
 
     assert scene.guide.find_missing().endswith("It is in const now. Now change main.py.")
+
+
+EDIT = ("edit_file", {"path": "app.py", "edits": [{"target": "x = 1", "replacement": "x = 2"}]}, "")
+NO_PARSE = "Nothing was changed: with this block app.py no longer parses: line 1: invalid syntax."
+EMPTY = "The block for app.py is empty: nothing was changed."
+
+
+@pytest.mark.parametrize(
+    ("command", "resolved"),
+    [
+        ("app.py: error", OUTPUT_REPEATED),
+        ("Traceback (most recent call last)", OUTPUT_REPEATED),
+        ("[exit code 1]", OUTPUT_REPEATED),
+        ("ls", ""),
+        ("cat > app.py <<'EOF'\nx = 2\ny = 2\nEOF", EDIT),
+        ("cat > app.py <<EOF\nx = 2\ny = 2\nEOF", EDIT),
+        ("cat > app.py <<EOF\nx = $(ls)\nEOF", ""),
+        (
+            "cat > app.py <<'EOF'\nx = $(ls)\nEOF",
+            ("write_file", {"path": "app.py", "content": "x = $(ls)\n"}, NO_PARSE),
+        ),
+        ("cat > new.py <<'EOF'\nx = 2\nEOF", ""),
+        ("cat > app.py << EOF\nEOF", ("write_file", {"path": "app.py", "content": ""}, EMPTY)),
+    ],
+)
+async def test_a_command_that_writes_a_file_that_is_there_is_a_change_of_it(
+    scene: Scene, command: str, resolved: str | tuple[str, Any, str]
+) -> None:
+    scene.write("app.py", "x = 1\ny = 2\n")
+    await scene.guide.prime_request("Change x in app.py to 2.")
+
+    found = scene.guide.resolve_call(CallPiece("shell", {"command": command}))
+
+    wanted = ("shell", {"command": command}, resolved) if isinstance(resolved, str) else resolved
+    assert (found.name, found.arguments, found.refusal) == wanted
+
+
+async def test_the_blocks_of_one_answer_follow_each_other_and_those_of_the_next_begin_anew(scene: Scene) -> None:
+    scene.write("app.py", "x = 1\ny = 2\n")
+    await scene.guide.prime_request("Change x in app.py to 2.")
+
+    def tell(content: str, **more: bool) -> tuple[str, Any, str]:
+        found: Any = scene.block("app.py", content, **more)
+        return found.name, found.arguments, found.refusal
+
+    assert tell("x = 2\ny = 2\n") == EDIT
+    assert tell("x = 2\ny = 3\n")[1]["edits"] == [{"target": "y = 2", "replacement": "y = 3"}]
+    scene.guide.begin_answer()
+    assert tell("x = 2\ny = 2\n") == EDIT
+    scene.guide.begin_answer()
+    cut = tell("x = 2\ny = 2\n", whole=False)
+    assert cut == ("write_file", {"path": "app.py", "content": "x = 2\ny = 2\n"}, BROKEN_OFF)
+    assert tell("x = 2\ny = 2\n") == EDIT, "what was refused changed nothing"
+
+
+SHOWN = "app.py:\n```\nx = 1\n```\n\nNow change app.py."
+IDLE = "sed found nothing to replace: no file was changed."
+CHANGED = "Changed lines of app.py:\n-x = 1\n+x = 2"
+
+
+@pytest.mark.parametrize(
+    ("names_steps", "may_change", "told"),
+    [
+        (False, True, ["", f"{IDLE}\n{SHOWN}", f"{IDLE}\n{SHOWN}", f"{CHANGED}\n\nNow run python app.py.", "", ""]),
+        (False, False, ["", IDLE, IDLE, CHANGED, "", ""]),
+        (
+            True,
+            True,
+            [
+                *(SHOWN, f"{IDLE}\n{SHOWN}", f"{IDLE}\nNow change app.py with a command."),
+                *(f"{CHANGED}\n\nNow run python app.py.", NO_WORDS, ""),
+            ],
+        ),
+        (True, False, ["", IDLE, IDLE, f"{CHANGED}\n\n{NO_WORDS}", "", ""]),
+    ],
+)
+async def test_a_whole_turn_step_by_step(scene: Scene, names_steps: bool, may_change: bool, told: list[str]) -> None:
+    scene.write("app.py", "x = 1\n")
+    guide = scene.guide = TurnGuide(scene.files, 4096, names_steps=names_steps, may_change=may_change)
+    await guide.prime_request("Change x in app.py to 2, then run python app.py.")
+    assert guide.describe_deeds() == ("No file was changed and no command was run." if may_change else "")
+    sed = shell("sed -i 's/q/r/' app.py")
+
+    said = [
+        await scene.step(shell("ls"), code=0),
+        await scene.step(sed, code=0),
+        await scene.step(sed, code=0, error="Denied"),
+        await scene.step(shell("sed -i 's/1/2/' app.py"), code=0, app__py="x = 2\n"),
+        await scene.step(shell("python app.py"), code=3),
+        guide.find_missing_after("Done.") if not names_steps else "",
+    ]
+
+    assert said[:4] == told[:4]
+    assert guide.read_bare_command("rm app.py") is None, "something was done already"
+    assert guide.describe_deeds() == (
+        "Changed: app.py (+1 -1). Ran: ls (exit code 0); sed -i 's/q/r/' app.py (exit code 0);"
+        " sed -i 's/q/r/' app.py (exit code 0); sed -i 's/1/2/' app.py (exit code 0); python app.py (exit code 3)."
+    )
+
+
+async def test_of_many_files_those_are_watched_that_are_spoken_of(scene: Scene) -> None:
+    for number in range(400):
+        scene.write(f"f{number}.txt", "x\n")
+    await scene.guide.prime_request("Change it in f3.txt.")
+    assert await scene.step(shell("x"), code=0, f7__txt="y\n") == "Changed lines of f7.txt:\n-x\n+y"
+    scene.write("f400.txt", "x\n")
+
+    assert await scene.step(shell("x"), code=0, f7__txt="z\n") == ""
+    assert await scene.step(shell("x f7.txt"), code=0, f7__txt="w\n", f3__txt="q\n") == (
+        "Changed lines of f3.txt:\n-x\n+q\nChanged lines of f7.txt:\n-z\n+w"
+    )
+
+
+async def test_what_is_missing_is_said_six_times_in_a_turn(scene: Scene) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        scene.write(name, "x = 1\n")
+    scene.guide.adopt_request("Change x to 2 in a.py, b.py and c.py.")
+    await scene.step(shell("ls"), code=0)
+
+    said = [bool(scene.guide.find_missing()) for _ in range(8)]
+
+    assert said == [True] * 6 + [False] * 2

@@ -6,8 +6,16 @@ import pytest
 
 from ollm.domain.errors import BusyError, UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands import run_command
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
+from ollm.runtime.commands import build_command_table, run_command
+from ollm.runtime.commands.base import (
+    CommandTable,
+    fence_text,
+    make_usage_error,
+    parse_number,
+    render_table,
+    split_subcommand,
+    split_words,
+)
 from tests.runtime.talking import Talking
 
 
@@ -77,3 +85,37 @@ async def test_an_unknown_command_is_told_with_the_nearest_and_a_busy_one_waits(
         with pytest.raises(BusyError, match="/compact waits until the model is done"):
             await run_command(parts, "compact", "", busy=True)
         assert (await run_command(parts, "help", "", busy=True)).ok
+
+
+def test_which_commands_run_while_a_turn_does() -> None:
+    during = {command.name for command in build_command_table().list_all() if command.during_turn}
+
+    assert during == {
+        *("agents", "approval", "copy", "diff", "exit", "expand", "export", "help", "history", "permissions"),
+        *("plan", "quit", "skills", "status", "tools"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [
+        ("7", 7),
+        ("0", 0),
+        ("999999999", 999_999_999),
+        ("1234567890", None),
+        ("²", None),
+        ("٣", None),
+        ("-1", None),
+        ("", None),
+    ],
+)
+def test_a_number_is_a_few_plain_digits(word: str, number: int | None) -> None:
+    assert parse_number(word) == number
+
+
+def test_arguments_are_split_into_words() -> None:
+    assert split_words("", 2) == []
+    assert split_words(" a  b c ", 2) == ["a", "b c "]
+    assert [split_subcommand(text) for text in ("", "a", "a b c")] == [("", ""), ("a", ""), ("a", "b c")]
+    assert fence_text("a") == "~~~\na\n~~~"
+    assert fence_text("~~~~", "x") == "~~~~~x\n~~~~\n~~~~~"

@@ -66,6 +66,12 @@ def split_words(arguments: str, at_most: int) -> list[str]:
     return arguments.split(None, at_most - 1) if arguments.strip() else []
 
 
+def split_subcommand(arguments: str) -> tuple[str, str]:
+    """The first word and the rest."""
+    found = split_words(arguments, 2)
+    return (found[0] if found else "", found[1] if len(found) > 1 else "")
+
+
 def parse_number(word: str) -> int | None:
     """A whole number of at most nine digits; None for any other word."""
     return int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None

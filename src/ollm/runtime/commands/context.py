@@ -18,7 +18,7 @@ from ollm.runtime.commands.base import (
     make_usage_error,
     parse_number,
     render_table,
-    split_words,
+    split_subcommand,
 )
 from ollm.runtime.commands.needs import ContextNeeds
 from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
@@ -193,11 +193,6 @@ async def find_messages(archive: Archive, wanted: str) -> CommandReply:
         raise UsageError(f"No message or call {wanted!r}.", action="See the numbers in /history.")
     rows = [(str(one.message_id), one.role, one.snippet) for one in found]
     return CommandReply(text=render_table(("number", "who", "what"), rows), data=msgspec.to_builtins(found))
-
-
-def split_subcommand(arguments: str) -> tuple[str, str]:
-    found = split_words(arguments, 2)
-    return (found[0] if found else "", found[1] if len(found) > 1 else "")
 
 
 SUBCOMMANDS: dict[str, Callable[[ContextNeeds, str], Awaitable[CommandReply]]] = {

@@ -10,7 +10,14 @@ import msgspec
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
+from ollm.runtime.commands.base import (
+    CommandTable,
+    fence_text,
+    make_usage_error,
+    render_table,
+    split_subcommand,
+    split_words,
+)
 from ollm.runtime.commands.needs import WorkNeeds
 from ollm.runtime.undo import open_context, read_shown, take_back_edit
 from ollm.services.goals import describe_goals
@@ -167,8 +174,3 @@ async def describe_undo(conversation: WorkNeeds) -> str:
     now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
     change = make_diff(edit.path.name, now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace"))
     return f"`/undo yes` reverts the last edit of {edit.path}:\n\n{fence_text(change.rstrip(), 'diff')}"
-
-
-def split_subcommand(arguments: str) -> tuple[str, str]:
-    found = split_words(arguments, 2)
-    return (found[0] if found else "", found[1] if len(found) > 1 else "")
