@@ -102,3 +102,17 @@ async def test_undo_takes_only_a_yes(talking: Talking) -> None:
             await talk.run("/undo maybe")
         with pytest.raises(UsageError, match="Nothing to undo"):
             await talk.run("/undo yes")
+
+
+async def test_an_edit_that_is_taken_back_is_a_change_of_the_session(talking: Talking) -> None:
+    call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
+    async with talking([call, "done"], yes=True) as talk:
+        await talk.say("write")
+        assert (await talk.run("/undo")).text.endswith("b.txt, which the last edit created.")
+        await talk.run("/undo yes")
+        records = talk.conversation.parts.checkpoints.get().list_records(talk.conversation.session_id or "")
+
+    assert [(record.kind, record.message_id, bool(record.end)) for record in records] == [
+        ("turn", 1, True),
+        ("undo", 4, True),
+    ]
