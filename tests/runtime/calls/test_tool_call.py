@@ -27,7 +27,7 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_names(tmp_path: Path
 async def test_bad_arguments_are_explained_and_policy_is_not_asked(tmp_path: Path) -> None:
     table = Table(tmp_path)
 
-    record = await table.one("say", {"txt": 1})
+    record = await table.one("say", {"txt": 1, "text": ["no text"]})
 
     assert record.error is not None
     assert record.error.type == "ValidationError"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 
 _HEREDOC = re.compile(
     r"cat\s*>\s*(?P<path>[\w./-]+)\s*<<-?\s*(?P<quote>['\"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n(?P<body>.*\n)?(?P=mark)",
@@ -19,6 +20,9 @@ _ENTRIES = re.compile(
     r"(?<![\w-])echo\s+(?P<quote>[\"'])(?P<text>[^\"'\n\\$`]+)(?P=quote)(?=\s*>{1,2}\s*(?:\S*/)?(?:\.\w+ignore|requirements[\w-]*\.txt)(?:\s*$|\s*[;&\n]))"
 )
 _SORT = re.compile(r"^(\s*sort\s+)(?=[^'\"]*-k\s*\d|-\w*k\s*\d)(?!.*(?:-t|--field-separator))")
+_PYTHON_LINE = re.compile(
+    r"(?:import \w+(?: as \w+)?|from [\w.]+ import .+|(?:async )?def \w+\(.*|class \w+.*:|print\(.*\)|@\w+.*)$"
+)
 _OPEN_SUBSTITUTION = re.compile(r"(\bsed\s+(?:-[\w.]+\s+)*'s/(?:[^/'\\\n]|\\.)+/(?:[^/'\\\n]|\\.)*)(')")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _AWK = re.compile(r"^\s*(?:g|m)?awk\s+")
@@ -43,6 +47,24 @@ def read_written_file(command: str) -> tuple[str, str]:
     if written is None or (not written["quote"] and _EXPANDS.search(command)):
         return "", ""
     return written["path"], written["body"] or ""
+
+
+def is_python(command: str) -> bool:
+    """Whether a command is a program in Python that only stands in the wrong block."""
+    first = next((line for line in command.splitlines() if line.strip() and not line.startswith("#")), "")
+    return _PYTHON_LINE.match(first) is not None and _compiles(command)
+
+
+def feed_python(command: str) -> str:
+    """A program in Python as the command that runs it."""
+    return f"python - <<'PROGRAM'\n{command.rstrip()}\nPROGRAM"
+
+
+def show_file(command: str, exists: Callable[[str], bool]) -> str:
+    """The name of a file that is no program, as the command that shows it."""
+    name = command.strip()
+    plain = re.fullmatch(r"[\w./-]+\.\w+", name) and not name.endswith((".sh", ".py", ".bat"))
+    return f"cat {name}" if plain and "/bin/" not in name and exists(name) else command
 
 
 def break_entries(command: str) -> str:

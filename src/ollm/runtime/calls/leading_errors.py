@@ -1,11 +1,12 @@
-"""What a failed call is told besides: the call that was probably meant, written out."""
+"""Calls in near names: those whose meaning is plain are taken as they are meant, a failed one is told the call that was
+probably meant, written out."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,29 @@ SHELL_NAMES = frozenset(
 _UNKNOWN = re.compile(r'^- (\w+): no such parameter; did you mean "(\w+)"\?$', re.MULTILINE)
 _EXCLUSIVE = re.compile(r"(?:exactly one of|give either) ([^;.\n]+)")
 _GLOB = re.compile(r"[*?\[]")
+
+
+def find_meant_tool(name: str, arguments: Any, known: Iterable[str]) -> str:
+    """The tool that another spelling of its name means (`ReadFile`, `read-file`), or a shell by its usual names; empty
+    where a person would have to guess."""
+    names = list(known)
+    if name.lower() in SHELL_NAMES and isinstance(arguments, dict) and "command" in arguments and "shell" in names:
+        return "shell"
+    alike = [tool for tool in names if _fold(tool) == _fold(name)]
+    return alike[0] if len(alike) == 1 else ""
+
+
+def rename_parameters(message: str, arguments: Any) -> dict[str, Any]:
+    """The arguments with the names that a failed check suggests for unknown ones; empty where one of those is given
+    besides, or nothing was suggested."""
+    renamed: dict[str, str] = dict(_UNKNOWN.findall(message))
+    if not isinstance(arguments, dict) or not renamed or any(name in arguments for name in renamed.values()):
+        return {}
+    return {renamed.get(str(key), str(key)): value for key, value in arguments.items()}
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Sequence[str], workspace: Path) -> str:

@@ -68,16 +68,16 @@ class ToolCallRun:
     def __init__(
         self, services: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
     ) -> None:
+        self._arguments: Any = unwrap_arguments(call.arguments)
+        self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
         self.record = ToolCallRecord(
             id=call_id,
-            name=call.name,
+            name=self._spec.name if self._spec else call.name,
             args=sanitize_arguments(call.arguments),
             timestamp=format_stamp(services.clock()),
             message_id=message_id,
         )
         self._services = services
-        self._arguments: Any = unwrap_arguments(call.arguments)
-        self._spec: ToolSpec | None = services.registry.get(call.name)
         self._limits = limits
         self._invocation: Invocation | None = None
         self._permission = Permission(services.policy, services.asker, services.remember)
@@ -189,7 +189,7 @@ class ToolCallRun:
 
     async def _parse_call(self) -> Invocation:
         spec = self._require_spec()
-        invocation = spec.parse(self._arguments)
+        invocation = self._parse_arguments(spec)
         self._announce(render_command(invocation.summary()))
         decision = await self._services.hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
@@ -199,6 +199,24 @@ class ToolCallRun:
             return invocation
         self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(decision.arguments))
         return spec.parse(decision.arguments)
+
+    def _parse_arguments(self, spec: ToolSpec) -> Invocation:
+        """As they were written, or with near names of parameters as they were meant."""
+        try:
+            return spec.parse(self._arguments)
+        except ToolFailure as failure:
+            from ollm.runtime.calls.leading_errors import rename_parameters
+
+            renamed = rename_parameters(str(failure), self._arguments)
+            if not renamed:
+                raise
+            try:
+                invocation = spec.parse(renamed)
+            except ToolFailure:
+                raise failure from None
+        self._arguments = renamed
+        self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(renamed))
+        return invocation
 
     def _announce(self, summary: str) -> None:
         if not self._started:
@@ -250,6 +268,13 @@ async def load_editor_buffers(context: ToolContext, invocation: Invocation) -> T
     from ollm.tools.files.buffers import load_buffers
 
     return await load_buffers(context, invocation.locations())
+
+
+def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
+    """The tool that a name means which none has."""
+    from ollm.runtime.calls.leading_errors import find_meant_tool
+
+    return registry.get(find_meant_tool(call.name, call.arguments, [spec.name for spec in registry.list()]))
 
 
 def unwrap_arguments(arguments: Any) -> Any:

@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ollm.domain.messages import JsonObject, ToolCall
-from ollm.domain.struct import Data
+from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
-from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts
+from ollm.runtime.calls.block_resolver import BlockResolver, Resolved, find_path
 from ollm.runtime.calls.change_facts import (
-    apply_edits,
     count_changes,
     count_output,
     describe_changes,
@@ -23,11 +20,8 @@ from ollm.runtime.calls.change_facts import (
     find_idle_sed,
     shorten_command,
 )
-from ollm.runtime.calls.command_mends import mend_command, read_written_file
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.step_display import TARGET, show_step
-from ollm.runtime.calls.test_runs import run_tests
-from ollm.runtime.model.block_answer import FILE_BLOCK
 from ollm.runtime.model.block_steering import NO_WORDS
 
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
@@ -36,24 +30,11 @@ MAX_WATCHED_FILES = 400
 MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same way
 MAX_SAID = 3  # times that it says the same
-KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
-KEPT_FILE = "{} is to stay as it is: nothing was changed."
 NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
-_EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
-_OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
 _BLOCKS = re.compile(r"^(?:\S+\.\w+:?\n)?```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
-_AGAIN = re.compile(r"\b(?:twice|again|times|repeatedly|more than once)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
-
-
-class Resolved(Data, frozen=True):
-    """A call as it is run and recorded; with `refusal` it is not run, and that is its result."""
-
-    name: str
-    arguments: JsonObject | str
-    refusal: str = ""
 
 
 class TurnGuide:
@@ -68,7 +49,6 @@ class TurnGuide:
         self._names: list[str] = []
         self._meant: tuple[str, ...] = ()  # files that the request speaks of without naming them
         self._there: set[str] = set()  # the files there were before the first step
-        self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
         self._changed: dict[str, None] = {}
         self._commands: list[tuple[str, int]] = []
@@ -79,7 +59,8 @@ class TurnGuide:
         self._since_change: list[tuple[str, int]] = []
         self._told: dict[str, int] = {}  # how often each step that is left was named
         self._rounds = 0
-        self._answer, self._checks = "", BlockChecks()
+        self._answer = ""
+        self._resolver = BlockResolver(files)
 
     async def prime_request(self, request: str) -> str:
         """The names and texts that go with the user's words."""
@@ -123,68 +104,12 @@ class TurnGuide:
 
     def begin_answer(self) -> None:
         """The blocks of another answer are read next."""
-        self._pending = {}
+        self._resolver.begin_answer()
 
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """A block that names a file becomes the call that makes its change."""
-        arguments = piece.arguments
-        if not isinstance(arguments, dict):
-            return Resolved(name=piece.name, arguments=arguments)
-        if arguments.pop("brokenOff", False):
-            return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
-        if isinstance(command := arguments.get("command"), str):
-            arguments["command"] = made = run_tests(mend_command(command), self._files.read_text)
-            again = made in (line for line, _ in self._since_change) and not _AGAIN.search(self._request)
-            if again or _OUTPUT.match(command):
-                return Resolved(piece.name, arguments, ALREADY_RUN if again else OUTPUT_REPEATED)
-            path, body = read_written_file(command)
-            if path and self._files.exists(path):
-                return self._resolve_file(path, body, whole=True)
-        if piece.name != FILE_BLOCK:
-            return Resolved(name=piece.name, arguments=arguments)
-        return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
-
-    def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
-        from ollm.services.request_reading.named_parts import find_removed_names
-        from ollm.services.request_reading.unfinished_work import find_kept_tests
-
-        path = self._find_path(path)
-        if refusal := KEPT_TEST if path in find_kept_tests(self._request) else self._keep(path):
-            return Resolved(
-                name="write_file", arguments={"path": path, "content": content}, refusal=refusal.format(path)
-            )
-        saved = self._files.read_text(path)
-        current = self._pending.get(path, saved)
-        shown = saved is not None and self._files.knows_whole(path, saved)
-        if current is None and self._files.exists(path):
-            return Resolved(name="write_file", arguments={"path": path, "content": content})
-        removed = find_removed_names(self._request)
-        change = read_change(path, content, current, shown_whole=shown, removed=removed, request=self._request)
-        refusal = change.mistake or ("" if whole else BROKEN_OFF)
-        edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
-        after = apply_edits(current or "", edits) if edits else content if change.content is None else change.content
-        if (kept := keep_other_parts(current or "", after, self._request)) != after:
-            edits, after = [], kept
-        refusal = refusal or self._checks.find_damage(path, current, after, self._request)
-        if not refusal:
-            self._pending[path] = after
-        if edits and not refusal:
-            return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
-        arguments: JsonObject = {"path": path, "content": content if edits else after}
-        if current is not None and not refusal:
-            arguments["overwrite"] = True
-        return Resolved(name="write_file", arguments=arguments, refusal=refusal)
-
-    def _keep(self, path: str) -> str:
-        """Why a file that is there is not changed: the user said so."""
-        from ollm.services.request_reading.plain_words import is_kept
-
-        return KEPT_FILE if self._files.exists(path) and is_kept(path, self._request) else ""
-
-    def _make_edit(self, old: str, new: str, current: str) -> JsonObject:
-        """An edit of every place, where the request says so and there are several."""
-        everywhere = current.count(old) > 1 and _EVERYWHERE.search(self._request) is not None
-        return {"target": old, "replacement": new, **({"replaceAll": True} if everywhere else {})}
+        ran = [line for line, _ in self._since_change]
+        return self._resolver.resolve(piece, self._request, self._names, ran)
 
     def read_bare_command(self, answer: str) -> CallPiece | None:
         """A command that is all of an answer, where something was to be done: it only lacks its fence."""
@@ -195,13 +120,6 @@ class TurnGuide:
         if not plain or " " not in line or self._commands or self._changed or not self._is_work():
             return None
         return CallPiece("shell", {"command": line})
-
-    def _find_path(self, path: str) -> str:
-        """The path itself, or the only file of that name in another folder."""
-        if self._files.exists(path) or path in self._names:
-            return path
-        found = [name for name in self._names if name.endswith(f"/{path}")]
-        return found[0] if len(found) == 1 and found[0] in self._request else path
 
     async def note_before(self, calls: Sequence[ToolCall]) -> None:
         """How the files are that these calls may change."""
@@ -306,6 +224,9 @@ class TurnGuide:
         if told == MAX_SAID and (named := TARGET.search(fact)):
             return f"Now change {named[1]} with a command."
         return show_step(fact, self._files, self._request, self._find_path)
+
+    def _find_path(self, path: str) -> str:
+        return find_path(path, self._files, self._names, self._request)
 
     def _list_missing(self) -> list[str]:
         from ollm.services.request_reading.explanations import asks_how

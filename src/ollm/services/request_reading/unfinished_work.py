@@ -150,8 +150,9 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if target and target not in sources and not _is_handled(target, deeds):
         facts.append(f"Now change {target}{' too' if changed else ''}.")
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
-        only = deeds.meant[0] if len(deeds.meant) == 1 and not is_kept(deeds.meant[0], request) else ""
-        facts.append(f"Now change {only}." if only else "Nothing has been changed. Now do it.")
+        meant = [name for name in deeds.meant if not is_kept(name, request)]
+        meant = [name for name in meant if not is_test(name)] or meant
+        facts.append(f"Now change {meant[0]}." if len(meant) == 1 else "Nothing has been changed. Now do it.")
     facts += [] if wanted else _find_unprinted(request, deeds)
     failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds, existing)
     if not deeds.changed and _TROUBLE.search(request):

@@ -1,0 +1,140 @@
+"""What the blocks of an answer become: calls that change files and run commands, or why they are not taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.providers.base import CallPiece
+from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
+from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts
+from ollm.runtime.calls.change_facts import apply_edits
+from ollm.runtime.calls.command_mends import feed_python, is_python, mend_command, read_written_file, show_file
+from ollm.runtime.calls.project_files import ProjectFiles
+from ollm.runtime.calls.test_runs import run_tests
+from ollm.runtime.model.block_answer import FILE_BLOCK
+
+KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
+KEPT_FILE = "{} is to stay as it is: nothing was changed."
+_EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
+_OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
+_AGAIN = re.compile(r"\b(?:twice|again|times|repeatedly|more than once)\b", re.IGNORECASE)
+
+
+class Resolved(Data, frozen=True):
+    """A call as it is run and recorded; with `refusal` it is not run, and that is its result."""
+
+    name: str
+    arguments: JsonObject | str
+    refusal: str = ""
+
+
+class BlockResolver:
+    """One for each turn."""
+
+    def __init__(self, files: ProjectFiles) -> None:
+        self._files = files
+        self._checks = BlockChecks()
+        self._request = ""
+        self._names: Sequence[str] = ()
+        self._ran: Collection[str] = ()
+        self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
+
+    def begin_answer(self) -> None:
+        """The blocks of another answer are read next."""
+        self._pending = {}
+
+    def resolve(self, piece: CallPiece, request: str, names: Sequence[str], ran: Collection[str]) -> Resolved:
+        """The call that a piece of an answer means. `names` are the project's files, `ran` the commands since one of
+        them changed."""
+        self._request, self._names, self._ran = request, names, ran
+        return self._resolve_call(piece)
+
+    def _resolve_call(self, piece: CallPiece) -> Resolved:
+        """A block that names a file becomes the call that makes its change."""
+        arguments = piece.arguments
+        if not isinstance(arguments, dict):
+            return Resolved(name=piece.name, arguments=arguments)
+        if arguments.pop("brokenOff", False):
+            return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
+        if isinstance(command := arguments.get("command"), str):
+            return self._resolve_command(piece.name, command, arguments)
+        if piece.name != FILE_BLOCK:
+            return Resolved(name=piece.name, arguments=arguments)
+        return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
+
+    def _resolve_command(self, tool: str, command: str, arguments: JsonObject) -> Resolved:
+        """As it was meant; a file that it only writes is a block of that file."""
+        if is_python(command) and (script := self._find_script()):
+            return self._resolve_file(script, command, whole=True)
+        path, body = read_written_file(command)
+        if path and self._files.exists(path):
+            return self._resolve_file(path, body, whole=True)
+        arguments["command"] = made = self._mend_command(command)
+        again = made in self._ran and _AGAIN.search(self._request) is None
+        refusal = OUTPUT_REPEATED if _OUTPUT.match(command) else ALREADY_RUN if again else ""
+        return Resolved(name=tool, arguments=arguments, refusal=refusal)
+
+    def _find_script(self) -> str:
+        """The program that is to be written and is not there."""
+        from ollm.services.request_reading.wanted_files import find_wanted_files
+
+        new = [name for name in find_wanted_files(self._request) if not self._files.exists(name)]
+        return new[0] if len(new) == 1 and new[0].endswith(".py") else ""
+
+    def _mend_command(self, command: str) -> str:
+        if is_python(command):
+            return feed_python(command)
+        return run_tests(show_file(mend_command(command), self._files.exists), self._files.read_text)
+
+    def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
+        from ollm.services.request_reading.named_parts import find_removed_names
+        from ollm.services.request_reading.unfinished_work import find_kept_tests
+
+        path = find_path(path, self._files, self._names, self._request)
+        if refusal := KEPT_TEST if path in find_kept_tests(self._request) else self._keep(path):
+            return Resolved(
+                name="write_file", arguments={"path": path, "content": content}, refusal=refusal.format(path)
+            )
+        saved = self._files.read_text(path)
+        current = self._pending.get(path, saved)
+        shown = saved is not None and self._files.knows_whole(path, saved)
+        if current is None and self._files.exists(path):
+            return Resolved(name="write_file", arguments={"path": path, "content": content})
+        removed = find_removed_names(self._request)
+        change = read_change(path, content, current, shown_whole=shown, removed=removed, request=self._request)
+        refusal = change.mistake or ("" if whole else BROKEN_OFF)
+        edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
+        after = apply_edits(current or "", edits) if edits else content if change.content is None else change.content
+        if (kept := keep_other_parts(current or "", after, self._request)) != after:
+            edits, after = [], kept
+        refusal = refusal or self._checks.find_damage(path, current, after, self._request)
+        if not refusal:
+            self._pending[path] = after
+        if edits and not refusal:
+            return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
+        arguments: JsonObject = {"path": path, "content": content if edits else after}
+        if current is not None and not refusal:
+            arguments["overwrite"] = True
+        return Resolved(name="write_file", arguments=arguments, refusal=refusal)
+
+    def _keep(self, path: str) -> str:
+        """Why a file that is there is not changed: the user said so."""
+        from ollm.services.request_reading.plain_words import is_kept
+
+        return KEPT_FILE if self._files.exists(path) and is_kept(path, self._request) else ""
+
+    def _make_edit(self, old: str, new: str, current: str) -> JsonObject:
+        """An edit of every place, where the request says so and there are several."""
+        everywhere = current.count(old) > 1 and _EVERYWHERE.search(self._request) is not None
+        return {"target": old, "replacement": new, **({"replaceAll": True} if everywhere else {})}
+
+
+def find_path(path: str, files: ProjectFiles, names: Sequence[str], request: str) -> str:
+    """The path itself, or the only file of that name in another folder."""
+    if files.exists(path) or path in names:
+        return path
+    found = [name for name in names if name.endswith(f"/{path}")]
+    return found[0] if len(found) == 1 and found[0] in request else path
