@@ -21,3 +21,20 @@ def test_nothing_is_said_where_nothing_is_missing() -> None:
     assert find_lost_imports(BEFORE, BEFORE, ["main.py"], {"main.py": MAIN}.get) == []
     gone = {"paths.py": "ROOT = 1\n"}
     assert find_lost_imports(BEFORE, gone, ["other.py"], {"other.py": "import paths\n"}.get) == []
+
+
+def test_a_program_in_another_language_that_uses_what_went_is_the_next_step() -> None:
+    before, after = (
+        {"cart.js": "function sumUp(items) {\n  return 1;\n}\n"},
+        "function total(items) {\n  return 1;\n}\n",
+    )
+    main = 'const { sumUp } = require("./cart");\nconsole.log(sumUp([]));\n'
+    names = ["cart.js", "main.js"]
+
+    told = find_lost_imports(before, {"cart.js": after}, names, {"main.js": main}.get)
+
+    assert told == ["main.js uses sumUp from cart.js, which no longer has it. Now change main.js."]
+    own = {"main.js": "function sumUp() {\n  return 2;\n}\n// see './cart'\nsumUp();\n"}
+    assert find_lost_imports(before, {"cart.js": after}, names, own.get) == []
+    assert find_lost_imports(before, {"cart.js": after}, names, {"main.js": "sumUp();\n"}.get) == []
+    assert find_lost_imports(before, before, names, {"main.js": main}.get) == []

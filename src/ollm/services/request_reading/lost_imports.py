@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from ollm.providers.text_calls.definitions import find_definitions
+
 MAX_READ_MODULES = 200
+_ENDINGS = frozenset({"js", "mjs", "cjs", "ts", "jsx", "tsx"})
 _TOP_NAME = re.compile(r"^(?:(?:async\s+)?(?:def|class)\s+)?([A-Za-z_]\w*)(?=\s*[(:=])", re.MULTILINE)
 _FROM = re.compile(r"^\s*from\s+\.*([\w.]*)\s+import\s+(\([^)]*\)|[^\n#]+)", re.MULTILINE)
 
@@ -20,10 +23,34 @@ def find_lost_imports(
         if path.endswith(".py") and path in after
         for name in _top_names(text) - _top_names(after[path])
     }
+    others = _find_lost_uses(before, after, names, read)
     if not lost:
-        return []
+        return others
     modules = [name for name in names if name.endswith(".py")][:MAX_READ_MODULES]
-    return [told for path in modules for told in _check_module(path, read(path) or "", lost, after)]
+    return [told for path in modules for told in _check_module(path, read(path) or "", lost, after)] + others
+
+
+def _find_lost_uses(
+    before: Mapping[str, str], after: Mapping[str, str], names: Sequence[str], read: Callable[[str], str | None]
+) -> list[str]:
+    """The step for each file in another language that names a module by its path and uses a function that went."""
+    steps = []
+    for source, text in before.items():
+        stem, dot, ending = source.rpartition("/")[2].rpartition(".")
+        gone = _list_defined(text) - _list_defined(after.get(source, text)) if ending in _ENDINGS else set()
+        users = [name for name in names if gone and name != source and name.endswith(f"{dot}{ending}")]
+        for user in users[:MAX_READ_MODULES]:
+            held = read(user) or ""
+            used = [
+                name for name in sorted(gone - _list_defined(held)) if re.search(rf"(?<![\w$]){name}(?![\w$])", held)
+            ]
+            if used and re.search(rf"[\"'/]{re.escape(stem)}(?:\.\w+)?[\"']", held):
+                steps.append(f"{user} uses {used[0]} from {source}, which no longer has it. Now change {user}.")
+    return steps
+
+
+def _list_defined(text: str) -> set[str]:
+    return {found.name for found in find_definitions(text.splitlines())}
 
 
 def _check_module(path: str, text: str, lost: Mapping[tuple[str, str], str], after: Mapping[str, str]) -> list[str]:
