@@ -65,3 +65,21 @@ def test_a_path_is_found_in_another_folder_where_the_request_names_it(desk: Desk
     assert find_path("a.py", desk.files, names, "Change src/a.py.") == "src/a.py"
     assert find_path("a.py", desk.files, names, "Change a.py.") == "a.py"
     assert find_path("b.py", desk.files, names, "") == "b.py"
+
+
+@pytest.mark.parametrize(
+    ("command", "endless"),
+    [
+        ("python -m http.server 8000", True),
+        ("cd app && npm start", True),
+        ("tail -f app.log", True),
+        ("ping localhost", True),
+        ("ping -c 1 localhost", False),
+        ("yes | head -n 3", False),
+        ("python -m http.server &", False),
+        ("python app.py", False),
+        ("echo watch", False),
+    ],
+)
+def test_what_serves_until_it_is_stopped_is_stopped_soon(desk: Desk, command: str, endless: bool) -> None:
+    assert ("timeout" in desk.command(command).arguments) is endless

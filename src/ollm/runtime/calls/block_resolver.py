@@ -20,6 +20,11 @@ KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
 KEPT_FILE = "{} is to stay as it is: nothing was changed."
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
+ENDLESS_SECONDS = 10  # for what serves or watches until it is stopped: what it prints first is enough
+ENDLESS = re.compile(
+    r"(?:^|[;&|]\s*)(?:python3?\s+-m\s+http\.server|flask\s+(?:\S+\s+)*run|uvicorn|gunicorn|npm\s+(?:start|run\s+(?:dev|serve|start))|"
+    r"tail\s+(?:-\w+\s+)*-\w*[fF]|watch|top|htop|yes|ping\s+(?!.*-c)|nc\s+-\w*l)\b(?!.*\|\s*head)(?!.*&\s*$)"
+)
 _AGAIN = re.compile(r"\b(?:twice|again|times|repeatedly|more than once)\b", re.IGNORECASE)
 
 
@@ -73,6 +78,8 @@ class BlockResolver:
         if path and self._files.exists(path):
             return self._resolve_file(path, body, whole=True)
         arguments["command"] = made = self._mend_command(command)
+        if ENDLESS.search(made):
+            arguments["timeout"] = ENDLESS_SECONDS
         again = made in self._ran and _AGAIN.search(self._request) is None
         refusal = OUTPUT_REPEATED if _OUTPUT.match(command) else ALREADY_RUN if again else ""
         return Resolved(name=tool, arguments=arguments, refusal=refusal)
