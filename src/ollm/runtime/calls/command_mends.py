@@ -133,7 +133,7 @@ def drop_total(command: str) -> str:
 
 def separate_columns(command: str) -> str:
     """awk on a table with commas gets told so, where it asks for a column and was not told how they are separated."""
-    if ".csv" not in command or not re.search(r"\bawk\b|\bsort\b", command):
+    if ".csv" not in command or not re.search(r"awk|\bsort\b", command):
         return command
     table, mended = False, []
     for stage in _split_stages(command):
