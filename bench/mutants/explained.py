@@ -7,6 +7,7 @@ from bench.mutants.sites import Mutant
 CACHE = "what a cache holds is not seen"
 BY_ONE = "a bound of work moved by one"
 BLOCK = "how much is read at a time is not seen"
+CLOCK = "how often the clock is looked at is not seen"
 SHARED = "how reading is shared between two processes is not seen"
 EXPLAINED = {
     (
@@ -57,7 +58,53 @@ EXPLAINED = {
         "return found.f_blocks > 0 and found.f_bavail * found.f_frsize < MIN_ROOM_BYTES",
         "constant",
     ): "no disk has one block",
+    ("store/database.py", "header = file.read(100)", "constant"): BLOCK,
+    ("store/file_objects.py", "self._parts.add(part)", "call removed"): CACHE,
+    ("store/session_files/copies.py", "_CHUNK_BYTES = 1 << 20", "constant"): BLOCK,
+    ("store/session_files/document_guard.py", "_CHUNK_BYTES = 1 << 20", "constant"): BLOCK,
+    ("store/session_files/encodings.py", "_CHUNK_BYTES = 1 << 20", "constant"): BLOCK,
+    ("store/session_files/lines.py", "BUFFER_BYTES = 1 << 18", "constant"): BLOCK,
+    ("store/session_files/lines.py", "LONG_LINE_BYTES = 1 << 20", "constant"): BLOCK,
+    (
+        "store/session_files/loading.py",
+        "CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock",
+        "constant",
+    ): CLOCK,
     ("store/session_files/marks.py", "_BLOCK_BYTES = 1 << 18", "constant"): BLOCK,
+    ("store/session_files/marks.py", "_MARK_BYTES = 1 << 12  # of most marks", "constant"): BLOCK,
+    ("store/session_files/scan.py", "_CHECK_EVERY_ENTRIES = 256", "constant"): CLOCK,
+    (
+        "store/session_files/sections.py",
+        "def __init__(self, file: BinaryIO, block: int = 64 * 1024) -> None:",
+        "constant",
+    ): BLOCK,
+    (
+        "store/session_index/erasing.py",
+        "STEP_PAGES = 500  # pages merged in one transaction: others may write in between",
+        "constant",
+    ): BLOCK,
+    (
+        "store/session_index/erasing.py",
+        "BATCH_TEXTS = 2_000  # texts taken out in one transaction",
+        "constant",
+    ): BLOCK,
+    (
+        "store/session_index/search.py",
+        "MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from",
+        "constant",
+    ): "a shorter way to the same answer",
+    ("store/session_index/stamps.py", "BATCH_BYTES = 8_000_000", "constant"): BLOCK,
+    (
+        "store/session_index/texts.py",
+        "_SIGNS = 0x700",
+        "constant",
+    ): "texts whose signs share a mark are told apart by themselves",
+    ("store/team_archive/reading.py", "_FETCH_ROWS = 200", "constant"): BLOCK,
+    (
+        "store/team_archive/schema.py",
+        "_LOCK_KEY = 0x6F6C6C6D  # one machine at a time changes the schema",
+        "constant",
+    ): "another number is another number",
     (
         "store/session_files/marks.py",
         "while place >= 0:",

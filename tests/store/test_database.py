@@ -1,15 +1,18 @@
 """The shared SQLite file: migrations once, newer schemas refused, faults told by the file's name."""
 
+import os
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ollm.domain.errors import BusyError, StorageError
-from ollm.store.database import Database
+from ollm.store.database import Database, is_disk_full, read_schema_version
 from ollm.store.migrations import WORKSPACE_MIGRATIONS
 
 MIGRATE = """
@@ -111,4 +114,125 @@ def test_the_fault_is_told_where_sqlite_has_rolled_back_by_itself(tmp_path: Path
         raise sqlite3.OperationalError("database or disk is full")
     with database.begin_write() as connection:
         connection.execute("CREATE TABLE filler (text TEXT)")
+    database.close()
+
+
+def test_the_version_of_a_file_is_told_without_opening_it(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 16909060")  # 1, 2, 3, 4 byte by byte
+    assert read_schema_version(path) == 16909060
+    path.write_bytes(b"SQLite format 4\0" + path.read_bytes()[16:])
+    assert read_schema_version(path) == 0
+    os.mkfifo(tmp_path / "pipe")
+    assert [read_schema_version(tmp_path / name) for name in ("nothing", "pipe", "")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "room", "full"), [(9, 65_535, True), (9, 65_536, False), (0, 0, False), (1, 0, True)]
+)
+def test_a_disk_is_full_when_hardly_anything_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, blocks: int, room: int, full: bool
+) -> None:
+    told = SimpleNamespace(f_blocks=blocks, f_bavail=room, f_frsize=1)
+    monkeypatch.setattr(os, "statvfs", lambda path: told)
+    assert is_disk_full(tmp_path) is full
+    fault = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS).find_fault()
+    assert fault == ("is on a full disk" if full else "")
+    monkeypatch.undo()
+    assert is_disk_full(tmp_path / "nowhere") is False
+
+
+def test_why_a_file_cannot_be_written_is_said_and_it_is_waited_for_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ollm.store.database.LOCK_PATIENCE_SECONDS", 0.05)
+    path = tmp_path / "memory.db"
+    database = Database(path, WORKSPACE_MIGRATIONS, busy_seconds=3.5)
+    assert database.find_fault() == ""
+    assert database.connect().execute("PRAGMA busy_timeout").fetchone()[0] == 3500
+    database.close()
+    holder = sqlite3.connect(path)
+    holder.execute("BEGIN EXCLUSIVE")
+    assert database.find_fault() == "is locked by another program"
+    holder.close()
+    assert database.find_fault() == ""
+    assert database.connect().execute("PRAGMA busy_timeout").fetchone()[0] == 3500
+    database.connect().execute("PRAGMA user_version = 99")
+    database.close()
+    assert database.find_fault() == "was written by a newer ollm"
+
+
+def make_damaged(path: Path, rows: int) -> int:
+    """With a page in the middle of it that no reader can use; gives its size."""
+    with closing(Database(path, WORKSPACE_MIGRATIONS).connect()) as connection:
+        connection.execute("CREATE TABLE filler (text TEXT)")
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO filler VALUES (?)", [("x" * 900,)] * rows)
+        connection.execute("COMMIT")
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 8192 * 4096)
+        file.write(b"\xff" * 64)
+    return size
+
+
+def test_a_small_file_is_looked_through_and_a_large_one_put_aside_when_damage_is_met(tmp_path: Path) -> None:
+    reports: list[str] = []
+    small, large = tmp_path / "small.db", tmp_path / "large.db"
+    assert make_damaged(small, 900) <= 1 << 20 < make_damaged(large, 1500) < 2 << 20
+
+    Database(small, WORKSPACE_MIGRATIONS, report=reports.append).connect().close()
+    assert [report.startswith(f"{small} is damaged: it was kept as small.db.damaged-") for report in reports] == [True]
+    with pytest.raises(StorageError, match="The file is damaged"):
+        make_damaged(tmp_path / "kept.db", 900)
+        Database(tmp_path / "kept.db", WORKSPACE_MIGRATIONS).connect()
+    assert (tmp_path / "kept.db").exists()
+
+    database = Database(large, WORKSPACE_MIGRATIONS, report=reports.append)
+    with pytest.raises(StorageError), database.begin_read() as connection:
+        connection.execute("SELECT sum(length(text)) FROM filler").fetchone()
+    assert len(list(tmp_path.glob("large.db.damaged-*"))) == 1
+    assert len(reports) == 2
+    with database.begin_write() as connection:
+        connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
+        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'filler'").fetchone()[0] == 0
+    assert large.is_file()
+    database.close()
+
+
+@pytest.mark.parametrize("kind", ["trigger", "view", "table", "directory", "pipe"])
+def test_what_we_never_make_is_refused_or_put_aside(tmp_path: Path, kind: str) -> None:
+    path, reports = tmp_path / "memory.db", list[str]()
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        with closing(Database(path, WORKSPACE_MIGRATIONS).connect()) as connection:
+            made = {"trigger": "TRIGGER t AFTER INSERT ON memory BEGIN SELECT 1; END", "view": "VIEW t AS SELECT 1"}
+            connection.execute(f"CREATE {made[kind]}" if kind in made else "DROP TABLE memory")
+    database = Database(path, WORKSPACE_MIGRATIONS, report=reports.append)
+    if kind in ("trigger", "view"):
+        with pytest.raises(StorageError, match=r"has a trigger or view \('t'\), which ollm never makes"):
+            database.connect()
+        assert reports == []
+    else:
+        database.connect().execute("SELECT * FROM memory")
+        assert len(reports) == len(list(tmp_path.glob("memory.db.damaged-*"))) == 1
+
+
+def test_a_fault_of_the_file_and_one_of_its_use_are_told_apart(tmp_path: Path) -> None:
+    database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS, report=pytest.fail)
+    with pytest.raises(StorageError, match="Check the disk space"), database.begin_write() as connection:
+        connection.execute("SELECT * FROM nowhere")
+    with database.begin_write() as connection, database.begin_write() as inner:
+        assert inner is connection
+        connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
+    with pytest.raises(StorageError, match="UNIQUE"), database.begin_write() as connection:
+        connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
+    assert database.connect().execute("SELECT count(*) FROM memory").fetchone()[0] == 1
+    (tmp_path / "link.db").symlink_to(tmp_path / "memory.db")
+    with pytest.raises(StorageError, match=r"Cannot use .*link\.db"):
+        Database(tmp_path / "link.db", WORKSPACE_MIGRATIONS).connect()
     database.close()

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ollm.domain.clock import now
-from ollm.domain.errors import BusyError
-from ollm.store.lease import Lease
+from ollm.domain.errors import BusyError, StorageError
+from ollm.store.lease import Lease, get_process_start
 from tests.covers import covers
 from tests.sizes import size
 
@@ -70,7 +71,7 @@ def test_an_owner_that_is_asked_gives_way(tmp_path: Path) -> None:
     with holder(tmp_path) as other:
         lease = Lease(tmp_path, now)
         assert lease.ask_owner_to_close()
-        other.wait(timeout=5)
+        assert other.wait(timeout=30) == 0
 
         lease.acquire()
 
@@ -81,7 +82,7 @@ RACER = """
 import sys
 from pathlib import Path
 from ollm.domain.clock import now
-from ollm.domain.errors import BusyError
+from ollm.domain.errors import BusyError, StorageError
 from ollm.store.lease import Lease
 for line in sys.stdin:
     lease = Lease(Path(line.strip()), now)
@@ -139,3 +140,64 @@ def test_one_that_asks_politely_is_heard_by_an_idle_owner_alone(tmp_path: Path) 
     assert not lease.is_asked_to_close(idle=True)
     lease.release()
     assert asking.find_other_owner() is None
+
+
+def test_the_file_says_who_holds_it_and_nothing_when_nobody_does(tmp_path: Path) -> None:
+    lease, other = Lease(tmp_path / "deep/er", now), Lease(tmp_path / "deep/er", now)
+    lease.acquire("a session with a long name " * 9)
+    other.request.write_text("close")
+    lease.acquire("short")
+    owner = other.read_owner()
+
+    assert owner is not None
+    assert (owner.session_id, owner.holder, owner.started > 1e9) == ("short", "", True)
+    assert not other.request.exists(), "what was asked before is over"
+    assert lease.path.stat().st_mode & 0o777 == 0o600
+    assert lease.path.parent.stat().st_mode & 0o777 == 0o700
+    lease.release()
+    assert (lease.held, lease.path.read_bytes(), other.read_owner()) == (False, b"", None)
+    assert not lease.ask_owner_to_close()
+    assert not lease.is_asked_to_close(idle=True)
+
+
+def test_an_owner_that_cannot_be_reached_is_not_asked(tmp_path: Path) -> None:
+    lease, asking = Lease(tmp_path, now), Lease(tmp_path, now)
+    lease.acquire("abc")
+    owner = asking.read_owner()
+    assert owner is not None
+    for changed in ({"host": "elsewhere"}, {"started": owner.started - 1}, {"pid": 2**22 + 1}):
+        lease.path.write_bytes(msgspec.json.encode(msgspec.structs.replace(owner, **changed)))
+        assert not asking.ask_owner_to_close()
+        assert not asking.request.exists()
+    lease.path.write_bytes(msgspec.json.encode(msgspec.structs.replace(owner, host="elsewhere", pid=7)))
+    with pytest.raises(BusyError, match=r"in use by another ollm \(process 7 on elsewhere, started just now\)"):
+        asking.acquire()
+    lease.path.write_bytes(b"no words")
+    with pytest.raises(BusyError, match="in use by another process"):
+        asking.acquire()
+    found = asking.find_other_owner()
+    assert found is not None
+    assert (found.pid, found.started, found.since, found.session_id) == (0, 0.0, "", "")
+    lease.release()
+
+
+def test_what_is_no_file_is_not_locked(tmp_path: Path) -> None:
+    for name in ("pipe", "link"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "pipe/lease.lock")
+    (tmp_path / "link/lease.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match=r"lease\.lock is not a regular file"):
+        Lease(tmp_path / "pipe", now).acquire()
+    with pytest.raises(StorageError, match=r"Cannot open .*lease\.lock"):
+        Lease(tmp_path / "link", now).acquire()
+
+
+def test_a_process_that_has_ended_has_no_beginning() -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert get_process_start(child) is None
+    os.waitpid(child, 0)
+    assert get_process_start(child) is None
+    assert (get_process_start(os.getpid()) or 0) > 1e9

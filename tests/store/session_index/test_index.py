@@ -1,5 +1,6 @@
 """The index: derived, quick, never in the way, and every word found literally."""
 
+import contextlib
 import os
 import random
 import sqlite3
@@ -369,3 +370,26 @@ def test_damage_that_nobody_has_thought_of_costs_the_other_sessions_nothing(
 
     assert "unhashable" in rows[odd]["damaged"]
     assert rows[sound]["damaged"] is None
+
+
+def test_an_index_of_which_most_goes_is_made_anew(tmp_path):
+    home = Home(tmp_path)
+    small, large = home.recorded("one"), home.recorded("two", "three")
+    index = home.index()
+    assert len(index.list_sessions()) == 2
+    index.erase_all([large])
+    assert not index.path.exists()
+    assert [row["sessionId"] for row in index.list_sessions()][1:] == [small]
+    assert index.path.exists()
+    assert index.in_file
+    index.erase_all([small])
+    assert index.path.exists(), "the other holds more"
+    assert index.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 10_000
+    index.close()
+    assert home.index().connection.execute("PRAGMA busy_timeout").fetchone()[0] == 1500
+    assert home.index().connection.execute("PRAGMA user_version").fetchone()[0] == 2
+    with contextlib.closing(sqlite3.connect(index.path)) as connection:
+        connection.execute("PRAGMA user_version = 3")
+    newer = home.index()
+    newer.erase_all([small])
+    assert not newer.path.exists(), "one that cannot be changed can be done without"

@@ -128,3 +128,41 @@ def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
     result = search_sessions(home.index(), "hay", limit=3)
     assert not result.ranked
     assert [hit["number"] for hit in result.hits] == [MAX_RANKED_HITS + 9, MAX_RANKED_HITS + 8, MAX_RANKED_HITS + 7]
+
+
+def test_texts_are_looked_through_for_a_time_and_the_first_ones_whatever_it_takes(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    home.recorded(*["a && b"] * 4)
+    monkeypatch.setattr(searching, "LOOK_SECONDS", -1.0)
+    assert (searching.MIN_LOOKED_TEXTS, searching.MAX_RANKED_HITS) == (2_000, 20_000)
+    for least, seen, complete in ((2, 3, False), (3, 4, True), (4, 4, True)):
+        monkeypatch.setattr(searching, "MIN_LOOKED_TEXTS", least)
+        answer = search_sessions(home.index(), "&&")
+        assert (len(answer.hits), answer.total, answer.complete, answer.ranked) == (seen, seen, complete, False)
+
+
+def test_the_end_of_a_very_long_text_is_not_found(tmp_path):
+    home = Home(tmp_path)
+    home.recorded("x " * 99_990 + "within", "y " * 100_000 + "beyond")
+    assert (len(found(home, "within")), len(found(home, "beyond"))) == (1, 0)
+
+
+def test_words_are_ranked_until_there_are_too_many(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    home.recorded("cart", "cart cart cart", "cart of words that say little about anything")
+    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 3)
+    ranked = search_sessions(home.index(), "cart")
+    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 2)
+    newest = search_sessions(home.index(), "cart")
+    assert (ranked.ranked, ranked.total, [hit["number"] for hit in ranked.hits]) == (True, 3, [2, 3, 1])
+    assert (newest.ranked, newest.total, [hit["number"] for hit in newest.hits]) == (False, 3, [3, 2, 1])
+
+
+def test_many_named_sessions_are_asked_for_one_by_one(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    for name in ("/a", "/a", "/b"):
+        home.recorded("cart", workspace=name)
+    for named in (1, 2, 3):
+        monkeypatch.setattr(searching, "MAX_SESSIONS", named)
+        answer = search_sessions(home.index(), "cart", SearchFilters(workspace="/a"))
+        assert (len(answer.hits), answer.total) == (2, 3 if named == 1 else 2)

@@ -1,9 +1,11 @@
 """The connection: faults are sentences, a password is never in them."""
 
+import contextlib
+
 import pytest
 
 from ollm.domain.errors import OllmError, UsageError
-from ollm.store.team_archive.connection import ArchiveAwayError, ArchiveTarget, open_connection
+from ollm.store.team_archive.connection import ArchiveAwayError, ArchiveTarget, open_connection, translate_faults
 from tests.servers.postgres import PostgresServer, free_port
 
 
@@ -38,3 +40,53 @@ def test_a_database_of_another_encoding_is_refused(postgres: PostgresServer) -> 
 
     with pytest.raises(UsageError, match="SQL_ASCII"):
         open_connection(ArchiveTarget(url=postgres.url("latin")))
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://db/team", "db/team"), ("postgres://db", "db"), ("postgresql://", "localhost/"),
+        ("postgresql:///team", "/team"), ("postgresql://me@/?x=1", "localhost"), ("host=db port=6432 dbname=t", "db:6432/t"),
+        ("dbname=t", "localhost/t"), ("host=db", "db/"), ("mysql://db/team", "localhost/"), ("nonsense", "localhost/"),
+    ],
+)  # fmt: skip
+def test_the_place_of_every_kind_of_address(url: str, place: str) -> None:
+    assert ArchiveTarget(url=url).place == place
+
+
+def test_a_connection_gives_up_in_time_and_looks_nowhere_else(postgres: PostgresServer) -> None:
+    connection = open_connection(ArchiveTarget(url=postgres.url()), timeout=0.4)
+    shown = [connection.execute(f"SHOW {name}").fetchone() for name in ("statement_timeout", "lock_timeout")]
+    given = connection.info.get_parameters()
+    names = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "connect_timeout")
+
+    assert shown == [("1min",), ("20s",)]
+    assert connection.execute("SHOW search_path").fetchone() == ("pg_catalog",)
+    assert [given[name] for name in names] == ["10", "5", "3", "30000", "2"]
+    assert (given["application_name"], connection.info.encoding, connection.autocommit) == ("ollm", "utf-8", True)
+    connection.close()
+    with contextlib.closing(open_connection(ArchiveTarget(url=postgres.url()))) as usual:
+        assert usual.info.get_parameters()["connect_timeout"] == "5"
+
+
+def test_faults_of_the_server_are_sentences(postgres: PostgresServer) -> None:
+    with contextlib.closing(open_connection(ArchiveTarget(url=postgres.url()))) as connection:
+        for statement, message in (
+            ("SELECT * FROM nowhere", 'The archive cannot be used: relation "nowhere" does not exist'),
+            ("SELECT 1 / 0", "The archive failed: division by zero"),
+            ("SET statement_timeout = 1; SELECT pg_sleep(9)", "The archive took too long: canceling statement"),
+        ):
+            with pytest.raises(OllmError) as caught, translate_faults():
+                connection.execute(statement.encode())
+            assert str(caught.value).startswith(message)
+            assert isinstance(caught.value, ArchiveAwayError) == ("too long" in message)
+    postgres.create_role("stranger")
+    with (
+        contextlib.closing(open_connection(ArchiveTarget(url=postgres.url(), owner="stranger"))) as connection,
+        pytest.raises(OllmError, match=r"The archive refused: permission denied.*archive setup --person"),
+        translate_faults(),
+    ):
+        assert connection.execute("SELECT current_user").fetchone() == ("stranger",)
+        connection.execute("CREATE TABLE public.mine (a int)")
+    with pytest.raises(ArchiveAwayError), translate_faults():
+        connection.execute("SELECT 1")

@@ -8,7 +8,13 @@ import pytest
 
 from ollm.domain.errors import BusyError
 from ollm.store.team_archive.connection import ArchiveTarget, open_connection
-from ollm.store.team_archive.leases import LEASE_SECONDS, refuse_held_lease, release_lease, take_lease
+from ollm.store.team_archive.leases import (
+    HEARTBEAT_SECONDS,
+    LEASE_SECONDS,
+    refuse_held_lease,
+    release_lease,
+    take_lease,
+)
 from ollm.store.team_archive.sending import Machine
 
 SESSION = "00000000-0000-4000-8000-000000000001"
@@ -47,3 +53,21 @@ def test_it_ends_with_the_heartbeat_or_when_it_is_released(connection: psycopg.C
     release_lease(connection, SESSION, DESKTOP)
     take_lease(connection, SESSION, LAPTOP)
     take_lease(connection, SESSION, DESKTOP, force=True)
+
+
+def test_it_lasts_a_minute_and_says_since_when(connection: psycopg.Connection) -> None:
+    take_lease(connection, SESSION, LAPTOP)
+    for seconds, free in ((59, False), (60.2, True)):
+        connection.execute("UPDATE ollm.leases SET seen = now() - %s * interval '1 second'", (seconds,))
+        with contextlib.nullcontext() if free else pytest.raises(BusyError):
+            refuse_held_lease(connection, SESSION, DESKTOP)
+    shown = "SELECT holder, host, since < now() - interval '1 hour' FROM ollm.leases"
+    connection.execute("UPDATE ollm.leases SET since = now() - interval '2 hours'")
+    take_lease(connection, SESSION, LAPTOP)
+    assert connection.execute(shown).fetchall() == [("1", "laptop", True)], "renewed, it is as old as before"
+    with pytest.raises(BusyError, match="in use on laptop, opened 2 h ago"):
+        take_lease(connection, SESSION, DESKTOP)
+    connection.execute("UPDATE ollm.leases SET seen = now() - interval '60.2 seconds'")
+    take_lease(connection, SESSION, DESKTOP)
+    assert connection.execute(shown).fetchall() == [("2", "desktop", False)]
+    assert HEARTBEAT_SECONDS == 15, "three of them may be lost"

@@ -103,7 +103,7 @@ def _find_last(descriptor: int) -> PlacedMark | None:
     reach = len(_RECORD) + _STAMP_CHARS + len(_MARK)
     while end > least:
         start = max(0, end - _BLOCK_BYTES)
-        block = os.pread(descriptor, end - start + reach, start)
+        block = os.pread(descriptor, _BLOCK_BYTES + reach, start)
         for place in _iter_candidates(block, start):
             if found := _read_mark(descriptor, place):
                 return found
