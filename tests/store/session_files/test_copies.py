@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ollm.store.session_files import copies
-from ollm.store.session_files.copies import keep_copies, keep_copy
+from ollm.store.session_files.copies import keep_copies, keep_copy, restore_journal
+from ollm.system.atomic import AppendFile
 
 SESSION_ID = "01234567-89ab-4cde-8f01-23456789abcd"
 
@@ -82,3 +83,26 @@ def test_a_directory_that_took_a_files_place_is_moved(tmp_path: Path) -> None:
 
     assert not (tmp_path / "a.json").exists()
     assert (copy / "inside").read_text() == "kept"
+
+
+@pytest.mark.parametrize("there", [b"", b"other", None])
+@pytest.mark.parametrize("written", [b"", b"line\n"])
+def test_what_another_program_did_to_a_journal_is_said(tmp_path: Path, written: bytes, there: bytes | None) -> None:
+    journal = AppendFile(tmp_path / "a.journal")
+    journal.open()
+    if written:
+        journal.append(written)
+    assert restore_journal(journal, clock) == ""
+    journal.path.unlink()
+    if there is not None:
+        journal.path.write_bytes(there)
+
+    told = restore_journal(journal, clock)
+
+    kept = list(tmp_path.glob("a.journal.replaced-*"))
+    assert [path.read_bytes() for path in kept] == ([] if there is None else [there])
+    assert journal.path.read_bytes() == written
+    place = f", and kept as {kept[0].name}" if kept else ""
+    said = f"Another program has {'changed' if kept else 'removed'} {journal.path}: it was written anew{place}."
+    assert told == (said if written or kept else "")
+    journal.close()

@@ -3,13 +3,14 @@
 import json
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from ollm.domain.errors import StorageError
 from ollm.store.session_files.rescue import count_unsaved_messages, make_unsaved_error, write_rescue_copy
-from ollm.store.session_files.writer import SessionWriter
+from ollm.store.session_files.writer import LOOK_EVERY_SECONDS, SessionWriter
 from tests.store.sessions.support import AT, Home, said
 
 SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
@@ -101,6 +102,7 @@ def test_the_copy_is_whole_when_the_place_of_the_session_is_gone(writer: Session
     writer.fold()
     shutil.rmtree(writer.directory)
     writer.directory.write_text("a file where the directory was")
+    time.sleep(2 * LOOK_EVERY_SECONDS)
 
     with pytest.raises(StorageError):
         record(writer, 3)
