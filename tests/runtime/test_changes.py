@@ -158,3 +158,32 @@ def test_a_rewind_holds_until_something_is_said_or_a_context_restored() -> None:
     assert not changes.is_rewound([rewind, {"step": "restore", "timestamp": "3"}], "1", 3)
     assert changes.is_rewound([rewind, {"step": "mode", "timestamp": "3"}], "1", 3)
     assert not changes.is_rewound([rewind, {"step": "redo", "timestamp": "3"}], "1", 3)
+
+
+def test_which_step_a_redo_takes_back() -> None:
+    rewind = {"step": "rewind", "before": 3, "timestamp": "2"}
+    left = {"step": "redo", "before": 3, "record": 0, "left": 1, "timestamp": "4"}
+
+    assert changes.find_redoable_step([rewind], "1") == rewind
+    assert changes.find_redoable_step([rewind, {**rewind, "before": 1, "timestamp": "3"}], "2")["before"] == 1
+    assert changes.find_redoable_step([rewind, left], "3", force=True) == left
+    for history, said, action in (
+        ([], "1", ""),
+        ([rewind], "2", ""),
+        ([rewind, {**left, "left": 0}], "3", ""),
+        ([rewind, {key: left[key] for key in left if key != "record"}], "3", ""),
+        ([rewind, left], "4", ""),
+        ([rewind, left], "3", "Files that were left alone come with `force`."),
+    ):
+        with pytest.raises(UsageError, match="Nothing to redo") as told:
+            changes.find_redoable_step(history, said)
+        assert told.value.action == action
+    assert changes.describe_redo(rewind) == "The rewind to before message 3 is taken back."
+    assert changes.describe_redo(left) == "What the last redo left alone is put back too."
+    assert changes.make_redo_step({**rewind, "record": 5, "x": 1}, {"left": 0}) == {
+        "step": "redo",
+        "before": 3,
+        "record": 5,
+        "left": 0,
+    }
+    assert changes.make_redo_step(left, {})["step"] == "redo-files"

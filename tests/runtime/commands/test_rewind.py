@@ -100,6 +100,22 @@ async def test_nothing_is_redone_once_something_was_said(talking: Talking) -> No
             await talk.run("/redo")
 
 
+async def test_nothing_is_redone_after_a_long_turn(talking: Talking) -> None:
+    """The words that began it are not among the newest messages."""
+    steps = [Answer(calls=[("write_todos", {"action": "add", "text": f"part {number}"})]) for number in range(11)]
+    async with talking(["one", "two", *steps, "Done."], yes=True) as talk:
+        await talk.say("first")
+        await talk.say("second")
+        await talk.run("/rewind 3 yes")
+        await talk.say("third")
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo")
+        kept = [message.content for message in talk.conversation.parts.prompt.get_active_context().messages]
+
+    assert kept[2].startswith("third")
+    assert kept[-1] == "Done."
+
+
 async def test_a_redo_is_found_after_a_restart(talking: Talking) -> None:
     async with talking([CHANGE, "Done."], yes=True) as talk:
         (talk.workspace / "a.txt").write_text("old\n")

@@ -11,7 +11,13 @@ from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.resume.rebuild import collect_user_messages, ends_with_step_back, rebuild_context
+from ollm.runtime.resume.rebuild import (
+    collect_user_messages,
+    ends_with_step_back,
+    rebuild_before_rewind,
+    rebuild_context,
+)
+from ollm.services.chat_compression.users import USER_LINE_ID
 
 CALL = ToolCallRecord(
     id="c1", name="ls", args={}, timestamp="t1", result=RecordedResult(llm_content="a.py"), message_id=2, status="ok"
@@ -120,3 +126,73 @@ def test_the_mode_is_the_last_one_that_was_chosen() -> None:
 
 def test_the_words_of_the_user_are_kept_by_number() -> None:
     assert collect_user_messages(archive()) == {1: "Hello", 5: "Again"}
+
+
+def test_a_context_of_which_something_was_folded_says_so() -> None:
+    restored = ({"step": "restore", "snapshotId": "x", "timestamp": "t6"},)
+    folded = ActiveContext(messages=(PromptMessage(role="user", content="note"),), mode="plan", folded=True)
+
+    assert not rebuild_context(archive()).folded
+    assert rebuild_context(archive(compression_history=(record((2, 3, 4), checkpoint("k", 2, 3, 4)),))).folded
+    found = rebuild_context(archive(context_history=restored), lambda name: folded)
+    assert found == folded, "a message without a number stays, and the mode of the snapshot counts"
+    assert contents(rebuild_context(archive(context_history=restored))) == contents(rebuild_context(archive()))
+
+
+def test_the_line_of_messages_that_nothing_cites() -> None:
+    context = rebuild_context(archive(compression_history=(record((1, 2, 3), None),)))
+
+    assert context.checkpoints == (
+        Checkpoint(
+            id=USER_LINE_ID,
+            text="User messages 1 are kept in the archive in full.",
+            message_ids=(1,),
+            timestamp="",
+            tokens=40,
+            age="compact",
+            engine_written=True,
+        ),
+    )
+    assert [message.sources for message in context.messages] == [(2, 3), (4,), (5,), (6,)]
+
+
+def test_what_was_folded_before_a_snapshot_was_restored_does_not_count() -> None:
+    restored = ({"step": "restore", "snapshotId": "x", "timestamp": "t4"},)
+    base = ActiveContext(
+        messages=(PromptMessage(role="user", content="Hello", sources=(1,)),),
+        checkpoints=(checkpoint("old", 2, 3), checkpoint("free")),
+    )
+
+    def tell(moment: str, *ids: int) -> tuple[list[str], list[str]]:
+        history = (record(ids, checkpoint("new", *ids), moment),)
+        found = rebuild_context(archive(context_history=restored, compression_history=history), lambda name: base)
+        return contents(found), [one.id for one in found.checkpoints]
+
+    assert tell("t4", 2, 3, 5) == (["Hello", "Again", "Yes."], ["old", "free"])
+    assert tell("t5", 2, 3, 5) == (["Hello", "Yes."], ["free", "new"])
+    assert tell("t5", 3, 5) == (["Hello", "Yes."], ["old", "free", "new"])
+
+
+def test_rewinds_that_count_and_those_that_do_not() -> None:
+    for step, left in (
+        ({"step": "rewind", "before": 3, "timestamp": "t5"}, ["Hello", "", "Yes."]),
+        ({"step": "rewind", "before": "3", "timestamp": "t5"}, 6),
+        ({"step": "rewind-files", "before": 3, "timestamp": "t5"}, 6),
+        ({"step": "rewind", "before": 1, "timestamp": "t6"}, 0),
+    ):
+        found = contents(rebuild_context(archive(context_history=(step,))))
+        assert found == left or len(found) == left
+    both = archive(context_history=({"step": "rewind", "before": 3, "timestamp": "t6"},))
+    assert contents(rebuild_before_rewind(both)) == contents(rebuild_context(archive()))
+
+
+def test_a_step_back_is_the_last_when_nothing_was_said_since() -> None:
+    for history, last in (
+        ((), False),
+        (({"step": "model", "timestamp": "t9"},), False),
+        (({"step": "rewind", "timestamp": "t6"},), False),
+        (({"step": "rewind", "timestamp": "t7"},), True),
+        (({"step": "redo", "timestamp": "t7"}, {"step": "window", "timestamp": "t8"}), True),
+        (({"step": "restore"},), False),
+    ):
+        assert ends_with_step_back(archive(context_history=history)) is last

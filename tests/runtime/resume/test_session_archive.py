@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.resume.session_archive import SessionArchive
+from ollm.runtime.resume.session_archive import (
+    SessionArchive,
+    find_passages,
+    get_call_output,
+    render_archived_message,
+)
 from ollm.store.session_files import MessagePage
 
 CONTENT = "x = 1\n" * 400
@@ -89,3 +95,63 @@ async def test_a_search_shows_question_and_answer_together_and_the_message_being
     (first,) = [hit for hit in await SessionArchive(load_said).search(asked, 3) if hit.message_id == 1]
     assert "does the import fail" in str(first)
     assert 200 < len(str(first).split(" | ")[0]) < 300, "a passage around the words, not the message"
+
+
+async def test_a_page_is_asked_for_and_what_is_not_there_is_nothing() -> None:
+    asked: list[MessagePage | None] = []
+
+    async def load_page(page: MessagePage | None) -> Session:
+        asked.append(page)
+        return await load()
+
+    async def load_nothing(_page: MessagePage | None) -> None:
+        return None
+
+    await SessionArchive(load_page).read_message(2)
+    assert asked == [MessagePage(before=3, limit=1)]
+    nothing = SessionArchive(load_nothing)
+    assert (await nothing.read_message(1), await nothing.read_call_output("c1")) == (None, None)
+    assert await nothing.search("x", 3) == []
+    assert await SessionArchive(load).read_call_output("c9") is None
+
+
+@pytest.mark.parametrize(
+    ("result", "output"),
+    [
+        (None, ""),
+        (RecordedResult(llm_content="short"), "short"),
+        (RecordedResult(llm_content="short", full_output=""), ""),
+        (RecordedResult(llm_content="short", full_output="whole"), "whole"),
+    ],
+)
+def test_the_output_of_a_call_is_the_whole_one_where_there_is(result: RecordedResult | None, output: str) -> None:
+    call = msgspec.structs.replace(CALL, result=result)
+    answer = Message(role="tool", parts=(ToolResultPart("c1"), TextPart("note")), timestamp="", id=3)
+
+    assert get_call_output(call) == output
+    assert render_archived_message(answer, (call, msgspec.structs.replace(call, id="c2"))) == (
+        f"[write_file c1]\n{output}\nnote"
+    )
+
+
+async def test_calls_of_recall_are_left_out_and_the_first_three_hits_show_both_sides() -> None:
+    recall = msgspec.structs.replace(CALL, id="c9", name="recall", args={"query": "heron"})
+    said = [
+        message
+        for number in range(5)
+        for message in (
+            Message(role="user", parts=(TextPart(f"heron {number}?"),), timestamp="", id=2 * number + 1),
+            Message(role="assistant", parts=(TextPart(f"It is {number}."),), timestamp="", id=2 * number + 2),
+        )
+    ]
+    said.append(Message(role="assistant", parts=(ToolCallPart("c9"),), timestamp="", id=11))
+    session = msgspec.structs.replace(await load(), messages=tuple(said), tool_calls=(recall,))
+
+    found = find_passages(session, "heron", 4)
+
+    assert len(found) == 4
+    assert [len(hit.beside) for hit in found] == [1, 1, 1, 0]
+    assert 11 not in [hit.message_id for hit in found]
+    assert [hit.message_id for hit in find_passages(session, "heron", 5)][-1] == 9, "the one being worked on"
+    done = msgspec.structs.replace(session, messages=tuple(said[:-1]))
+    assert next(hit.message_id for hit in find_passages(done, "heron", 5)) == 9

@@ -29,6 +29,7 @@ REWIND_HELP = (
 )
 REDO_USAGE = "[force]"
 MAX_NAMED_PATHS = 20
+PAGE_MESSAGES = 20  # read at a time
 
 
 REDO_HELP = "Files that were changed since are left alone and named; `force` takes them too."
@@ -217,8 +218,12 @@ def is_rewound(conversation: RewindNeeds, number: int) -> bool:
 
 def find_last_said(conversation: RewindNeeds) -> str:
     """When the user last said something."""
-    page = conversation.session.load_page(None, MAX_NAMED_PATHS)
-    return max((message["timestamp"] for message in page if message["role"] == "user"), default="")
+    before: int | None = None
+    while page := conversation.session.load_page(before, PAGE_MESSAGES):
+        if said := [str(message["timestamp"]) for message in page if message["role"] == "user"]:
+            return said[-1]
+        before = int(page[0]["id"])
+    return ""
 
 
 async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -> ActiveContext:
