@@ -57,6 +57,23 @@ async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
             assert all(len(line) <= 40 for line in terminal.paper.display)
 
 
+async def test_a_terminal_that_answers_late_keeps_every_line_on_the_screen(tmp_path: Path) -> None:
+    """Where its cursor is, which it says after more was written, would be taken for where it is now."""
+    read = Answer(text="Let me look.\n", calls=[("read_file", {"path": "a.txt"})])
+    async with running(tmp_path, [read, read, "That is all."]) as runner:
+        (runner.workspace / "a.txt").write_text("zero\n")
+        async with at_terminal(runner, "chat", size=(80, 60)) as terminal:
+            loop, answer = asyncio.get_running_loop(), terminal.paper.write_process_input
+            terminal.paper.write_process_input = lambda data: loop.call_later(0.7, answer, data)  # type: ignore[method-assign, assignment, return-value]
+            await terminal.wait_for("code·ask")
+            terminal.type("look" + ENTER)
+            await terminal.wait_for("That is all.")
+            await terminal.settle(1)
+            assert not terminal.paper.history.top
+            assert terminal.screen().startswith("Ask about the files here.")
+            assert "That is all.\n\n──" in terminal.screen()
+
+
 async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
     async with running(tmp_path, ["Yes.", "No."]) as runner:
         (runner.workspace / "AGENTS.md").write_text("Always say moo.\n")

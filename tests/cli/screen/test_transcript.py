@@ -105,6 +105,7 @@ def test_a_loop_is_said_with_the_way_on_and_not_a_second_time_at_the_end() -> No
     assert said == [
         "  stopped: the model is looping: ls again (repeat)\n",
         "  /continue resumes and warns the model\n",
+        "\n",
     ]
 
 

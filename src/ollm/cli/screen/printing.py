@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 
 from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.renderer import Renderer
 
 FRAME_SECONDS = 0.1
 
@@ -21,6 +22,7 @@ class ScreenPrinter:
         self._waiting: list[str] = []
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
+        ignore_late_positions(app.renderer)
 
     def add(self, text: str) -> None:
         self._waiting.append(text)
@@ -82,3 +84,29 @@ class ScreenPrinter:
     def _take_waiting(self) -> str:
         text, self._waiting = "".join(self._waiting), []
         return text
+
+
+def ignore_late_positions(renderer: Renderer) -> None:
+    """A terminal that says where its cursor was before something more was written is not believed: the input would be
+    drawn higher than the room there is, and lines that nobody has read would scroll away. Over a slow line such an
+    answer is an everyday thing."""
+    ask, report = renderer.request_absolute_cursor_position, renderer.report_absolute_cursor_row
+    places = 0  # where the input has begun so far
+    asked: list[int] = []  # the place that each answer to come is about
+
+    def ask_for_place() -> None:
+        nonlocal places
+        places += 1
+        before = len(renderer._waiting_for_cpr_futures)  # noqa: SLF001 - the toolkit does not tell it otherwise
+        ask()
+        if len(renderer._waiting_for_cpr_futures) > before:  # noqa: SLF001
+            asked.append(places)
+
+    def take_report(row: int) -> None:
+        about = asked.pop(0) if asked else places
+        report(row)
+        if about != places:
+            renderer._min_available_height = 0  # noqa: SLF001
+
+    renderer.request_absolute_cursor_position = ask_for_place  # type: ignore[method-assign]
+    renderer.report_absolute_cursor_row = take_report  # type: ignore[method-assign]

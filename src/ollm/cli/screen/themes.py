@@ -22,6 +22,15 @@ class ScreenTheme(Data, frozen=True):
     colour: bool = True
 
 
+_MENU = {
+    "completion-menu": "bg:default fg:default",
+    "completion-menu.completion": "bg:default fg:default",
+    "completion-menu.completion.current": "bg:default fg:default reverse",
+    "completion-menu.meta.completion": "bg:default ansibrightblack",
+    "completion-menu.meta.completion.current": "bg:default fg:default noreverse",
+    "scrollbar.background": "bg:default",
+    "scrollbar.button": "bg:ansibrightblack",
+}  # the terminal's own ground shows through
 _DARK = ScreenTheme(
     name="dark",
     code="ansi_dark",
@@ -38,6 +47,8 @@ _DARK = ScreenTheme(
         "bar-full": "ansiyellow",
         "approval": "ansiyellow",
         "bold-approval": "ansired bold",
+        **_MENU,
+        "completion-menu.completion.current": "bg:default ansicyan bold noreverse",
     },
 )
 _LIGHT = ScreenTheme(
@@ -64,6 +75,7 @@ _LIGHT = ScreenTheme(
         "bar": "ansiblue",
         "bar-full": "ansimagenta",
         "approval": "ansimagenta",
+        "completion-menu.completion.current": "bg:default ansiblue bold noreverse",
     },
 )
 _PLAIN = ScreenTheme(
@@ -78,6 +90,8 @@ _PLAIN = ScreenTheme(
         "chosen": "reverse",
         "hint": "",
         "bold-approval": "bold",
+        **_MENU,
+        "completion-menu.meta.completion": "bg:default fg:default",
     },
     colour=False,
 )

@@ -67,6 +67,7 @@ class Transcript:
         self._last_output = ""
         self._last_thought = ""
         self._after_call = False  # whether the last thing printed is a call
+        self._wants_gap = False  # whether no blank line stands below what was printed last
         self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn that had any brought, by name
         self._outputs_past = False  # whether they are of an earlier turn, to which a running one does not go back
         self._in_turn = False
@@ -186,7 +187,7 @@ class Transcript:
     def _print_block(self, block: str) -> None:
         gap = "\n" if self._after_call else ""
         self._out(gap + self._painter.paint_answer(block, first=self.live.at_start) + "\n")
-        self.live.at_start = self._after_call = False
+        self.live.at_start = self._after_call = self._wants_gap = False
 
     def _fold_thinking(self) -> None:
         thought = self.live.thinking.strip()
@@ -203,7 +204,7 @@ class Transcript:
         self._last_output = choose_output(result)
         self._outputs, self._outputs_past = [] if self._outputs_past else self._outputs, False
         self._outputs.append((summary, self._last_output))
-        self._after_call = True
+        self._after_call = self._wants_gap = True
         if result.error:
             self._out(self._painter.paint_call("✗", "red", summary, f" · {result.error.message}"))
         elif result.exit_code:
@@ -227,6 +228,7 @@ class Transcript:
 
     def _print_aside(self, text: str, style: str) -> None:
         self._out(self._painter.paint_aside(text, style))
+        self._wants_gap = True
 
     def _finish_turn(self, event: TurnFinished) -> None:
         self._in_turn = False
@@ -237,6 +239,9 @@ class Transcript:
             self._out(self._painter.paint_aside("stopped", "yellow") + "\n")
         elif event.message and event.reason != "loop":
             self._out(self._painter.paint_aside(event.message, "red") + "\n")
+        elif self._wants_gap:
+            self._out("\n")
+        self._wants_gap = False
 
 
 def choose_output(result: ToolResult) -> str:
