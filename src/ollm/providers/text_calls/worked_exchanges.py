@@ -75,40 +75,6 @@ Created rome.txt (1 line).
 >>> assistant
 23 users are from Rome; the number is in rome.txt.
 >>> user
-Let area in shapes.py return 0 for a negative size, run python app.py and write its output into out.txt.
-
-Files here: app.py, shapes.py
-
-shapes.py is long (210 lines). Parts of it:
-```
-def area(size):
-    return size * size
-```
->>> assistant
-shapes.py
-```
-def area(size):
-    if size < 0:
-        return 0
-    return size * size
-```
->>> user
-Edited shapes.py: 1 edit made.
-
-Changed lines of shapes.py:
-+    if size < 0:
-+        return 0
->>> assistant
-```bash
-python app.py > out.txt; cat out.txt
-```
->>> user
-area 16
-[exit code 0]
-Created out.txt (1 line).
->>> assistant
-area in shapes.py returns 0 for a negative size now, and out.txt holds the output of app.py: area 16.
->>> user
 python check.py fails. Fix half.py.
 
 Files here: check.py, half.py
@@ -172,6 +138,40 @@ Changed lines of conf.py:
 +LIMIT = 20
 >>> assistant
 LIMIT in conf.py is now 20.
+>>> user
+Let area in shapes.py return 0 for a negative size, run python app.py and write its output into out.txt.
+
+Files here: app.py, shapes.py
+
+shapes.py is long (210 lines). Parts of it:
+```
+def area(size):
+    return size * size
+```
+>>> assistant
+shapes.py
+```
+def area(size):
+    if size < 0:
+        return 0
+    return size * size
+```
+>>> user
+Edited shapes.py: 1 edit made.
+
+Changed lines of shapes.py:
++    if size < 0:
++        return 0
+>>> assistant
+```bash
+python app.py > out.txt; cat out.txt
+```
+>>> user
+area 16
+[exit code 0]
+Created out.txt (1 line).
+>>> assistant
+area in shapes.py returns 0 for a negative size now, and out.txt holds the output of app.py: area 16.
 """
 READING = """
 >>> user
