@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 STEP_FAILED = "Not run: the step before it failed."
 MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew, in other ways, and do no harm
+MAX_REFUSED_IN_TURN = 12
 
 RecordResults = Callable[[tuple[AnyPart, ...]], Awaitable[object]]
 
@@ -160,8 +161,8 @@ class TurnCalls:
     def _check_calls_for_loop(self, calls: Sequence[ToolCall]) -> LoopPattern | None:
         taken = [call for call in calls if call.id not in self._refusals]
         self._refused_in_row = 0 if taken else self._refused_in_row + 1
-        if self._refused_in_row >= MAX_REFUSED_STEPS:
-            return LoopPattern(type="repeated-cycle", details="blocks came to nothing", count=self._refused_in_row)
+        if self._refused_in_row >= MAX_REFUSED_STEPS or len(self._refusals) >= MAX_REFUSED_IN_TURN:
+            return LoopPattern(type="repeated-cycle", details="blocks came to nothing", count=len(self._refusals))
         for call in calls:
             again = {} if call in taken else {"refused": self._refused_in_row}
             self._parts.loops.record_tool_call(call.name, {**call.arguments, **again})

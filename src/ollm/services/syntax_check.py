@@ -33,6 +33,8 @@ def find_syntax_error(name: str, text: str) -> str | None:
                 import tomllib
 
                 tomllib.loads(text)
+            case "csv" | "tsv":
+                return "it is JSON and no table" if _is_json(text) else None
             case _:
                 return _find_by_grammar(name, text)
     except SyntaxError as error:
@@ -40,6 +42,19 @@ def find_syntax_error(name: str, text: str) -> str | None:
     except (ValueError, RecursionError, MemoryError) as error:
         return str(error).splitlines()[0]
     return None
+
+
+def _is_json(text: str) -> bool:
+    """Whether this is a list or an object in JSON: what a converter leaves that converted nothing."""
+    import json
+
+    if text.lstrip()[:1] not in ("[", "{"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _find_by_grammar(name: str, text: str) -> str | None:

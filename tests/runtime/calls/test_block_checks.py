@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.runtime.calls.block_checks import MAX_REFUSALS, BlockChecks, find_loss, keep_other_parts
+from ollm.runtime.calls.block_checks import MAX_REFUSALS, BlockChecks, find_loss, keep_other_parts, merge_doubled
 
 CODE = "def a():\n    return 1\n\n\ndef b():\n    return 2\n"
 
@@ -30,11 +30,7 @@ def test_a_file_that_would_not_parse_is_refused_a_few_times_and_only_if_it_parse
         ("n.md", "a\nb\nc\n", "a\nb\n", "Set a.", ""),
         ("n.md", "a\nb\nc\n", "a\n", "Remove b and c.", ""),
         ("n.md", "", "", "Set a.", ""),
-        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,2\n", "A saw is 2 now.", "twice"),
-        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,2\n", "Add another saw for 2.", ""),
-        ("t.csv", "n,p\nsaw,1\nsaw,3\n", "n,p\nsaw,2\nsaw,3\n", "The first saw is 2 now.", ""),
-        ("a.ini", "[x]\nk = 1\n[y]\nk = 2\n", "[x]\nk = 1\nk = 3\n[y]\nk = 2\n", "k of x is 3.", "twice"),
-        ("a.ini", "[x]\nk = 1\n", "[x]\nk = 1\n[y]\nk = 2\n", "k of y is 2.", ""),
+        ("t.csv", "n,p\nsaw,1\n", '[{"n": 1}]\n', "Sort it.", ""),
     ],
 )
 def test_what_a_file_loses_is_found_where_nobody_spoke_of_it(
@@ -61,3 +57,22 @@ def test_other_parts_stay_where_one_alone_is_to_change(request_: str, kept: bool
 
     assert keep_other_parts(CODE, after, request_) == (CODE.replace("return 1", "return 3") if kept else after)
     assert keep_other_parts("", after, request_) == after
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "request_", "merged"),
+    [
+        ("t.csv", "n,p\nsaw,1\nnut,3\n", "n,p\nsaw,1\nnut,3\nsaw,2\n", "A saw is 2 now.", "n,p\nsaw,2\nnut,3\n"),
+        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,2\n", "Add another saw for 2.", None),
+        ("t.csv", "n,p\nsaw,1\nsaw,3\n", "n,p\nsaw,2\nsaw,3\n", "The first saw is 2 now.", None),
+        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,2\nsaw,3\n", "Saws are 2 and 3.", None),
+        ("a.ini", "[x]\nk=1\n[y]\nk=2\n", "[x]\nk=1\nk=3\n[y]\nk=2\n", "k of x is 3.", "[x]\nk=3\n[y]\nk=2\n"),
+        ("a.ini", "[x]\nk=1\n", "[x]\nk=1\n[y]\nk=2\n", "k of y is 2.", None),
+        ("a.py", "k = 1\n", "k = 1\nk = 2\n", "k is 2.", None),
+        ("t.csv", "", "saw,1\nsaw,2\n", "Write t.csv.", None),
+    ],
+)
+def test_a_row_that_came_a_second_time_takes_the_place_of_the_first(
+    path: str, before: str, after: str, request_: str, merged: str | None
+) -> None:
+    assert merge_doubled(path, before, after, request_) == (merged or after)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.runtime.calls.command_mends import mend_command
+from ollm.runtime.calls.command_mends import mend_command, mend_slashes
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,16 @@ def test_statements_of_python_stand_on_lines_where_they_run_only_so() -> None:
     assert mend_command(f'python -c "{code}" > b') == f'python -c "{code.replace("; with", chr(10) + "with")}" > b'
     for same in ("import os; print(1)", "if x: pass; else: pass", "[x for x in (1, 2)]; print(2)"):
         assert mend_command(f"python -c '{same}'") == f"python -c '{same}'"
+
+
+def test_slashes_in_the_words_of_sed_are_words_where_the_file_says_so(tmp_path: Path) -> None:
+    text = "x = (RATE / 100.0)\nurl = http://a.b/c\n"
+    (tmp_path / "a.py").write_text(text)
+    commands = ("sed -i 's/(RATE / 100.0)/(RATE * 100.0)/' a.py", "sed -i 's/http://a.b/c/https://d/' a.py")
+    mended = [mend_slashes(command, {"a.py": text}.get) for command in commands]
+    for command in mended:
+        subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
+
+    assert (tmp_path / "a.py").read_text() == "x = (RATE * 100.0)\nurl = https://d\n"
+    for same in ("sed -i 's/x/y/' a.py", "sed -i 's/no / such/word/' a.py", "sed -i 's/a/b/c/' none.py", "ls"):
+        assert mend_slashes(same, {"a.py": text}.get) == same

@@ -40,7 +40,13 @@ command
 ```
 with cat, ls or grep, and stop; you will be shown its output. When you know enough, answer in words."""
 IDLE = "Writing the file again as it is changes nothing. Take another step."
-IDLE_RESULTS = {NOTHING_CHANGES.format(""): IDLE} | {told: told for told in (BROKEN_OFF, OUTPUT_REPEATED, ALREADY_RUN)}
+UNSAID = " "  # nothing: the words would be its next answer
+IDLE_RESULTS = {
+    NOTHING_CHANGES.format(""): IDLE,
+    BROKEN_OFF: BROKEN_OFF,
+    OUTPUT_REPEATED: OUTPUT_REPEATED,
+    ALREADY_RUN: UNSAID,
+}
 BREAKING = BREAKS_FILE.partition("{}")[0]
 OTHER_TOOLS = (
     "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
@@ -118,7 +124,7 @@ def drop_idle_steps(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
             facts = f"{idle}\n\n{facts}" if facts and idle.startswith(BREAKING) else facts
             if facts:
                 kept.append(PromptMessage(role="user", content=facts, sources=message.sources))
-            elif kept and kept[-1].role == "user":
+            elif idle != UNSAID and kept and kept[-1].role == "user":
                 kept.append(PromptMessage(role="user", content=idle, sources=message.sources))
             continue
         kept.append(message)

@@ -53,24 +53,37 @@ def find_loss(path: str, before: str, after: str, request: str) -> str:
         hollow = _list_hollow(path, after) - _list_hollow(path, before)
         lost = sorted({*gone, *(hollow & _list_names(before))})
         return f"{path} loses {', '.join(lost)}" if lost else ""
-    if doubled := sorted(_list_doubled(path, after) - _list_doubled(path, before)):
-        return "" if _ADDS.search(request) else f"{path} has {doubled[0]} twice"
     lost_lines = _count_lines(before) - _count_lines(after)
     return f"{path} loses {lost_lines} lines" if lost_lines >= MIN_LOST_LINES else ""
 
 
-def _list_doubled(path: str, text: str) -> set[str]:
-    """Rows of a table or settings of one section that stand there twice by their name."""
+def merge_doubled(path: str, before: str, after: str, request: str) -> str:
+    """The file as a block leaves it, but with a row of a table, or a setting, that came a second time in the place of
+    the first: it was to change."""
+    if not before or _ADDS.search(request):
+        return after
+    old, lines = _name_lines(path, before.splitlines()), after.splitlines()
+    names = _name_lines(path, lines)
+    for name in {name for name in names if name and names.count(name) == 2 and old.count(name) == 1}:
+        first, second = (place for place, named in enumerate(names) if named == name)
+        if lines[first] in before.splitlines() and lines[second] not in before.splitlines():
+            lines[first] = lines.pop(second)
+            names.pop(second)
+    return "".join(f"{line}\n" for line in lines) if lines != after.splitlines() else after
+
+
+def _name_lines(path: str, lines: list[str]) -> list[str]:
+    """What each line is about: the first column of a table, a setting with its section; empty for other lines."""
     if path.endswith(".csv"):
-        names = [line.partition(",")[0].strip() for line in text.splitlines()]
-    elif path.endswith((".env", ".ini", ".cfg", ".toml", ".properties", ".conf")):
-        section, names = "", []
-        for line in text.splitlines():
-            section = line.strip() if line.startswith("[") else section
-            names += [f"{found[1]}{' in ' + section if section else ''}" for found in _SETTING.finditer(line)]
-    else:
-        return set()
-    return {name for name in names if name and names.count(name) > 1}
+        return [line.partition(",")[0].strip() for line in lines]
+    if not path.endswith((".env", ".ini", ".cfg", ".toml", ".properties", ".conf")):
+        return [""] * len(lines)
+    section, names = "", []
+    for line in lines:
+        section = line.strip() if line.startswith("[") else section
+        found = _SETTING.match(line)
+        names.append(f"{section} {found[1]}" if found else "")
+    return names
 
 
 def _count_lines(text: str) -> int:

@@ -9,9 +9,16 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
-from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts
+from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts, merge_doubled
 from ollm.runtime.calls.change_facts import apply_edits
-from ollm.runtime.calls.command_mends import feed_python, is_python, mend_command, read_written_file, show_file
+from ollm.runtime.calls.command_mends import (
+    feed_python,
+    is_python,
+    mend_command,
+    mend_slashes,
+    read_written_file,
+    show_file,
+)
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.test_runs import run_tests
 from ollm.runtime.model.block_answer import FILE_BLOCK
@@ -94,7 +101,8 @@ class BlockResolver:
     def _mend_command(self, command: str) -> str:
         if is_python(command):
             return feed_python(command)
-        return run_tests(show_file(mend_command(command), self._files.exists), self._files.read_text)
+        mended = mend_slashes(mend_command(command), self._files.read_text)
+        return run_tests(show_file(mended, self._files.exists), self._files.read_text)
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
         from ollm.services.request_reading.named_parts import find_removed_names
@@ -115,7 +123,8 @@ class BlockResolver:
         refusal = change.mistake or ("" if whole else BROKEN_OFF)
         edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
         after = apply_edits(current or "", edits) if edits else content if change.content is None else change.content
-        if (kept := keep_other_parts(current or "", after, self._request)) != after:
+        kept = merge_doubled(path, current or "", keep_other_parts(current or "", after, self._request), self._request)
+        if kept != after:
             edits, after = [], kept
         refusal = refusal or self._checks.find_damage(path, current, after, self._request)
         if not refusal:

@@ -23,6 +23,9 @@ _SORT = re.compile(r"^(\s*sort\s+)(?=[^'\"]*-k\s*\d|-\w*k\s*\d)(?!.*(?:-t|--fiel
 _PYTHON_LINE = re.compile(
     r"(?:import \w+(?: as \w+)?|from [\w.]+ import .+|(?:async )?def \w+\(.*|class \w+.*:|print\(.*\)|@\w+.*)$"
 )
+_SLASHED = re.compile(
+    r"(?P<head>sed\s+(?:-i|--in-place)\s+(?:-E\s+|-e\s+)?')s/(?P<words>[^'\n]*)/(?P<flags>[gI]*)'\s+(?P<path>[\w./-]+)"
+)
 _OPEN_SUBSTITUTION = re.compile(r"(\bsed\s+(?:-[\w.]+\s+)*'s/(?:[^/'\\\n]|\\.)+/(?:[^/'\\\n]|\\.)*)(')")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _AWK = re.compile(r"^\s*(?:g|m)?awk\s+")
@@ -65,6 +68,21 @@ def show_file(command: str, exists: Callable[[str], bool]) -> str:
     name = command.strip()
     plain = re.fullmatch(r"[\w./-]+\.\w+", name) and not name.endswith((".sh", ".py", ".bat"))
     return f"cat {name}" if plain and "/bin/" not in name and exists(name) else command
+
+
+def mend_slashes(command: str, read: Callable[[str], str | None]) -> str:
+    """`sed -i 's/a/b/c/d/' FILE` with slashes in the words, read so that as much as may be of it stands in the file."""
+    found = _SLASHED.fullmatch(command.strip())
+    parts = re.split(r"(?<!\\)/", found["words"]) if found else []
+    if found is None or len(parts) < 3:
+        return command
+    text = read(found["path"]) or ""
+    pairs = [("/".join(parts[:place]), "/".join(parts[place:])) for place in range(1, len(parts))]
+    pairs = [(old, new) for old, new in pairs if old.strip() and old in text]
+    if not pairs or "|" in found["words"]:
+        return command
+    old = re.sub(r"([.\[\]*^$])", r"\\\1", pairs[-1][0])
+    return f"{found['head']}s|{old}|{pairs[-1][1]}|{found['flags']}' {found['path']}"
 
 
 def break_entries(command: str) -> str:

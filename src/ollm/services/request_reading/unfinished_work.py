@@ -39,6 +39,7 @@ _FAILS = re.compile(
 )
 _MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({FILE_NAME})`?", re.IGNORECASE)
 _SCRIPTS = (".py", ".sh", ".js")
+_PAGES = (".md", ".rst")
 _READ_FROM = re.compile(
     rf"\b(?:lines?|rows?|numbers?|column|words?|amount|entries|sum)\b[^.;]*?\b(?:in|of|from)\s+`?({FILE_NAME})`?",
     re.IGNORECASE,
@@ -152,6 +153,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
         meant = [name for name in deeds.meant if not is_kept(name, request)]
         meant = [name for name in meant if not is_test(name)] or meant
+        meant = [name for name in meant if not name.endswith(_PAGES)] or meant
         facts.append(f"Now change {meant[0]}." if len(meant) == 1 else "Nothing has been changed. Now do it.")
     facts += [] if wanted else _find_unprinted(request, deeds)
     failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds, existing)
@@ -308,7 +310,8 @@ def _runs(line: str, command: str, key: str) -> bool:
 def _list_runs(request: str, deeds: Deeds, existing: Collection[str]) -> list[str]:
     """What is to be run: as the request says, tests that are to pass, and tests that were written."""
     written = [name for name in deeds.changed if is_test(name) and name.endswith(".py") and name in deeds.texts]
-    asked = written if re.search(r"\b(?:unit\s*)?tests?\b", request, re.IGNORECASE) else []
+    spoken = re.search(r"\b(?:unit\s*)?tests?\b", request, re.IGNORECASE)
+    asked = [name for name in written if spoken or name.rpartition("/")[2] in request]
     red = find_red_tests(request, existing)
     return list(dict.fromkeys(map(make_command, [*find_wanted_commands(request), *([red] if red else []), *asked])))
 
