@@ -15,10 +15,15 @@ RUN = [
     "test -v 'a[$(rm x)]'", "read 'a[$(rm x)]'", "ls\u200b; rm x", "echo $(rm x", "f() { rm x; }; f", "bash -c 'rm \"$0\"' x",
     "bash -c '$0 x' rm", "bash -c '$@' x rm y", "find . -exec sh -c 'rm x' ;", "trap 'rm x' EXIT", "source <(echo rm x)",
     "cat <<E | sh\nrm x", "if rm x", "{ rm x", "--  rm x",
+    "bash -c '$@' x rm", "bash -c '$* y' x rm", "bash -c '$1 y' x rm", "test -v 'a[`rm x`]'",
+    "echo 'rm x' | xargs -I@ sh -c @", "env EDITOR='rm x' ls", "sudo PAGER='|rm x' ls", "doas VISUAL='rm x' ls",
+    "crontab <<< '@daily rm x'", "at now <<< '!rm x'", "timeout() { :; }; timeout 5 rm x", "LESSCLOSE='rm x' less a",
+    "GIT_EXTERNAL_DIFF='rm x' git diff", "PS4='rm x' sh a", "sh <<< 'rm x'", "node <<< 'execSync(\"rm x\")'",
 ]  # fmt: skip
 NOT_RUN = [
     "echo 'rm x' | cat", "cat <<'E'\nrm x\nE", "ls # rm x", "git commit -m 'rm x'", "FOO='rm x' ls", "grep 'rm x' a",
-    "python3 <<< 'rm x'",
+    "python3 <<< 'rm x'", "test -n 'a$(rm x)'", "test -n 'a[rm x]'", "frob EDITOR='rm x'", "bash -c '$2 y' x rm", "EDITOR=' ' ls",
+    "export FOO='rm x'", "xargs -I@ echo @ rm", "cat <<< 'rm x'", "env FOO='rm x' ls",
 ]  # fmt: skip
 
 
@@ -58,12 +63,38 @@ def test_ten_thousand_characters_are_the_limit(place: Place) -> None:
     assert judge(place, "echo " + "a" * 9_996).decision == "ask"
 
 
-def test_nesting_ends_somewhere_and_asks(place: Place) -> None:
-    line = "rm x"
-    for _ in range(30):
-        line = f"eval {line}"
-    assert judge(place, line).decision == "ask"
+@pytest.mark.parametrize(("levels", "deep"), [(19, False), (20, False), (21, True), (30, True)])
+def test_nesting_ends_somewhere_and_asks(place: Place, levels: int, deep: bool) -> None:
+    line = "eval " * levels + "rm x"
+    verdict = judge(place, line)
+    assert verdict.decision == "ask"
+    told = [verdict.reason, *(part.reason for part in verdict.parts)]
+    assert any("it is not a valid shell command (it is nested too deeply)" in reason for reason in told) is deep
     assert analyse_command(line, place.workspace, place.boundary).parts
+    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == "deny"
+
+
+@pytest.mark.parametrize(("documents", "denied"), [(1, True), (19, True), (20, False)])
+def test_here_documents_that_nobody_closed_are_closed_one_by_one(place: Place, documents: int, denied: bool) -> None:
+    line = "; ".join(["sh <<E0", *(f"cat <<E{number}" for number in range(1, documents))]) + "\nr\\\nm x"
+    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == ("deny" if denied else "ask")
+
+
+@pytest.mark.parametrize(("length", "told"), [(60_000, False), (60_001, True)])
+def test_a_very_long_line_is_not_taken_apart(place: Place, length: int, told: bool) -> None:
+    verdict = judge(place, "echo " + "a" * (length - 5))
+    assert "it is longer than 10,000 characters" in verdict.reason
+    assert ("it is not a valid shell command (it is longer than 60,000 characters)" in verdict.reason) is told
+
+
+@pytest.mark.parametrize(("words", "denied"), [(8, True), (9, False)])
+def test_a_harmless_wrapper_is_compared_with_the_beginning_of_what_it_runs(
+    place: Place, words: int, denied: bool
+) -> None:
+    given = [*"abcdefghij"]
+    deny = rule("deny", "startsWith", f"nice {' '.join(given[:words])}")
+    found = shell(place.engine([deny], "allow"), f"nice {' '.join(given)}").decision
+    assert found == ("deny" if denied else "allow")
 
 
 def test_descriptors_are_no_files(place: Place) -> None:
