@@ -290,3 +290,47 @@ async def test_going_back_twice_to_one_message_is_taken_back_once(talking: Talki
     assert said[:2] == ["Nothing was changed: message 1 is out of the context already."] * 2
     assert said[2] == "Files are as they were before message 1. No files were changed."
     assert [message["content"] for message in talk.server.chats[-1]["messages"][1:]] == ["more"]
+
+
+GONE = "This removes message {} and everything after it from the context; the history stays.\n\n"
+BACK = "1 file would be put back:\n- `M` a.txt\n\nNot covered: 1 ignored name.\n\n"
+SHOWN = "~~~diff\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-new\n+old\n~~~\n\n"
+HALF = " Only one of both: /rewind 1 talk yes, /rewind 1 files yes."
+NO_FILES = "No files were changed since message 5.\n\n"
+
+
+async def test_what_a_rewind_says_word_for_word(talking: Talking) -> None:
+    change = Answer(calls=[("shell", {"command": "echo new > a.txt"})])
+    async with talking([change, "Done.", "Yes."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("one")
+        await talk.say("two")
+        for line, text in (
+            ("/rewind 1", f"{GONE.format(1)}{BACK}To confirm: /rewind 1 yes. The changes: /rewind 1 diff.{HALF}"),
+            ("/rewind 1 talk", f"{GONE.format(1)}Your files stay.\n\nTo confirm: /rewind 1 talk yes."),
+            ("/rewind 1 files", f"{BACK}To confirm: /rewind 1 files yes. The changes: /rewind 1 files diff."),
+            ("/rewind 1 diff", f"{GONE.format(1)}{BACK}{SHOWN}To confirm: /rewind 1 yes.{HALF}"),
+            ("/rewind 1 files diff force", f"{BACK}{SHOWN}To confirm: /rewind 1 files force yes."),
+            ("/rewind 5", f"{GONE.format(5)}Your files stay.\n\nTo confirm: /rewind 5 yes."),
+            ("/rewind 5 files", f"{NO_FILES}To confirm: /rewind 5 files yes."),
+            ("/rewind 5 both", f"{GONE.format(5)}{NO_FILES}To confirm: /rewind 5 both yes."),
+            ("/rewind 1 yes", "Rewound to before message 1.\n\n1 file put back."),
+            ("/rewind 1 yes", "Nothing was changed: message 1 is out of the context already."),
+            ("/redo", "The rewind to before message 1 is taken back.\n\n1 file put back."),
+            ("/rewind 1 files yes", "Files are as they were before message 1.\n\n1 file put back."),
+            ("/redo", "The rewind to before message 1 is taken back.\n\n1 file put back."),
+            ("/rewind #5 talk yes", "Rewound to before message 5."),
+            ("/redo", "The rewind to before message 5 is taken back."),
+        ):
+            assert (await talk.run(line)).text == text, line
+        for line, said in (
+            ("/rewind", "Usage: /rewind NUMBER [talk|files|both] [diff] [force] [yes]."),
+            ("/rewind 1 talk files", "Usage: /rewind NUMBER"),
+            ("/rewind 1 x", "Usage: /rewind NUMBER"),
+            ("/rewind 2", "Message 2 is not one of your messages."),
+            ("/redo x", "Usage: /redo [force]."),
+            ("/redo", "Nothing to redo."),
+        ):
+            with pytest.raises(UsageError) as told:
+                await talk.run(line)
+            assert str(told.value).startswith(said)
