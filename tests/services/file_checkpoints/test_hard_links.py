@@ -1,7 +1,10 @@
 """Names of one file go back together; what came apart in the turn comes back as two files with the right content."""
 
+import os
 from pathlib import Path
 
+from ollm.services.file_checkpoints.hard_links import find_joined_names, link_beside
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
 
@@ -47,3 +50,40 @@ def test_names_that_came_apart_in_the_turn_have_their_content_again(tmp_path: Pa
     checkpoints.restore(SESSION, 9, plan, "files")
 
     assert ((tree / "a").read_text(), (tree / "b").read_text()) == ("old", "old")
+
+
+def test_which_names_are_joined(tmp_path: Path) -> None:
+    for name in ("a", "c", "alone", "other"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    (tmp_path / "d").hardlink_to(tmp_path / "c")
+    (tmp_path / "link").symlink_to("a")
+    old, new, link = (TreeEntry("f", 0o644, value) for value in (b"1", b"2", b"3"))
+    folder = TreeEntry("d", 0o755, b"")
+
+    def join(*steps: tuple[str, TreeEntry | None, TreeEntry | None]) -> list[list[bytes]]:
+        return find_joined_names(tmp_path, [PathChange(*step) for step in steps])
+
+    assert join(("b", old, new), ("a", old, new), ("c", old, new), ("d", old, new)) == [[b"a", b"b"], [b"c", b"d"]]
+    assert join(("a", old, new), ("b", old, link)) == []
+    assert join(("a", old, new)) == []
+    assert join(("a", None, new), ("b", old, new)) == []
+    assert join(("a", old, None), ("b", old, new)) == []
+    assert join(("a", folder, folder), ("b", folder, folder)) == []
+    assert join(("a", old, folder), ("b", old, folder)) == []
+    assert join(("alone", old, new), ("other", old, new), ("missing", old, new), ("link", old, new)) == []
+
+
+def test_a_file_gets_another_name_where_that_can_be(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_text("x")
+    (tmp_path / "away").symlink_to(tmp_path / "d")
+    parent = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert link_beside(tmp_path, "d/a", parent, "b")
+        assert is_one_file(tmp_path / "d" / "a", tmp_path / "b")
+        assert not link_beside(tmp_path, "d/a", parent, "b"), "the name is taken"
+        assert not link_beside(tmp_path, "missing", parent, "c")
+        assert not link_beside(tmp_path, "away/a", parent, "c")
+    finally:
+        os.close(parent)

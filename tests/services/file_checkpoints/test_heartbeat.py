@@ -1,6 +1,7 @@
 """Signs of life of a process, as another one reads them."""
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -40,3 +41,21 @@ def test_where_nothing_can_be_written_nothing_is_proved(tmp_path: Path) -> None:
     Heartbeat(tmp_path / "missing" / "alive").stop()
 
     assert read_last_beat(tmp_path / "missing" / "alive") == 0
+
+
+def test_stopping_gives_one_more_sign_and_leaves_nothing_open(tmp_path: Path) -> None:
+    path = tmp_path / "alive"
+
+    def count_open() -> int:
+        beating = Heartbeat(path)
+        os.utime(path, ns=(1, 1))
+        beating.stop()
+        beating.stop()
+        assert path.stat().st_mtime_ns > 1
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    assert count_open() == count_open()
+    deadline = time.monotonic() + 60
+    while any(thread.name == "heartbeat" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
+from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, group_turns
 from ollm.store.file_objects import FileObjects
 
 
@@ -36,3 +36,34 @@ def test_dropped_records_leave_a_mark(tmp_path: Path) -> None:
         (2, "pruned", 4),
         (3, "turn", 6),
     ]
+
+
+def test_records_come_by_number_and_nothing_is_dropped_before_the_first(tmp_path: Path) -> None:
+    records = CheckpointRecords(FileObjects(tmp_path), "s")
+    assert (records.load(), records.next_number()) == ([], 1)
+    for number in (2, 1):
+        records.add(make(number))
+    lines = (tmp_path / "sessions" / "s.jsonl").read_bytes()
+
+    records.drop_before(1)
+
+    assert records.load() == [make(1), make(2)]
+    assert (tmp_path / "sessions" / "s.jsonl").read_bytes() == lines
+    records.drop_before(9)
+    (mark,) = records.load()
+    assert mark == CheckpointRecord(number=2, kind="pruned", message_id=4, started="t2")
+    assert not mark.has_trees
+    assert make(1).has_trees
+
+
+def test_the_stretches_of_one_turn_stand_together() -> None:
+    def tell(*records: tuple[int, str]) -> list[int]:
+        made = [
+            CheckpointRecord(number=number, kind=kind, message_id=message, started="")  # type: ignore[arg-type]
+            for number, (message, kind) in enumerate(records)
+        ]
+        return [len(group) for group in group_turns(made)]
+
+    assert tell() == []
+    assert tell((1, "turn"), (1, "turn"), (3, "turn")) == [2, 1]
+    assert tell((1, "turn"), (1, "undo"), (1, "turn"), (1, "undo"), (1, "undo")) == [1, 1, 1, 1, 1]
