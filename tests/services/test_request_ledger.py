@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.context import RequestLine
-from ollm.services.request_ledger import count_lines, fold_ledger, make_lines, shorten_request
+from ollm.services.request_ledger import _clip, count_lines, fold_ledger, make_lines, shorten_request
 from ollm.services.token_counting import TokenCounter
 
 cost = TokenCounter().count_text
@@ -156,3 +156,21 @@ def test_how_long_a_line_that_is_added_is(cap: int, size: int, whole: bool) -> N
     (line,) = make_lines(known, [(9, f" {NOTHING * 8}")], cap, count_words)
 
     assert (line.number, count_words(line.text), line.whole) == (9, size, whole)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "line"),
+    [
+        (52, "…we said and then mend src/area/file1234567.py…"),
+        (53, "…said and then mend src/area/file1234567.py"),
+        (60, "…hat we said and then mend src/area/file1234567.py…"),
+        (61, "…that we said and then mend src/area/file1234567.py"),
+        (63, "…that we said and then mend src/area/file1234567.py"),
+        (64, "please look at the thing that we said and then mend src/area/fi…"),
+    ],
+)
+def test_the_end_of_a_sentence_is_kept_where_it_fits_and_names_more(tokens: int, line: str) -> None:
+    """Digits cost two."""
+    sentence = "please look at the thing that we said and then mend src/area/file1234567.py"
+
+    assert _clip(sentence, tokens, lambda text: len(text) + sum(map(str.isdigit, text))) == line

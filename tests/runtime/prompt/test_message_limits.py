@@ -148,3 +148,4 @@ def test_where_nothing_has_room_one_call_stands_and_a_line_for_the_others() -> N
     most = shrink_last_step(step("one", "two " * 90, "three"), 20, 2, counter)
     assert [call.id for call in most[1].calls] == ["c1", "c3"]
     assert [entry.content for entry in most[2:]] == ["one", "three"]
+    assert most[1].content.startswith("Trying.\n[1 more calls, c2 to c2, were made")

@@ -12,6 +12,7 @@ from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, make_title
+from ollm.services.chat_recording.service import _to_json
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.covers import covers
@@ -291,3 +292,15 @@ async def test_a_session_from_elsewhere_is_named_by_its_first_words(tmp_path: Pa
     await again.record_message(session_id, said("the second"))
 
     assert (await again.get_session(session_id)).metadata.title == "the first"
+
+
+async def test_arguments_nested_deeper_than_can_be_written_leave_the_rest_of_their_call(tmp_path: Path) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(3000):
+        deep = {"a": deep}
+    call = ToolCallRecord(id="c1", name="ls", args={"path": "x", "deep": deep}, timestamp="t", status="ok")
+
+    told = _to_json(call)
+
+    assert (told["id"], told["name"], told["status"]) == ("c1", "ls", "ok")
+    assert json.dumps(told)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.code_map.facts import FactsCache, collect_facts
+from ollm.services.code_map.facts import FactsCache, collect_facts, decode_source
 
 
 def names(root: Path, folder: Path, *paths: str) -> dict[str, list[str]]:
@@ -90,3 +90,22 @@ def test_definitions_are_read_in_the_encoding_of_the_file(encoding: str) -> None
     facts = collect_facts("a.py", "def größe():\n    pass\n".encode(encoding), 0, 1)
 
     assert [found.name for found in facts.definitions] == ["größe"]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"\xef\xbb\xbfx", "x"),
+        (b"\xff\xfea\x00", "a"),
+        (b"\xe9abc", "éabc"),
+        (b"\xe9t\xe9 = 1\n", "été = 1\n"),
+        (b"ab\xf0\x9f\x98", "ab\ufffd"),
+        (b"ab\xc3", "ab\ufffd"),
+        (b"a\x00b", ""),
+        (b"a" * 8192 + b"\x00", "a" * 8192 + "\x00"),
+        (b"a" * 8191 + b"\x00", ""),
+    ],
+)
+def test_source_is_read_in_the_encoding_it_is_written_in(data: bytes, text: str) -> None:
+    assert decode_source(data) == text

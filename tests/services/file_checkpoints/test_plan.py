@@ -1,6 +1,6 @@
 """Which paths are touched, in which order, and which are not."""
 
-from ollm.services.file_checkpoints.plan import describe_change, order_steps, plan_steps
+from ollm.services.file_checkpoints.plan import RestorePlan, describe_change, order_steps, plan_steps
 from ollm.services.file_checkpoints.tree import IGNORED, PathChange, TreeEntry
 
 FILE, OTHER, FOLDER = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2"), TreeEntry("d", 0o755, b"t")
@@ -46,3 +46,9 @@ def test_a_letter_says_what_happens() -> None:
     changes = [PathChange("a", None, FILE), PathChange("b", FILE, None), PathChange("c", FILE, OTHER)]
 
     assert [describe_change(change) for change in changes] == ["A", "D", "M"]
+
+
+def test_a_plan_without_a_tree_covers_all_there_is() -> None:
+    plan = RestorePlan(message_id=1, current=b"", target=b"", steps=(), skipped=())
+
+    assert (plan.ignored, plan.uncovered, plan.files, plan.disk_steps, plan.editor_steps) == (0, 0, [], (), ())

@@ -2,12 +2,14 @@
 
 from ollm.services.file_checkpoints.tree import (
     IGNORED,
+    PathChange,
     TreeEntry,
     collect_digests,
     compare_trees,
     decode_tree,
     encode_tree,
     iter_entries,
+    join_changes,
 )
 
 
@@ -63,3 +65,23 @@ def test_everything_a_tree_needs_is_collected_also_when_a_part_is_lost() -> None
     outer = memory.put(d=folder(inner), b=OTHER)
 
     assert collect_digests(memory, [outer]) == {outer, inner, b"1", b"2"}
+
+
+def test_changes_of_a_path_that_follow_on_from_each_other_are_one() -> None:
+    third = TreeEntry("f", 0o644, b"3")
+
+    def join(*changes: tuple[str, TreeEntry | None, TreeEntry | None]) -> list[PathChange]:
+        return join_changes(PathChange(*change) for change in changes)
+
+    assert join(("b", FILE, OTHER), ("a", None, FILE), ("b", OTHER, third)) == [
+        PathChange("a", None, FILE),
+        PathChange("b", FILE, third),
+    ]
+    assert join(("a", FILE, OTHER), ("a", OTHER, FILE)) == []
+    assert join(("a", FILE, OTHER), ("a", third, FILE), ("a", FILE, None), ("a", None, third)) == [
+        PathChange("a", FILE, OTHER),
+    ]
+    assert join(("a", FILE, OTHER), ("a", third, FILE), ("a", FILE, None)) == [
+        PathChange("a", FILE, OTHER),
+        PathChange("a", third, None),
+    ]

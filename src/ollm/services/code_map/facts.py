@@ -118,7 +118,7 @@ def decode_source(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        cut = error.start >= len(data) - 4  # within the last letter of what was read
+        cut = error.reason == "unexpected end of data"  # within the last letter of what was read
         return data.decode("utf-8-sig", "replace") if cut else data.decode("latin-1")
 
 
