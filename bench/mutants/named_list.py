@@ -261,7 +261,7 @@ NAMED = [
     ),
     NamedMutant(
         "W116 a pause is restored",
-        "app/conversation.py",
+        "app/resumed_conversation.py",
         "parts.plan.set_paused(record.plan.paused)",
         "pass",
         "tests/cli/test_workspace_memory.py::test_a_plan_belongs_to_its_session_and_is_restored_with_it",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ollm.runtime.base import CommandReply, Status, get_recap_end
+from ollm.domain.messages import ImagePart, TextPart
+from ollm.runtime.base import Attachment, CommandReply, Status, build_message_parts, get_recap_end
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,14 @@ def test_a_recap_ends_before_a_running_turn_that_is_written_down(
 
 def test_a_reply_asks_for_nothing_unless_it_says_so() -> None:
     assert CommandReply() == CommandReply(text="", data=None, ok=True, follow_up="none", argument="")
+
+
+def test_what_is_put_beside_a_message_follows_it() -> None:
+    picture = ImagePart("image/png", "aGk=")
+
+    assert build_message_parts("look", ()) == (TextPart("look"),)
+    assert build_message_parts("look", (Attachment(name="a.txt", text="x"), Attachment(name="p", image=picture))) == (
+        TextPart("look"),
+        TextPart("\n\n[a.txt]\nx"),
+        picture,
+    )

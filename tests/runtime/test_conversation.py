@@ -6,10 +6,7 @@ import pytest
 
 from ollm.domain.errors import BusyError, DeniedError, StorageError, TurnFailedError
 from ollm.domain.events import Notice, TextDelta, TurnFinished
-from ollm.domain.messages import ImagePart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment
-from ollm.runtime.conversation import build_message_parts
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
@@ -178,14 +175,3 @@ async def test_a_fault_of_ours_is_told_and_the_turn_still_ends(talking: Talking)
     assert [event.text for event in seen if isinstance(event, Notice)] == ["Internal error: a bug"]
     assert isinstance(seen[-1], TurnFinished)
     assert seen[-1].reason == "model-error"
-
-
-def test_what_is_put_beside_a_message_follows_it() -> None:
-    picture = ImagePart("image/png", "aGk=")
-
-    assert build_message_parts("look", ()) == (TextPart("look"),)
-    assert build_message_parts("look", (Attachment(name="a.txt", text="x"), Attachment(name="p", image=picture))) == (
-        TextPart("look"),
-        TextPart("\n\n[a.txt]\nx"),
-        picture,
-    )

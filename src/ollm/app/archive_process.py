@@ -31,15 +31,10 @@ class ArchiveProcess:
         self._looked = False
 
     @property
-    def is_set(self) -> bool:
-        """Whether there is an archive."""
-        settings = self._process.settings.archive
-        return bool(settings.url or settings.url_env)
-
-    @property
     def is_wanted(self) -> bool:
         """Whether the settings say that sessions are sent without being asked for."""
-        return self._process.settings.archive.push != "off" and self.is_set
+        settings = self._process.settings.archive
+        return settings.push != "off" and settings.is_set
 
     def wake(self, *, keeper: int | None = None) -> None:
         """Have somebody send what is new. With `keeper` the shipper stays as long as that process lives."""

@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from ollm.app.archive_process import ArchiveProcess
 from ollm.app.process import ProcessScope
 from ollm.app.prompt_factory import PromptFactory
 from ollm.app.storage import Storage, has_interrupted_restore
 from ollm.app.toolbox import Toolbox
-from ollm.app.wanted_session import find_wanted_session
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.lazy import Lazy
 from ollm.system.process_tree import make_undumpable
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     from ollm.app.task_runner import TaskRunner
     from ollm.app.task_toolbox import TaskOrigin
-    from ollm.domain.session import Session
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.conversation_options import ConversationOptions
     from ollm.runtime.model.model import Model
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
     from ollm.runtime.session import ResumedSession
     from ollm.runtime.turn_observer import TurnObserver
     from ollm.tools.framework.base import EditorFiles
-
-MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record of a session it does not know is made
 
 
 class ConversationScope:
@@ -56,7 +51,6 @@ class ConversationScope:
         self.toolbox = create_toolbox(self.storage, stack, attached, task)
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
         self.workspace_sessions = Lazy(lambda: self.scope.context)
-        self.archive = ArchiveProcess(self.process)
         self.resume_point: ResumePoint | None = None
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
@@ -71,9 +65,7 @@ class ConversationScope:
             await self.hold_workspace()
         self.stack.push_async_callback(storage.session.close)
         await self.finish_interrupted_restore()
-        wanted = find_wanted_session(storage, self.workspace_sessions)
-        if wanted and self.archive.is_set:
-            await self.archive.require_lease(wanted, force=self.options.force)
+        wanted = await self.find_wanted_session()
         resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
         if resumed:
             storage.keep_mode(resumed.session)
@@ -84,10 +76,25 @@ class ConversationScope:
         observers = self.create_observers(parts)
         self.stack.callback(self.scope.close)
         if resumed:
-            await self.resume_session(parts, resumed)
+            from ollm.app.resumed_conversation import resume_session
+
+            self.resume_point = await resume_session(storage, self.workspace_sessions, parts, resumed)
             for observer in observers:
                 await observer.session_opened(resumed.session.session_id, resumed=True)
         return LocalConversation(parts, observers)
+
+    async def find_wanted_session(self) -> str | None:
+        """The session to go on with, held in the team's archive too where there is one; None for a new one."""
+        if not self.options.session and not self.options.newest:
+            return None
+        from ollm.app.wanted_session import find_wanted_session
+
+        wanted = find_wanted_session(self.storage, self.workspace_sessions)
+        if wanted and self.process.settings.archive.is_set:
+            from ollm.app.archive_process import ArchiveProcess
+
+            await ArchiveProcess(self.process).require_lease(wanted, force=self.options.force)
+        return wanted
 
     async def finish_interrupted_restore(self) -> None:
         """A rewind that was killed is completed before anything else happens, and told."""
@@ -133,52 +140,14 @@ class ConversationScope:
             self.storage.notices.append(f"This session used {resumed.session.model}; continuing with {model.name}.")
         return model
 
-    async def resume_session(self, parts: ConversationParts, resumed: ResumedSession) -> None:
-        """Fill the prompt with where the session stood."""
-        from msgspec.structs import replace
-
-        from ollm.runtime.resume.resume import ResumeSource, resume_prompt
-        from ollm.runtime.resume.saved_context import ResumePoint, read_saved_context
-        from ollm.services.snapshots import read_context
-        from ollm.store.session_files import MessagePage
-
-        session = resumed.session
-        self.workspace_sessions.get().check_ownership(session)
-        if session.metadata.workspace is None:
-            await self.storage.session.update_metadata({"workspace": self.storage.session.workspace})
-        if resumed.damage:
-            self.storage.notices.append(f"The session file was damaged: {resumed.damage}")
-
-        def load() -> Session:
-            if resumed.skipped:
-                return self.storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES))
-            return replace(session, messages=session.messages[-MAX_RECORD_MESSAGES:])
-
-        record = self.workspace_sessions.get().get_record(session, load)
-        kept = read_saved_context(self.scope.database.load_context(session.session_id))
-        source = ResumeSource(
-            session=session,
-            load=self.storage.session.load,
-            words=self.storage.session.load_user_messages,
-            record=record,
-            kept=kept,
-            snapshot=lambda name: read_context(self.storage.snapshot_files.load(name)),
-        )
-        parts.plan.set_paused(record.plan.paused)
-        if record.plan.steps:
-            self.storage.notes.restore_todos([(step.text, step.done) for step in record.plan.steps])
-        how = resume_prompt(parts.prompt, source, full=self.options.full)
-        newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
-        self.resume_point = ResumePoint.from_prompt(parts.prompt, newest)
-        parts.state.mode_history.extend(session.metadata.mode_history)
-        parts.state.context_history.extend(session.metadata.context_history)
-        parts.stream.session_id = session.session_id
-        parts.prompt.set_session_id(session.session_id)
-        self.storage.notices.extend([how] if how else [])
-
     def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
         """Who is told of turns, in this order."""
-        from ollm.runtime.observers.housekeeping import LazyObserver, PageCacheObserver, WorkspaceMoveObserver
+        from ollm.runtime.observers.housekeeping import (
+            LateObserver,
+            LazyObserver,
+            PageCacheObserver,
+            WorkspaceMoveObserver,
+        )
         from ollm.runtime.observers.model_facts import ModelFactsObserver
 
         if self.task:
@@ -191,7 +160,7 @@ class ConversationScope:
             ModelFactsObserver(parts.state, parts.prompt, emit, self.process.save_model_facts),
         ]
         if toolbox.takes_checkpoints:
-            observers.insert(0, toolbox.checkpoint_observer)
+            observers.insert(0, LateObserver(toolbox.checkpoint_observer))
         if not self.options.one_shot:
             from ollm.runtime.observers.file_watch import FileWatchObserver
 
@@ -206,10 +175,12 @@ class ConversationScope:
             from ollm.runtime.observers.extensions import ExtensionObserver
 
             observers.append(ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit))
-        if self.archive.is_wanted:
+        archive = self.process.settings.archive
+        if archive.is_set and archive.push != "off":
+            from ollm.app.archive_process import ArchiveProcess
             from ollm.runtime.observers.archive import ArchiveObserver
 
-            observers.append(ArchiveObserver(self.archive, emit))
+            observers.append(ArchiveObserver(ArchiveProcess(self.process), emit))
         if toolbox.mcp:
             from ollm.runtime.observers.mcp import McpObserver
 

@@ -308,7 +308,7 @@ class Toolbox:
             policy=self.policy,
             context=context,
             emit=self.storage.stream.emit,
-            asker=self.create_asker(self.checkpoint_observer.before_question),
+            asker=self.create_asker(self.checkpoint_observer.get().before_question),
             answers=self.answers.get(),
             hooks=self.hooks or NoHooks(),
             record=self.storage.session.record_tool_call,
@@ -330,10 +330,13 @@ class Toolbox:
 
     @property
     def change_watch(self) -> ChangeWatch:
-        return self.checkpoint_observer
+        return self.checkpoint_observer.get()
 
     @cached_property
-    def checkpoint_observer(self) -> FileCheckpointObserver:
+    def checkpoint_observer(self) -> Lazy[FileCheckpointObserver]:
+        return Lazy(self._create_checkpoint_observer)
+
+    def _create_checkpoint_observer(self) -> FileCheckpointObserver:
         from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
 
         return FileCheckpointObserver(self.checkpoints, self.storage.session, self.storage.stream.emit)

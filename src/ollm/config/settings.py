@@ -308,6 +308,11 @@ class ArchiveSettings(Data, frozen=True):
         Meta(description="mirror: a session deleted here is deleted there too; keep: it stays there."),
     ] = "mirror"
 
+    @property
+    def is_set(self) -> bool:
+        """Whether there is an archive."""
+        return bool(self.url or self.url_env)
+
 
 class Settings(Data, frozen=True):
     """All of them."""

@@ -170,7 +170,7 @@ class Hub:
         try:
             opened = self._opener(options, lambda: bool(found and found[0].has_listener))
             conversation = await stack.enter_async_context(opened)
-            conversation.idle.is_busy_elsewhere = self._has_running_turn
+            conversation.idle.get().is_busy_elsewhere = self._has_running_turn
             held = DaemonSession(conversation, options.workspace, stack, self._feed)
             found.append(held)
             await conversation.create_session()

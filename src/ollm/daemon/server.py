@@ -18,7 +18,6 @@ from typing import Any
 import uvicorn
 
 from ollm.app import ProcessScope, open_conversation
-from ollm.app.archive_process import ArchiveProcess
 from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
 from ollm.daemon.archive_watch import ArchiveWatch
@@ -66,7 +65,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
         port.listen = server.listen
         port.write_pid_file()
-        if ArchiveProcess(process).is_set:
+        if process.settings.archive.is_set:
             watch = ArchiveWatch(process.environment)
             watch.start()
             stack.callback(watch.stop)

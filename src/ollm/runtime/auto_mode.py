@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ollm.domain.events import Notice
+from ollm.services.mode_proposal import propose_mode
 
 if TYPE_CHECKING:
     from ollm.runtime.changes import Changeable
 
 
 async def auto_switch_mode(conversation: Changeable, text: str) -> None:
-    """Propose or make the change a message asks for, as `modes.autoSwitch` says."""
-    if conversation.state.auto_switch == "off":
-        return
-    from ollm.services.mode_proposal import propose_mode
-
+    """Propose or make the change a message asks for, as `modes.autoSwitch` says; it is not off."""
     found = propose_mode(text, conversation.prompt.mode)
     if found is None or found.mode in conversation.state.proposed_modes:
         return

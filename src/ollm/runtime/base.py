@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from msgspec import field
 
 from ollm.domain.events import AnyEvent
-from ollm.domain.messages import ImagePart
+from ollm.domain.messages import AnyPart, ImagePart, TextPart
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, Todo
 
@@ -36,6 +36,17 @@ class Attachment(Data, frozen=True):
     name: str
     text: str = ""
     image: ImagePart | None = None
+
+
+def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
+    """The person's words first, then what they put beside them."""
+    parts: list[AnyPart] = [TextPart(text)]
+    for attachment in attachments:
+        if attachment.image:
+            parts.append(attachment.image)
+        else:
+            parts.append(TextPart(f"\n\n[{attachment.name}]\n{attachment.text}"))
+    return tuple(parts)
 
 
 class ForeignTurn(Data, frozen=True):

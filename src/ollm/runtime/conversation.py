@@ -13,13 +13,11 @@ import msgspec
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
 from ollm.domain.events import AnyEvent, Event, Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.messages import AnyPart, TextPart
+from ollm.domain.lazy import Lazy
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.auto_mode import auto_switch_mode
-from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
+from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status, build_message_parts
 from ollm.runtime.changes import get_approval, update_tools
-from ollm.runtime.event_stream import EventSubscription
-from ollm.runtime.idle_summary import IdleSummary
+from ollm.runtime.event_stream import iterate_until_finished
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
@@ -28,6 +26,7 @@ from ollm.tools.framework.base import Tool, ToolSpec
 
 if TYPE_CHECKING:
     from ollm.runtime.calls.turn_guide import TurnGuide
+    from ollm.runtime.idle_summary import IdleSummary
 
 log = logging.getLogger("ollm.conversation")
 STOP_AGAIN_SECONDS = 2.0  # seconds in which being stopped a second time does not interrupt what the first one saves
@@ -45,7 +44,16 @@ class LocalConversation:
         self._cost = 0.0
         self._in_turn = False
         self._stopped_at = 0.0
-        self.idle = IdleSummary(parts)
+        self.idle = Lazy(self._create_idle_summary)
+
+    def _create_idle_summary(self) -> IdleSummary:
+        from ollm.runtime.idle_summary import IdleSummary
+
+        return IdleSummary(self.parts)
+
+    async def _stop_idle(self) -> None:
+        if idle := self.idle.built:
+            await idle.stop()
 
     @property
     def session_id(self) -> str | None:
@@ -62,7 +70,7 @@ class LocalConversation:
         the model is told, whatever it begins with: commands are run by `command`."""
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it.")
-        await self.idle.stop()
+        await self._stop_idle()
         subscription = self.parts.stream.subscribe()
         self._turn = asyncio.create_task(self._run_turn_task(text, attachments), name="turn")
         try:
@@ -126,11 +134,12 @@ class LocalConversation:
 
     def note_typing(self) -> None:
         """Somebody is about to speak: what was begun while it was quiet makes way."""
-        self.idle.cancel()
+        if idle := self.idle.built:
+            idle.cancel()
 
     async def cancel(self) -> None:
         """Stop the turn. What was done is saved then, and a second word at once does not interrupt that."""
-        self.idle.cancel()
+        self.note_typing()
         if self._turn and not self._turn.done():
             self._stop(self._turn)
 
@@ -144,8 +153,8 @@ class LocalConversation:
     async def command(self, name: str, arguments: str = "") -> CommandReply:
         from ollm.runtime.commands import run_command
 
-        if not self.busy:
-            await self.idle.discard()
+        if not self.busy and (idle := self.idle.built):
+            await idle.discard()
         before = self._read_lasting_state()
         reply = await run_command(self.parts, name, arguments, busy=self.busy)
         if self._read_lasting_state() != before and not self.closed:
@@ -188,7 +197,7 @@ class LocalConversation:
         if self.closed:
             return
         self.closed = True
-        await self.idle.stop()
+        await self._stop_idle()
         await self._end_turn()
         if session_id := self.session_id:
             for observer in self._observers:
@@ -267,7 +276,10 @@ class LocalConversation:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
         for observer in self._observers:
             await observer.before_turn(text)
-        await auto_switch_mode(self.parts, text)
+        if self.parts.state.auto_switch != "off":
+            from ollm.runtime.auto_mode import auto_switch_mode
+
+            await auto_switch_mode(self.parts, text)
 
     async def _prepare_request(self) -> None:
         for observer in self._observers:
@@ -294,7 +306,7 @@ class LocalConversation:
             await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)
         if finished.reason == "answered" and not self.closed:
-            self.idle.start()
+            self.idle.get().start()
 
     async def _open_session(self) -> None:
         if self.parts.session.id is None:
@@ -325,21 +337,3 @@ class LocalConversation:
         await asyncio.wait([turn])
         if not turn.cancelled():
             turn.result()
-
-
-async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterator[AnyEvent]:
-    async for event in subscription:
-        yield event
-        if isinstance(event, TurnFinished):
-            return
-
-
-def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
-    """The person's words first, then what they put beside them."""
-    parts: list[AnyPart] = [TextPart(text)]
-    for attachment in attachments:
-        if attachment.image:
-            parts.append(attachment.image)
-        else:
-            parts.append(TextPart(f"\n\n[{attachment.name}]\n{attachment.text}"))
-    return tuple(parts)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.events import AnyEvent, Event
+from ollm.domain.events import AnyEvent, Event, TurnFinished
 
 Listener = Callable[[AnyEvent], None]
 
@@ -61,3 +61,10 @@ class EventSubscription:
     async def __aiter__(self) -> AsyncIterator[AnyEvent]:
         while (event := await self._queue.get()) is not None:
             yield event
+
+
+async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterator[AnyEvent]:
+    async for event in subscription:
+        yield event
+        if isinstance(event, TurnFinished):
+            return

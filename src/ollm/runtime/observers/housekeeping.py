@@ -70,6 +70,17 @@ class LazyObserver(TurnObserver):
         return self._observer
 
 
+class LateObserver(TurnObserver):
+    """In place of one that somebody else builds during a turn, and that hears of the turn's end then."""
+
+    def __init__(self, observer: Lazy[TurnObserver]) -> None:
+        self._observer = observer
+
+    async def after_turn(self, report: TurnReport) -> None:
+        if observer := self._observer.built:
+            await observer.after_turn(report)
+
+
 class PageCacheObserver(TurnObserver):
     """Web pages are kept for one turn and fetched anew in the next."""
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ollm.domain.clock import Clock
-from ollm.store.session_files.copies import keep_copy
 from ollm.system.atomic import replace_file
 
 _CHUNK_BYTES = 1 << 20
@@ -50,6 +49,8 @@ class DocumentGuard:
         named = self._find_named()
         if self._known is None or named == self._known:
             return ""
+        from ollm.store.session_files.copies import keep_copy
+
         kept = keep_copy(self.path, self._clock, "replaced") if named else None
         changed_in_place = _identify(os.fstat(self._require_descriptor())) != self._known
         if kept and changed_in_place and self._content is None:

@@ -16,7 +16,6 @@ from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import journal, layout
-from ollm.store.session_files.copies import keep_copies, restore_journal
 from ollm.store.session_files.document_guard import DocumentGuard
 from ollm.store.session_files.marks import MarkSchedule
 from ollm.store.session_files.places import SessionPlaces
@@ -210,6 +209,8 @@ class SessionWriter:
         """The new document; files in which something cannot be read are kept beside it."""
         yield from layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
+            from ollm.store.session_files.copies import keep_copies
+
             kept = keep_copies(self.directory, self.session_id, now)
             self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
 
@@ -225,6 +226,8 @@ class SessionWriter:
         self._displaced = False
 
     def _restore_files(self) -> None:
+        from ollm.store.session_files.copies import restore_journal
+
         make_private_directory(self.directory)
         reports = [restore_journal(self._journal, now), self.document.restore()]
         self.reports += filter(None, reports)
