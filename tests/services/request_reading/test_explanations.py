@@ -135,3 +135,14 @@ def test_an_answer_to_a_question_overwrites_nothing_that_was_shown() -> None:
 
     assert is_meant(asked, "file", "print(1)", "look.py", "Files: a.py b.py")
     assert not is_meant(asked, "file", "x = 1", "a.py", "Files: a.py b.py")
+
+
+def test_a_file_that_an_order_for_words_names_and_that_is_not_there_is_written() -> None:
+    shown = "List it.\n\nFiles here: a.py, notes.txt\n\na.py:\n```\nx = 1\n```"
+
+    assert is_meant("List the python files in files.txt", "shell", "ls *.py > files.txt", shown=shown)
+    assert is_meant("Give me a summary of a.py in summary.md", "file", "text", "summary.md", shown)
+    assert not is_meant("List the python files in notes.txt", "shell", "ls *.py > notes.txt", shown=shown)
+    assert not is_meant("List the python files in files.txt", "shell", "rm a.py > files.txt", shown=shown)
+    assert not is_meant("Is there a list in files.txt?", "shell", "ls *.py > a.py", shown=shown)
+    assert not is_meant("List the files of files.txt. Do not change anything.", "file", "x", "files.txt", shown)

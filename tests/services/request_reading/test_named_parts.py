@@ -8,6 +8,7 @@ import pytest
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_constant_move,
+    find_heading_change,
     find_left_sections,
     find_named_definition,
     find_removed_names,
@@ -101,3 +102,20 @@ def test_a_constant_is_moved_by_a_command_where_it_stands_alone(tmp_path: Path) 
     assert find_constant_move(asked, primed.replace("'/var/log'", "[")) == ""
     assert find_constant_move(asked, primed.replace("const.py, ", "")) == ""
     assert find_constant_move("Move the file a.py to b.py.", primed) == ""
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        ("In C.md the heading 'New' should become '2.1', nothing else.", "sed -i 's/^## New *$/## 2.1/' C.md"),
+        ('Change the heading "New" to "A / B" in C.md', "sed -i 's/^## New *$/## A \\/ B/' C.md"),
+        ("In C.md the word 'New' should become '2.1'.", ""),
+        ("the heading 'Old' should become '2.1'", ""),  # no such heading
+        ("the heading 'Both' should become '2.1'", ""),  # in two files
+        ("What does the heading 'New' in C.md say?", ""),
+    ],
+)
+def test_a_heading_gets_another_text_and_nothing_else_does(request_: str, command: str) -> None:
+    shown = "\n\nFiles here: C.md, D.md\n\nC.md:\n```\nNew work.\n\n## New\n\n## Both\n```\n\nD.md:\n```\n## Both\n```"
+
+    assert find_heading_change(request_, shown) == command

@@ -9,7 +9,12 @@ import re
 from collections.abc import Callable
 
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.named_parts import find_constant_move, find_removed_section, make_section_removal
+from ollm.services.request_reading.named_parts import (
+    find_constant_move,
+    find_heading_change,
+    find_removed_section,
+    make_section_removal,
+)
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
@@ -74,6 +79,7 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
     command = (find_whole_command(request, primed) if whole else "") or find_constant_move(request, primed)
+    command = command or find_heading_change(request, primed)
     if command:
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)

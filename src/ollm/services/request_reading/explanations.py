@@ -14,6 +14,7 @@ from ollm.services.request_reading.plain_words import (
     FILE_NAME,
     WORDS_WANTED,
     forbids_change,
+    has_file_ending,
     split_sentences,
     strip_courtesy,
 )
@@ -125,11 +126,24 @@ def is_meant(request: str, kind: StepKind, body: str, path: str = "", shown: str
     stays = _NOT_RUN.search(request) is not None
     if kind not in ("shell", "file") or not (is_question(request) or (stays and kind == "shell")):
         return True
+    new = _find_new_files(request, shown)
+    if kind == "file" and path in new:
+        return True
+    body = _TARGET.sub(lambda found: "" if found[1] in new else found[0], body) if new else body
     told = any(map(_RUNS.match, split_sentences(strip_courtesy(request))))
     runs = not stays and _EXPLAINS.search(request) is None and (told or not forbids_change(request))
     if kind == "file":
         return runs and bool(path) and path not in request and path not in shown
-    return is_looking(body, runs=runs, kept=request)
+    return is_looking(body, runs=runs, kept=f"{request}\n{shown}")
+
+
+def _find_new_files(request: str, shown: str) -> set[str]:
+    """Files that an order for words names and that are not there: `List the modules in files.txt` writes it."""
+    listed = shown.rpartition("Files here: ")[2].partition("\n")[0].split(", ") if "Files here: " in shown else None
+    if listed is None or "?" in request or forbids_change(request):
+        return set()
+    named = {name for name in re.findall(FILE_NAME, request) if has_file_ending(name)}
+    return {name for name in named if not any(path == name or path.endswith(f"/{name}") for path in listed)}
 
 
 def is_looking(command: str, *, runs: bool, kept: str = "") -> bool:

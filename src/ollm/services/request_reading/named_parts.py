@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions
@@ -20,6 +21,11 @@ _SECTION = re.compile(
     r"(?:section\s+(?:called\s+|named\s+|about\s+)?[\"'`\[]?(?P<after>\w[\w -]*?\w)[\"'`\]]?|"
     r"[\"'`\[]?(?P<before>\w[\w -]*?\w)[\"'`\]]?\s+section)"
     r"\s+(?:from|in|of)\s+`?(?P<path>[\w./-]*\w)",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(
+    r"\bthe\s+(?:section\s+)?heading\s+(?P<mark>[\"'`])(?P<old>[^\"'`\n]+)(?P=mark)\s+(?:in\s+\S+\s+)?"
+    r"(?:to|into|(?:should|must|has\s+to|is\s+to)\s+(?:become|be|read|say))\s+(?P<end>[\"'`])(?P<new>[^\"'`\n]+)(?P=end)",
     re.IGNORECASE,
 )
 _CHANGE_FILE = re.compile(r"Now (?:change|mend) (?P<path>\S+?)(?: too)?\.$")
@@ -151,6 +157,23 @@ def find_removed_section(request: str, shown: str) -> str:
     found = _SECTION.search(request)
     heading = _find_heading(found["after"] or found["before"], shown) if found else ""
     return make_section_removal(heading, found["path"]) if found and heading else ""
+
+
+def find_heading_change(request: str, primed: str) -> str:
+    """The command that gives one heading of a page that was shown another text."""
+    found = _HEADING.search(request)
+    heading = _find_heading(found["old"], primed) if found else ""
+    shown = re.findall(r"^(\S+):\n```\n", primed, re.MULTILINE) if heading.startswith("#") else []
+    holding = [path for path in shown if _holds(path, heading, primed)]
+    if found is None or len(holding) != 1:
+        return ""
+    old = re.sub(r"([.\[\]*^$/\\])", r"\\\1", heading)
+    new = re.sub(r"([/\\&])", r"\\\1", f"{heading.partition(' ')[0]} {found['new']}")
+    return f"sed -i {shlex.quote(f's/^{old} *$/{new}/')} {holding[0]}"
+
+
+def _holds(path: str, heading: str, primed: str) -> bool:
+    return heading in (line.rstrip() for line in _find_shown_text(path, primed).splitlines())
 
 
 def _find_heading(name: str, text: str) -> str:
