@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ollm.domain.context import Usage
 from ollm.domain.events import Notice
+from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.breakdown import list_context_parts
 from tests.covers import covers
@@ -73,3 +75,73 @@ def test_tool_schemas_are_part_of_what_is_fixed() -> None:
     assert after.fixed > before.fixed + 40
     assert after.available == before.available - (after.fixed - before.fixed)
     assert {part.name for part in list_context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}
+
+
+def test_other_forms_of_calls_break_the_front_once_and_are_counted() -> None:
+    talk = Talk()
+    talk.prompt.set_tools([ToolSchema(name="ls", description="List files", parameters={"type": "object"})])
+
+    def send(text: str) -> tuple[float | None, str | None]:
+        talk.user(text)
+        talk.prompt.build_request_messages()
+        talk.assistant("Yes.")
+        usage = talk.prompt.measure_usage()
+        return usage.reused_share, usage.broken_by
+
+    assert send("one") == (None, None)
+    assert send("two") == (1.0, None)
+    native, told = talk.prompt.compute_budget().fixed, talk.prompt.get_system_prompt()
+    talk.prompt.set_forms(ModelFacts(key="k", call_form="text", takes_tools=False))
+    assert talk.prompt.forms.call_form == "text"
+    assert talk.prompt.compute_budget().fixed != native
+    assert send("three") == (0.0, "call form")
+    talk.prompt.set_forms(ModelFacts(key="other", call_form="text", takes_tools=False))
+    assert send("four") == (1.0, None)
+    talk.prompt.set_forms(ModelFacts(key="k", call_form="blocks"))
+    assert talk.prompt.get_system_prompt() == ""
+    talk.prompt.set_forms(ModelFacts(key="k"))
+    assert talk.prompt.get_system_prompt() == told
+    assert talk.prompt.compute_budget().fixed == native
+
+
+def test_forms_that_a_request_went_out_in_after_all_are_counted() -> None:
+    talk = Talk()
+    talk.prompt.set_tools([ToolSchema(name="ls", description="List files", parameters={"type": "object"})])
+    talk.user("one")
+    talk.prompt.build_request_messages()
+    before = talk.prompt.compute_budget().fixed
+
+    talk.prompt.correct_sent_forms(ModelFacts(key="k", takes_tools=False, result_form="user"))
+
+    assert talk.prompt.compute_budget().fixed != before
+
+
+def test_a_request_may_have_been_cut_from_a_quarter_of_the_window_on() -> None:
+    talk = Talk()
+    talk.user("word " * 1600)
+    talk.prompt.build_request_messages()
+
+    assert not talk.prompt.should_verify_usage(Usage(prompt_tokens=1024))
+    assert talk.prompt.should_verify_usage(Usage(prompt_tokens=1025))
+    assert not talk.prompt.should_verify_usage(Usage(prompt_tokens=talk.prompt.used_tokens))
+
+
+def test_a_long_entry_of_the_system_is_shortened_once_and_others_are_left_out() -> None:
+    talk = Talk()
+    long = "# Rules\n\n" + "\n".join(f"## Part {number}\n\nSome words about part {number}." for number in range(200))
+    talk.entries.add_context("AGENTS.md", long, source="system")
+    talk.entries.add_context("mine", filler(400), source="user")
+    talk.user("Hello")
+    first = talk.prompt.get_system_prompt()
+    talk.assistant("Yes.")
+    talk.user("Again")
+
+    assert "Part 0" in first
+    assert long not in first
+    assert talk.prompt.get_system_prompt() == first
+    assert talk.counter.count_text(first) <= 4096 // 4 + 400
+    told = [note.text for note in talk.prompt._notes]
+    assert told == [
+        "AGENTS.md is long: the model sees its beginning and its headings, and can read the rest.",
+        "Skipped context entry 'mine': entries may use at most a quarter of the context window.",
+    ]

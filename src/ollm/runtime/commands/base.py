@@ -24,9 +24,9 @@ class SlashCommand(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     help: str
     run: RunSlashCommand
-    usage: str = ""
-    more: str = ""
-    during_turn: bool = False
+    usage: str
+    more: str
+    during_turn: bool
 
 
 class CommandTable:
