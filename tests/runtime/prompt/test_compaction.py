@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ollm.config.settings import CompressionSettings, Settings, SnapshotSettings
-from ollm.domain.context import CompressionRecord
+from ollm.domain.context import Checkpoint, CompressionRecord
 from ollm.domain.events import (
     AutoSnapshotCreated,
     CheckpointAged,
@@ -22,10 +22,10 @@ from ollm.domain.events import (
     SnapshotError,
 )
 from ollm.domain.messages import Message, PromptMessage, Role, TextPart
-from ollm.runtime.prompt.compaction import CONTEXT_FULL_ACTIONS, Compactor, ContextFull
+from ollm.runtime.prompt.compaction import CONTEXT_FULL_ACTIONS, Compactor, ContextFull, build_options
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.rebuild import collect_user_messages, rebuild_context
-from ollm.services.budget import compute_checkpoints_cap, compute_working_trigger
+from ollm.services.budget import compute_checkpoints_cap, compute_target_tokens, compute_working_trigger
 from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, make_compression_changes
 from ollm.services.chat_recording import ChatRecordingService
 from ollm.services.context_manager import ContextManager
@@ -295,3 +295,28 @@ async def test_a_context_that_compaction_keeps_small_is_never_called_nearly_full
     await until_compressed(house, 3)
 
     assert not [event for event in house.events if isinstance(event, Notice) and "nearly full" in event.text]
+
+
+@pytest.mark.parametrize(
+    ("window", "summary", "request_tokens", "ledger"),
+    [(512, 40, 395, 102), (1024, 72, 798, 204), (4096, 290, 3191, 819), (32_768, 1024, 26_828, 6553)],
+)
+def test_what_a_compression_is_told(window: int, summary: int, request_tokens: int, ledger: int) -> None:
+    made = Prompt(PromptModel(session_id="s", model="m", window=window), Settings(), TokenCounter(), ContextManager())
+    made.add_message(Message(role="user", parts=(TextPart("Hello"),), timestamp="", id=7), {})
+    plain = build_options(made.view_context(), Settings())
+    earlier = Checkpoint(id="k", text="It was said.", message_ids=(1,), timestamp="", tokens=20)
+    made.replace_context(msgspec.structs.replace(made.get_active_context(), checkpoints=(earlier,)), "compression")
+
+    view = made.view_context()
+    told, hard = build_options(view, Settings()), build_options(view, Settings(), hard=True)
+
+    assert (told.summary_max_tokens, told.request_tokens, told.ledger_tokens) == (summary, request_tokens, ledger)
+    assert (told.request, told.checkpoints, told.locked) == (7, (earlier,), ())
+    assert told.target_tokens is not None
+    assert told.target_tokens == view.system_tokens + view.budget.checkpoints + compute_target_tokens(view.budget)
+    assert view.budget.checkpoints > 0
+    assert (plain.checkpoints, plain.request) == ((), 7)
+    assert hard == msgspec.structs.replace(told, preserve_recent_tokens=0)
+    assert told.preserve_recent_tokens is not None
+    assert told.preserve_recent_tokens > 0

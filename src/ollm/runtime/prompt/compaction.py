@@ -83,7 +83,7 @@ def build_options(
         target_tokens=view.system_tokens + state.checkpoints + rules.compute_target_tokens(state),
         summary_max_tokens=longest,
         timeout_seconds=rules.compute_summary_seconds(wanted.timeout, state.limit - longest, longest, speeds),
-        request_tokens=max(200, state.limit - longest),
+        request_tokens=state.limit - longest,
         ledger_tokens=rules.compute_ledger_cap(state.window),
         request=view.request,
         checkpoints=view.context.checkpoints,
