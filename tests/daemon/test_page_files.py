@@ -36,7 +36,8 @@ async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_pat
             assert (await found.ask("GET", path, url=url)).status in (401, 404), path
         foreign = await found.ask("GET", "/web/files/app.js", url=url, headers={"origin": "http://127.0.0.1:1"})
 
-    assert {"app.js", "app.css", "colours.css", "transcript.css", "icon.svg"} <= set(names)
+    assert {"app.js", "all.css", "icon.svg"} <= set(names)
+    assert all(page_files.read_file(name)[0] in page_files.read_file("all.css")[0] for name in page_files.STYLES)
     assert foreign.status == 403
     assert [one.headers["cache-control"] for one in (page, plain)] == [page_files.CHECKED] * 2
     assert "unsafe" not in page.headers["content-security-policy"]

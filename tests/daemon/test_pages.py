@@ -47,9 +47,11 @@ async def rename_delete_and_undo(found: Daemon, visitor: Visitor, session: str) 
     page, line = visitor.page, f".sessions li[data-id='{session}']"
     await page.hover(line)
     await page.click(f"{line} button")
-    await page.fill("dialog input", "A <b>new</b> title")
-    await page.click("dialog >> text=Save title")
+    await page.fill("dialog input", "A <b>new</b> title \u202eelt")
+    await page.press("dialog input", "Enter")
     await page.wait_for_selector(f"{line} >> text=A <b>new</b> title")
+    assert await page.locator("dialog").count() == 0, "the key that saved it presses nothing else"
+    assert await page.get_attribute(f"{line} button", "title") == "Actions for A <b>new</b> title \\u202eelt"
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.method))
     await page.clock.install()
@@ -57,8 +59,9 @@ async def rename_delete_and_undo(found: Daemon, visitor: Visitor, session: str) 
     await page.click(f"{line} button")
     await page.click("dialog >> text=Delete")
     await page.wait_for_selector(line, state="detached")
+    assert await page.evaluate("document.activeElement.type") == "search", "the last line is gone"
     await page.click(".toast >> text=Undo")
-    await page.wait_for_selector(line)
+    await page.wait_for_selector(f"{line} a:focus")
     await page.clock.fast_forward(30_000)
     await page.evaluate("fetch('/web/files/icon.svg').then(() => undefined)")
     assert "DELETE" not in asked
@@ -119,6 +122,14 @@ async def test_a_link_that_was_used_and_a_page_that_is_not_logged_in_say_what_to
             assert not words or "ollm web" in await page.inner_text("main.gate")
 
 
+async def serve_another_version(route: Any) -> None:
+    """As a page has it that was loaded before an update."""
+    text = (await (await route.fetch()).body()).decode()
+    await route.fulfill(
+        content_type="text/javascript", body=text.replace("import.meta.url", '"/web/files/before/x.js"')
+    )
+
+
 @pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Path) -> None:
@@ -138,6 +149,9 @@ async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Pat
         await page.wait_for_selector(".banner:visible")
         await visitor.open_session(other)
         await page.wait_for_selector(".toast >> text=The daemon does not answer.")
+        await page.click("nav.pages a[data-page=settings]")
+        await page.wait_for_selector("ollm-settings h1")
+        await page.go_back()
         await found.start("--tcp")
         assert get_port(found) == port
         await page.wait_for_selector(".banner", state="hidden")
@@ -146,6 +160,10 @@ async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Pat
         await page.wait_for_selector("ollm-live-turn section", state="hidden")
         await visitor.say("Three")
         await page.wait_for_selector(".item >> text=Second answer.")
+        assert await page.locator(".banner.updated").count() == 0
+        await page.route("**/api.js", serve_another_version)
+        await page.reload()
+        await page.wait_for_selector(".banner.updated button >> text=Reload")
         faults = [fault for fault in visitor.faults if "ERR_" not in fault]
         assert faults == []
 

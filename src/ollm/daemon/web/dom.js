@@ -20,14 +20,17 @@ export function h(tag, properties, ...children) {
   return element;
 }
 
+const SPOKEN = new Set(["title", "aria-label", "alt", "placeholder"]); // read by people, as text is
+
 /** @param {Element} element @param {Record<string, any>} properties */
 function setProperties(element, properties) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
+    const shown = SPOKEN.has(name) ? showControls(String(value)) : value;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name in element && !name.includes("-") && name !== "role" && name !== "list" && name !== "form") {
-      /** @type {any} */ (element)[name] = value;
-    } else element.setAttribute(name === "className" ? "class" : name, value === true ? "" : String(value));
+      /** @type {any} */ (element)[name] = shown;
+    } else element.setAttribute(name === "className" ? "class" : name, shown === true ? "" : String(shown));
   }
 }
 

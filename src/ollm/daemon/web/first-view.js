@@ -6,6 +6,13 @@ import "./message-list.js";
 /** @typedef {import("./message-list.js").MessageList} MessageList */
 
 const LONGEST_WAIT_MS = 1000;
+const LONGEST_PAINT_MS = 300; // a page that nobody sees is not painted
+
+/** @param {number} ms @returns {Promise<void>} */
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** When the browser says that there is something to read on the screen. @returns {Promise<void>} */
+const painted = () => new Promise((done) => new PerformanceObserver((list) => list.getEntriesByName("first-contentful-paint").length && done()).observe({ type: "paint", buffered: true }));
 
 /** @type {{list: MessageList, opened: Promise<boolean>} | null} */ let early = null;
 
@@ -20,16 +27,19 @@ export function takeEarlyList(sessionId) {
 async function showMessages() {
   const list = /** @type {MessageList} */ (document.createElement("ollm-messages"));
   list.sessionId = earlySession;
+  list.busy = true; // what is above these messages can wait
   const conversation = h("div", { class: "conversation" }, h("header", { class: "bar" }), list, h("div", { class: "foot" }));
   const app = document.querySelector("ollm-app");
   if (app) fill(app, h("div", { class: "frame" }, h("aside", { class: "side" }), h("main", { id: "main" }, conversation)));
   const opened = list.open().then(() => true, () => false);
   early = { list, opened };
-  if (await opened) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  if (await opened) await Promise.race([painted(), pause(LONGEST_PAINT_MS)]);
+  list.busy = false;
+  list.onScroll();
 }
 
 async function start() {
-  if (earlySession) await Promise.race([showMessages(), new Promise((done) => setTimeout(done, LONGEST_WAIT_MS))]);
+  if (earlySession) await Promise.race([showMessages(), pause(LONGEST_WAIT_MS)]);
   fetchModules("soon");
   await import("./app.js");
 }

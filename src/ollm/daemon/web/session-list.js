@@ -103,12 +103,24 @@ class SessionList extends HTMLElement {
     if (!this.list || !this.found || !this.more) return;
     const shown = this.lines.filter((line) => !this.hidden_.has(line.sessionId));
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest?.("li")?.getAttribute("data-id");
+    const place = this.findLinks().findIndex((link) => link.closest("li")?.getAttribute("data-id") === focused);
     fill(this.list, ...this.group(shown));
     if (!shown.length && !this.hits.length) fill(this.list, h("li", { class: "empty" }, this.words ? "No matching sessions." : EMPTY[this.status]));
     fill(this.found, ...(this.hits.length ? [h("h2", null, "In messages"), h("ul", { class: "sessions" }, ...this.hits.map((hit) => this.makeHit(hit))), shown.length ? h("h2", null, "Sessions") : null] : []));
     this.more.hidden = this.lines.length >= this.total;
     this.markCurrent();
-    if (focused) /** @type {HTMLElement | null} */ (this.list.querySelector(`li[data-id="${focused}"] a`))?.focus();
+    if (focused) this.focusLine(focused, place);
+  }
+
+  findLinks() {
+    return /** @type {HTMLElement[]} */ ([...(this.list?.querySelectorAll("li[data-id] a") ?? [])]);
+  }
+
+  /** Its line, or what stands in its place now. @param {string} sessionId @param {number} place */
+  focusLine(sessionId, place) {
+    const links = this.findLinks();
+    const same = links.find((link) => link.closest("li")?.getAttribute("data-id") === sessionId);
+    (same ?? links[Math.min(place, links.length - 1)] ?? this.search)?.focus();
   }
 
   /** Lines under the day they were last active. @param {any[]} lines */
@@ -184,13 +196,17 @@ class SessionList extends HTMLElement {
     this.hidden_.add(line.sessionId);
     this.draw();
     if (location.hash.includes(line.sessionId)) location.hash = "#/";
-    const undo = () => {
+    const show = () => {
       this.hidden_.delete(line.sessionId);
       this.draw();
     };
+    const undo = () => {
+      show();
+      this.focusLine(line.sessionId, 0);
+    };
     const gone = async () => {
       await attempt(() => request("DELETE", `/sessions/${line.sessionId}?erase=true`));
-      undo();
+      show();
       this.later(0);
     };
     say(`“${line.title || "Session"}” will be deleted.`, { action: "Undo", run: undo, gone: () => void gone(), ms: UNDO_MS });

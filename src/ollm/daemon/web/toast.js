@@ -88,7 +88,9 @@ export function ask(title, content, choices) {
     };
     dialog.addEventListener("cancel", () => finish(""));
     dialog.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing && event.target instanceof HTMLInputElement) finish(choices[0][0]);
+      if (event.key !== "Enter" || event.isComposing || !(event.target instanceof HTMLInputElement)) return;
+      event.preventDefault(); // or it would also press what has the focus afterwards
+      finish(choices[0][0]);
     });
     fill(dialog, h("h2", null, title), ...content, h("div", { class: "buttons" }, ...buttons));
     document.body.append(dialog);
