@@ -10,6 +10,14 @@ BLOCK = "how much is read at a time is not seen"
 CLOCK = "how often the clock is looked at is not seen"
 SHARED = "how reading is shared between two processes is not seen"
 EXPLAINED = {
+    ("runtime/observers/file_checkpoints.py", "if loop.time() - began > SLOW_SECONDS:", "comparison"): (
+        "no clock strikes it exactly"
+    ),
+    ("runtime/resume/workspace_record.py", "self._said = 0", "constant"): BY_ONE,
+    ("runtime/resume/workspace_record.py", "self._written = 0", "constant"): BY_ONE,
+    ("runtime/resume/workspace_sessions.py", "newest = session.messages[-settings.messages * 2 :]", "constant"): (
+        "the window takes as many of them as it wants"
+    ),
     (
         "services/chat_compression/options.py",
         "summary_max_tokens: int = 1024",
