@@ -214,6 +214,6 @@ def test_a_reader_that_goes_away_and_a_full_disk(tmp_path: Path) -> None:
 
 def test_whatever_fails_is_left_to_the_ordinary_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(quick_list, "_read_blocks", lambda *_: 1 / 0)
+    monkeypatch.setattr(quick_list, "_read_lines", lambda *_: 1 / 0)
 
     assert quick_list.print_list_quickly([], lambda error: 9) is None

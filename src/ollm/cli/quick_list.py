@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    Block = tuple[str, list[str]]
+    from ollm.services.file_discovery.expressions import NameSearch
+    from ollm.services.file_discovery.globs import EndingSearch
+    from ollm.services.file_discovery.walk import Walk
 
 CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
 
@@ -76,10 +78,13 @@ def _render_list(words: Sequence[str]) -> bytes | None:
     if named and named.startswith("~"):
         return None
     root = os.path.realpath(named or os.getcwd(), strict=True)
-    blocks = _read_blocks(root, make_globs(root, given["patterns"]))
-    if blocks is None:
+    found = _read_lines(root, make_globs(root, given["patterns"]))
+    if found is None:
         return None
-    return _render_json(blocks) if given["as_json"] else _render_lines(blocks, harmless=out.isatty())
+    text, count = found
+    if given["as_json"]:
+        return _render_json(text, count)
+    return None if out.isatty() and not _is_plain(text, count) else os.fsencode(text)
 
 
 def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -90,8 +95,28 @@ def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return () if "/./**" in globs else globs
 
 
-def _read_blocks(root: str, globs: tuple[str, ...]) -> list[Block] | None:
-    """The shown names of each directory behind its prefix; None where there is something to say about the walk."""
+def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[str, int] | None:
+    """The paths, one a line, and how many they are; None where there is something to say about the walk."""
+    walk = _make_walk(root)
+    if walk is None:
+        return None
+    search = _compile_search(globs) if globs else None
+    parts, count = [], 0
+    for listing in walk:
+        files, prefix = listing.files, listing.place.prefix
+        if search is not None and files:
+            wanted = search.find_matches(prefix, files)
+            files = [name for name in files if name in wanted]
+        if files:
+            parts.append(prefix + f"\n{prefix}".join(files))
+            count += len(files)
+    if walk.reader.bad or walk.unreadable or walk.too_deep:
+        return None
+    parts.append("")
+    return "\n".join(parts), count
+
+
+def _make_walk(root: str) -> Walk | None:
     from ollm import __version__
     from ollm.config.discovery_memory import SettingSources, recall_walk_settings
     from ollm.services.file_discovery.git import GitFinder
@@ -106,42 +131,25 @@ def _read_blocks(root: str, globs: tuple[str, ...]) -> list[Block] | None:
         return None
     options = WalkOptions(root, max_depth=settings.max_depth, follow_symlinks=settings.follow_symlinks)
     git = GitFinder(user_home, os.environ.get("XDG_CONFIG_HOME") or f"{user_home}/.config")
-    walk = make_walk(options, git, settings.builtin_ignores)
-    blocks = [(listing.place.prefix, listing.files) for listing in walk if listing.files]
-    if walk.reader.bad or walk.unreadable or walk.too_deep:
-        return None
-    return _filter_blocks(blocks, globs) if globs else blocks
+    return make_walk(options, git, settings.builtin_ignores)
 
 
-def _filter_blocks(blocks: list[Block], globs: tuple[str, ...]) -> list[Block]:
+def _compile_search(globs: tuple[str, ...]) -> NameSearch | EndingSearch | None:
     from ollm.services.file_discovery.globs import compile_globs
 
-    search = compile_globs(globs)
-    assert search is not None
-    found = ((prefix, files, search.find_matches(prefix, files)) for prefix, files in blocks)
-    return [(prefix, [name for name in files if name in wanted]) for prefix, files, wanted in found if wanted]
+    return compile_globs(globs)
 
 
-def _render_lines(blocks: list[Block], *, harmless: bool) -> bytes | None:
-    """One path a line, byte for byte; `harmless` for a terminal, where an odd name is for the ordinary way."""
-    text = "\n".join([prefix + f"\n{prefix}".join(files) for prefix, files in blocks])
-    if harmless and not _is_plain(text, blocks):
-        return None
-    return os.fsencode(f"{text}\n") if text else b""
-
-
-def _render_json(blocks: list[Block]) -> bytes | None:
+def _render_json(text: str, count: int) -> bytes | None:
     """The document that the ordinary way makes of names that need no escapes."""
-    text = "\n".join([prefix + f"\n{prefix}".join(files) for prefix, files in blocks])
-    if not _is_plain(text, blocks) or '"' in text or "\\" in text:
+    if not _is_plain(text, count) or '"' in text or "\\" in text:
         return None
     if not text:
         return b"[]\n"
-    quoted = text.replace("\n", '",\n  "')
+    quoted = text[:-1].replace("\n", '",\n  "')
     return f'[\n  "{quoted}"\n]\n'.encode()
 
 
-def _is_plain(text: str, blocks: list[Block]) -> bool:
+def _is_plain(text: str, count: int) -> bool:
     """Whether no name has a line end or another character that is not to be seen."""
-    count = sum([len(files) for _, files in blocks])
-    return text.count("\n") == max(count - 1, 0) and text.replace("\n", "").isprintable()
+    return text.count("\n") == count and text.replace("\n", "").isprintable()
