@@ -19,7 +19,7 @@ _PAGE_HEAD = """<!doctype html>
 """
 _EXPORT_STYLE = """\
 body { max-width: 54rem; margin: 2rem auto; padding: 0 1rem; display: flex; flex-direction: column; }
-header { order: 0; } nav { order: 1; } main { order: 2; min-width: 0; }
+header { order: 0; } nav { order: 1; margin-bottom: 1.5rem; } main { order: 2; min-width: 0; }
 h1 { font-size: 1.5rem; margin: 0; } nav h2 { font-size: .95rem; margin: 0; }
 .meta { color: var(--quiet); font-size: .85rem; overflow-wrap: anywhere; }
 nav { border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; max-height: 40vh; overflow: auto; }
