@@ -44,7 +44,7 @@ install: $(VENV)/.run  ## put the command ollm on your PATH, in PREFIX/bin (~/.l
 	@echo "Installed $(PREFIX)/bin/ollm."
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH." ;; esac
 
-test: $(VENV)/.test  ## layers, then every test, quick ones first
+test: $(VENV)/.test  ## layers, then every test, the long files first
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
