@@ -5,6 +5,8 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Runner, running
 from tests.covers import covers
 from tests.servers.answers import Answer
@@ -128,11 +130,12 @@ async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path
 
 
 @covers("W14")
-async def test_full_brings_back_what_the_window_had_no_room_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cap", ["messages: 4", "totalChars: 400"])
+async def test_full_brings_back_what_the_window_had_no_room_for(tmp_path: Path, cap: str) -> None:
     script: list[Answer | str] = [f"answer number {n}" for n in range(31)]
     async with running(tmp_path, script) as runner:
         await runner.run("-p", "question 0")
-        (runner.home / "config.yaml").write_text("resume:\n  messages: 4\n")
+        (runner.home / "config.yaml").write_text(f"resume:\n  {cap}\n")
         for n in range(1, 4):
             await runner.run("-p", f"question {n}", "--continue")
         shutil.rmtree(runner.workspace / ".ollm")

@@ -66,8 +66,11 @@ async def test_a_turn_in_an_open_chat_sets_the_time_of_its_session(tmp_path: Pat
             async with asyncio.timeout(60):
                 while not [row for row in read_times(runner) if row[0] < row[1]]:
                     await asyncio.sleep(0.1)
+            ((_, after_turn),) = read_times(runner)
             terminal.type(CTRL_D)
             assert await terminal.ended() == 0
+
+    assert read_times(runner)[0][1] > after_turn, "the close sets it too"
 
 
 def read_times(runner: Runner) -> list[tuple[int, int]]:
@@ -100,6 +103,17 @@ async def test_the_same_call_now_and_then_is_no_loop(tmp_path: Path) -> None:
 
     assert done.out.endswith("Done.\n")
     assert len(runner.server.chats) == len(lines) + 1
+
+
+@covers("D248")
+async def test_a_cycle_is_found_in_the_newest_calls_whatever_came_before(tmp_path: Path) -> None:
+    lines = ["echo first", *["echo a", "echo b"] * 4]
+    script = [Answer(text=f"Step {at}.", calls=[("shell", {"command": line})]) for at, line in enumerate(lines)]
+    async with running(tmp_path, [*script, "Done."]) as runner:
+        done = await runner.run("-p", "go", "--yes")
+
+    assert "stopped, the model is looping: the same 2 calls were repeated 3 times" in done.err
+    assert len(runner.server.chats) == 7, "the third round is not finished"
 
 
 @covers("D260", "P19")
@@ -152,6 +166,8 @@ async def test_the_archive_names_the_model_and_every_compression_and_the_history
         await ask(runner, "Go on.", "--continue")
         (before,) = runner.sessions()
         await ask(runner, "/compact", "--continue")
+        await ask(runner, "And then?", "--continue")
+        await ask(runner, "/compact", "--continue")
         history = await ask(runner, "/history", "--continue")
 
     (session,) = runner.sessions()
@@ -159,13 +175,14 @@ async def test_the_archive_names_the_model_and_every_compression_and_the_history
     assert session["sessionId"] == before["sessionId"]
     assert TIME.fullmatch(session["startTime"])
     assert session["startTime"] == before["startTime"] < before["lastActivity"] <= session["lastActivity"]
-    assert session["metadata"]["tokenCount"] < 2 * len(STORY), "tokens, not letters"
-    assert session["metadata"]["tokenCount"] > 2 * len(STORY) // 8
-    assert (before["metadata"]["compressionCount"], session["metadata"]["compressionCount"]) == (0, 1)
-    (record,) = session["metadata"]["compressionHistory"]
-    assert record["compressedTokenCount"] < record["originalTokenCount"]
-    assert TIME.fullmatch(record["timestamp"])
-    assert len(re.findall(r"^\*\*#\d (?:user|assistant)\*\* (?:just now|.* ago)$", history.out, re.MULTILINE)) == 4
+    assert session["metadata"]["tokenCount"] < 3 * len(STORY), "tokens, not letters"
+    assert session["metadata"]["tokenCount"] > 3 * len(STORY) // 8
+    assert (before["metadata"]["compressionCount"], session["metadata"]["compressionCount"]) == (0, 2)
+    first, second = session["metadata"]["compressionHistory"]
+    assert all(one["compressedTokenCount"] < one["originalTokenCount"] for one in (first, second))
+    assert TIME.fullmatch(first["timestamp"])
+    assert first["timestamp"] < second["timestamp"]
+    assert len(re.findall(r"^\*\*#\d (?:user|assistant)\*\* (?:just now|.* ago)$", history.out, re.MULTILINE)) == 6
 
 
 PLAN = Answer(calls=[("write_todos", {"action": "add", "text": "paint the door"})])
@@ -179,7 +196,9 @@ async def test_a_resume_holds_summary_and_plan_step_and_says_to_go_on(tmp_path: 
         await ask(runner, "Plan it.", "--continue")
         await ask(runner, "go on", "--continue", "--model", "other")
 
-    newest = str(runner.server.chats[-1]["messages"][-1]["content"])
+    said = runner.server.chats[-1]["messages"]
+    newest = str(said[-1]["content"])
+    assert ("assistant", "The door is blue.") in [(one["role"], one["content"]) for one in said], "the recent messages"
     assert "conversation is resumed" in newest
     assert "Current step: paint the door" in newest
     assert "Which colour has the door?" in newest, "the notes of what was said"

@@ -164,11 +164,22 @@ async def test_as_many_of_the_newest_answers_stay_whole_as_the_settings_say(tmp_
 
 
 @covers("S9.6")
-async def test_a_turn_is_on_disk_at_its_end_though_not_every_record_is_saved_at_once(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello."]) as runner:
-        configure(runner, sessions={"autoSave": False})
-        assert (await ask(runner, "hi")).code == 0
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_turn_is_on_disk_at_its_end_and_every_record_at_once_where_that_is_set(
+    tmp_path: Path, at_once: bool
+) -> None:
+    kept_before_the_answer = []
 
+    def answer(_request: Request) -> Answer:
+        texts = [file.read_bytes() for file in (tmp_path / "home" / "sessions").iterdir()]
+        kept_before_the_answer.append(any(b"the colour of the door" in text for text in texts))
+        return Answer(text="Hello.")
+
+    async with running(tmp_path, answer) as runner:  # type: ignore[arg-type]
+        configure(runner, sessions={"autoSave": at_once})
+        assert (await ask(runner, "Tell me the colour of the door")).code == 0
+
+    assert kept_before_the_answer == [at_once]
     (session,) = runner.sessions()
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"]
 

@@ -58,6 +58,11 @@ def test_every_entry_comes_back_as_it_was_given(wanted: dict[str, tuple[str, flo
 
     assert {key: (one.content, one.priority, one.source) for key, one in kept.items()} == wanted
     assert [parse_stamp(kept[key].timestamp) for key in wanted] == moments
+    others = ContextManager()
+    assert all(others.add_entry(entry) for entry in kept.values())
+    assert [(one.key, one.content, one.priority, one.source) for one in others.get_context()] == [
+        (one.key, one.content, one.priority, one.source) for one in manager.get_context()
+    ]
     for source in SOURCES:
         assert {e.key for e in filled(wanted).get_context_by_source(source)} == {
             k for k in wanted if wanted[k][2] == source
