@@ -197,7 +197,7 @@ async def test_a_session_in_which_nobody_spoke_yet_is_named_by_the_first_words_a
     assert (await again.get_session(session_id)).metadata.title == "mend the door"
 
 
-@covers("S1.8", "D204")
+@covers("S1.8", "D113", "D204")
 async def test_the_token_count_is_what_the_session_s_model_would_count(tmp_path: Path) -> None:
     counter = TokenCounter(1.7)
     recording = ChatRecordingService(files(tmp_path), count_tokens=counter.count_text)
