@@ -24,6 +24,7 @@ NOT_RUN = [
     "echo 'rm x' | cat", "cat <<'E'\nrm x\nE", "ls # rm x", "git commit -m 'rm x'", "FOO='rm x' ls", "grep 'rm x' a",
     "python3 <<< 'rm x'", "test -n 'a$(rm x)'", "test -n 'a[rm x]'", "frob EDITOR='rm x'", "bash -c '$2 y' x rm", "EDITOR=' ' ls",
     "export FOO='rm x'", "xargs -I@ echo @ rm", "cat <<< 'rm x'", "env FOO='rm x' ls",
+    "docker run img 'rm x'", "npx --", "docker exec a b --",
 ]  # fmt: skip
 
 

@@ -167,3 +167,17 @@ def test_parts_tell_what_was_thought_of_each_command(place: Place):
     ]
     assert verdict.rule is not None
     assert verdict.rule.text == "deny shell, command program rm"
+
+
+@pytest.mark.parametrize(
+    ("value", "line", "decision"),
+    [
+        ("key", "frob key", "deny"), ("key", "frob a/key", "deny"), ("key", "frob akey", "allow"), ("key", "frob keya", "allow"),
+        ("key", "frob key/a", "deny"), ("key", "frob keyb:key", "deny"), ("key", "frob akeykey", "allow"),
+        ("/key", "frob a/key", "deny"), ("key/", "frob akey/", "allow"), ("key/", "frob b/key/a", "deny"),
+        ("=key", "frob a=keyb", "allow"), ("=key=", "frob a=key=b", "deny"), ("k", "frob ak", "allow"), ("k", "frob ,k@", "deny"),
+    ],
+)  # fmt: skip
+def test_contains_finds_whole_components(place: Place, value: str, line: str, decision: str) -> None:
+    verdict = shell(place.engine([rule("deny", "contains", value)], "allow"), line)
+    assert verdict.decision == decision

@@ -100,6 +100,8 @@ def test_a_write_rule_holds_for_redirections_and_a_cwd_counts(place: Place) -> N
     assert judge(place, "ls > x", deny).verdict.decision == "ask"
     assert judge(place, "cat ../a", cwd="src").verdict.decision == "allow"
     assert judge(place, "cat ../a").verdict.locked
+    assert judge(place, "cat a", cwd=5).verdict.decision == "allow"
+    assert judge(place, "cat a", cwd="").verdict.decision == "allow"
 
 
 def test_a_workspace_rule_only_tightens(place: Place) -> None:

@@ -89,6 +89,7 @@ ask: git fast-export -ox
 ask: git commit -m submodule foreach
 lock: git -c a=b mv .env x
 ask: git -c a=b mv x y
+ask: git -C .git mv x y
 allow: git grep -e x -- -O
 ask: git grep -Ox y
 ask: git log --output x

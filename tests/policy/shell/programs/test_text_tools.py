@@ -80,6 +80,21 @@ ask: xxd a new
 allow: base64 a
 ask: base64 -o new a
 lock: base64 -o .git/x a
+lock: xxd -c .env
+lock: xxd -l 8 .env
+allow: xxd -c 8 a
+allow: xxd -s 0x10 -l 4 a
+ask: xxd -r a
+ask: xxd a b
+allow: head -5 a
+lock: head -5 .env
+allow: tail -5 a
+allow: fold -80 a
+allow: fmt -60 a
+allow: expand -4 a
+allow: unexpand -4 a
+allow: od -v a
+allow: diff -3 a b
 """
 
 

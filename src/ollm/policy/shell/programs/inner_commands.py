@@ -110,7 +110,7 @@ def _find_starts(words: Sequence[ShellWord], own: int) -> list[int]:
             continue
         before = words[index - 1].text if index else ""
         if word.text == "--":
-            return [*found, index + 1] if index + 1 < len(words) else found
+            return [*found, index + 1]
         found.append(index)
         own -= not before.startswith("-") or "=" in before
         if own < 0:
@@ -133,7 +133,7 @@ def _find_in_options(options: Sequence[str], words: Sequence[ShellWord]) -> list
     """The values of options that are commands."""
     texts = [word.text for word in words]
     given = [
-        value if equals else next(iter(texts[index + 1 : index + 2]), "")
+        value if equals else "".join(texts[index + 1 : index + 2])
         for index, text in enumerate(texts[1:], 1)
         for option, equals, value in [text.partition("=")]
         if option in options or (len(option) > 3 and abbreviates(option, options))
