@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
 KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not written anew
 MAX_FOLDED_BYTES = 64 << 20  # a longer journal stands beside its document for good
-LOOK_EVERY_SECONDS = 0.01  # at a journal that is written to: many records at once are not looked after one by one
+LOOK_EVERY_SECONDS = 0.05  # at a journal that is written to: many records at once are not looked after one by one
 MAX_BEFORE_MARK = 64  # records that wait
 
 
