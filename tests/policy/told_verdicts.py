@@ -31,6 +31,7 @@ def describe_verdict(verdict: Verdict, place: Place) -> list[str]:
         str(root): "ROOT",
         str(root.parent): "ABOVE",
         f"/proc/{os.getpid()}/": "/proc/self/",
+        f"{Path.cwd()}/": "HERE/",
     }
     for path, name in named.items():
         told = [text.replace(path, name) for text in told]
