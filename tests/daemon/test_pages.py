@@ -230,6 +230,7 @@ async def open_anew(found: Daemon, browser: Any, state: Any) -> tuple[float, lis
     await found.start("--tcp")
     context = await browser.new_context(storage_state=state)
     page = await context.new_page()
+    await asyncio.sleep(2)  # a new profile loads pages of the browser's own first
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.partition("//")[2].partition("/")[2]))
     await page.goto(f"http://127.0.0.1:{get_port(found)}/#/session/{LONG}", wait_until="commit")
