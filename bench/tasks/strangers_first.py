@@ -47,8 +47,8 @@ STRANGERS_FIRST: tuple[Task, ...] = (
     Task(
         "x create a script",
         "Create a file hello.py that prints Hello, world! when it is run.",
-        data.TODO,
-        check_all(check_command("python hello.py", "Hello, world!"), check_kept(data.TODO, *data.TODO)),
+        data.CHORES,
+        check_all(check_command("python hello.py", "Hello, world!"), check_kept(data.CHORES, *data.CHORES)),
     ),
     Task(
         "x background of a page",

@@ -264,7 +264,7 @@ LOG = {
 """,
     "README.md": "# Logs\n\nOne file a day.\n",
 }
-TODO = {
+CHORES = {
     "TODO.md": "# To do\n\n- [x] call the bank\n- [ ] book the train\n- [ ] mend the bike\n",
     "done.md": "# Done\n\n- paid the rent\n",
 }

@@ -252,9 +252,10 @@ STRANGERS_SECOND: tuple[Task, ...] = (
     Task(
         "x append a to do",
         'Append the line "- [ ] water the plants" to TODO.md.',
-        data.TODO,
+        data.CHORES,
         check_all(
-            check_equals("TODO.md", data.TODO["TODO.md"] + "- [ ] water the plants"), check_kept(data.TODO, "done.md")
+            check_equals("TODO.md", data.CHORES["TODO.md"] + "- [ ] water the plants"),
+            check_kept(data.CHORES, "done.md"),
         ),
     ),
     Task(

@@ -53,7 +53,7 @@ def read_written_file(command: str) -> tuple[str, str]:
 
 
 def is_python(command: str) -> bool:
-    """Whether a command is a program in Python that only stands in the wrong block."""
+    """Whether a command is a Python program that was written in a shell block."""
     first = next((line for line in command.splitlines() if line.strip() and not line.startswith("#")), "")
     return _PYTHON_LINE.match(first) is not None and _compiles(command)
 
@@ -71,7 +71,7 @@ def show_file(command: str, exists: Callable[[str], bool]) -> str:
 
 
 def mend_slashes(command: str, read: Callable[[str], str | None]) -> str:
-    """`sed -i 's/a/b/c/d/' FILE` with slashes in the words, read so that as much as may be of it stands in the file."""
+    """`sed -i 's/a/b/c/d/' FILE` with slashes in its words: the longest old text that is in the file counts."""
     found = _SLASHED.fullmatch(command.strip())
     parts = re.split(r"(?<!\\)/", found["words"]) if found else []
     if found is None or len(parts) < 3:

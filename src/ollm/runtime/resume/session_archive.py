@@ -82,7 +82,7 @@ def _list_searched(session: Session) -> list[SearchedMessage]:
 
 
 def _find_request(messages: Sequence[Message]) -> int | None:
-    """The number of the message being worked on: it stands in the context, and would be its own best answer."""
+    """The number of the request being worked on: it is in the context already, and would match itself best."""
     if not messages or (messages[-1].role == "assistant" and not messages[-1].call_ids):
         return None
     return next((message.id for message in reversed(messages) if message.role == "user"), None)
