@@ -78,4 +78,5 @@ def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
         lease.withdraw_request()
         return False
     finally:
-        print("\r\x1b[K" if told else "", end="", flush=True)
+        if told:
+            print("\r\x1b[K", end="", flush=True)

@@ -19,7 +19,7 @@ BUILTIN_IGNORES = ("node_modules", ".git", "dist", "build", ".next", ".cache")
 _MAX_SOURCE_BYTES = 1 << 20
 _FORMAT_VERSION = 1
 _NO_SETTINGS = frozenset({"OLLM_HOME", "OLLM_LOG_LEVEL", "OLLM_PLAIN"})
-_SECRETS = frozenset({"OLLM_API_KEY"})  # of which is remembered only that they are set
+_SECRETS = frozenset({"OLLM_API_KEY"})  # of these only that they are set is remembered
 
 
 class WalkSettings:

@@ -30,7 +30,7 @@ _MENU = {
     "completion-menu.meta.completion.current": "bg:default fg:default noreverse",
     "scrollbar.background": "bg:default",
     "scrollbar.button": "bg:ansibrightblack",
-}  # the terminal's own ground shows through
+}  # the terminal's own background shows through
 _DARK = ScreenTheme(
     name="dark",
     code="ansi_dark",

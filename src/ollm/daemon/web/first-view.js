@@ -12,7 +12,7 @@ const LONGEST_PAINT_MS = 300; // a page that nobody sees is not painted
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** When the browser says that there is something to read on the screen. @returns {Promise<void>} */
-const painted = () => new Promise((done) => new PerformanceObserver((list) => list.getEntriesByName("first-contentful-paint").length && done()).observe({ type: "paint", buffered: true }));
+const waitForPaint = () => new Promise((done) => new PerformanceObserver((list) => list.getEntriesByName("first-contentful-paint").length && done()).observe({ type: "paint", buffered: true }));
 
 /** @type {{list: MessageList, opened: Promise<boolean>} | null} */ let early = null;
 
@@ -33,7 +33,7 @@ async function showMessages() {
   if (app) fill(app, h("div", { class: "frame" }, h("aside", { class: "side" }), h("main", { id: "main" }, conversation)));
   const opened = list.open().then(() => true, () => false);
   early = { list, opened };
-  if (await opened) await Promise.race([painted(), pause(LONGEST_PAINT_MS)]);
+  if (await opened) await Promise.race([waitForPaint(), pause(LONGEST_PAINT_MS)]);
   list.busy = false;
   list.onScroll();
 }
