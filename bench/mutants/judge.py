@@ -6,15 +6,15 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from bench.mutants.blocks import list_blocks
-from bench.mutants.copies import ROOT, Copy
+from bench.mutants.copies import ROOT, Copy, WorkerGoneError
 from bench.mutants.reach import Reach
 from bench.mutants.sites import Mutant
-from bench.mutants.worker import NOT_RUN
+from bench.mutants.worker import DIED, NOT_RUN
 
 UNKNOWN_TEST_SECONDS = 1.0
 SPARE_SECONDS = 30
 TIMES_USUAL = 3
-REASONS = ("took too long", "ended by itself", "could not be loaded", NOT_RUN)
+MAX_WORKERS = 2  # that one mutant may cost
 
 
 class Judge:
@@ -47,18 +47,26 @@ class Judge:
         return [*new, *self._fit(near), *self._fit(far)]
 
     def judge(self, mutant: Mutant, copy: Copy) -> str:
-        """The test that noticed it, or nothing."""
+        """The test that noticed it, or nothing. A worker that ends is started again, once."""
+        for _ in range(MAX_WORKERS):
+            try:
+                return self._judge(mutant, copy)
+            except WorkerGoneError:
+                copy.start_again()
+        return DIED
+
+    def _judge(self, mutant: Mutant, copy: Copy) -> str:
         inner = mutant.path.relative_to(ROOT)
         source = (copy.path / inner).read_bytes()  # as it was when the copy was made
-        tests = [test for test in self.choose(mutant, copy.tests) if self._reliable.get(test, True)]
-        copy.write(inner, mutant.apply(source))
-        try:
-            failed = self._run(mutant, copy, tests, inner, source)
-        finally:
-            copy.write(inner, source)
-        if failed and failed not in REASONS and not self._is_reliable(failed, copy):
-            return self.judge(mutant, copy)
-        return failed
+        while True:
+            tests = [test for test in self.choose(mutant, copy.tests) if self._reliable.get(test, True)]
+            copy.write(inner, mutant.apply(source))
+            try:
+                failed = self._run(mutant, copy, tests, inner, source)
+            finally:
+                copy.write(inner, source)
+            if failed not in tests or self._is_reliable(failed, copy):
+                return failed
 
     def _run(self, mutant: Mutant, copy: Copy, tests: list[str], inner: Path, source: bytes) -> str:
         if not tests:

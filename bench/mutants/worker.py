@@ -40,19 +40,20 @@ class ForkPerMutant:
         items = {item.nodeid: item for item in session.items}
         self._answer(sorted(items))
         for line in sys.stdin:
-            self._answer(run_fork(items, json.loads(line)))
+            self._answer(run_fork(items, json.loads(line), self._answers))
         return True
 
     def _answer(self, answer: Any) -> None:
         os.write(self._answers, json.dumps(answer).encode() + b"\n")
 
 
-def run_fork(items: dict[str, pytest.Item], asked: dict[str, Any]) -> str:
-    """The name of the test that failed, or nothing."""
+def run_fork(items: dict[str, pytest.Item], asked: dict[str, Any], answers: int) -> str:
+    """The name of the test that failed, or nothing. A fork does not hold the pipe of the answers open."""
     place = Path(tempfile.mkdtemp(prefix="ollm-mutant-"))
     process = os.fork()
     if not process:
         try:
+            os.close(answers)
             become_mutant([items[test] for test in asked["tests"] if test in items], asked, place)
         finally:
             os._exit(70)
@@ -132,8 +133,9 @@ def wait_for(process: int, seconds: float) -> int | None:
         if found:
             return status
         time.sleep(0.02)
-    with suppress(ProcessLookupError):
-        os.killpg(process, signal.SIGKILL)
+    for end in (os.killpg, os.kill):  # it may have left its group
+        with suppress(ProcessLookupError, PermissionError):
+            end(process, signal.SIGKILL)
     os.waitpid(process, 0)
     return None
 

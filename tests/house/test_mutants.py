@@ -1,15 +1,18 @@
 """The mutation runner: it breaks what can be broken, and finds the tests that should notice."""
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench.mutants.blocks import find_holders, list_blocks, mark_source
-from bench.mutants.copies import ROOT, Copy
+from bench.mutants.copies import ROOT, Copy, WorkerGoneError, find_failed
 from bench.mutants.explained import EXPLAINED, find_reason
-from bench.mutants.judge import Judge
+from bench.mutants.judge import Judge, judge_once
 from bench.mutants.named_list import NAMED
 from bench.mutants.reach import Reach
-from bench.mutants.sites import find_mutants
+from bench.mutants.sites import Mutant, find_mutants
+from bench.mutants.worker import DIED
 
 from tests.sizes import SOAK
 
@@ -133,3 +136,85 @@ def test_a_fork_becomes_the_mutant_and_names_the_test_that_fails_and_the_next_is
         assert copy.run(copy.tests, 60) == ""
     finally:
         copy.close()
+
+
+ENDS_ITS_WORKER = """
+import os, signal, time
+
+def test_whole():
+    pass
+
+def test_ends_its_worker():
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(20)
+"""
+
+
+def test_a_worker_that_ended_is_noticed_at_once_and_another_takes_its_place(tmp_path: Path) -> None:
+    """Although what it started lives on."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "test_small.py").write_text(ENDS_ITS_WORKER, encoding="utf-8")
+    copy = Copy(["test_small.py"], tmp_path)
+    whole, last = "test_small.py::test_whole", "test_small.py::test_ends_its_worker"
+    try:
+        began = time.monotonic()
+        with pytest.raises(WorkerGoneError):
+            copy.run([last], 60)
+        with pytest.raises(WorkerGoneError):
+            copy.run([whole], 60)
+        assert time.monotonic() - began < 15, "nobody waits for what it left"
+        copy.start_again()
+        assert copy.tests == [last, whole]
+        assert copy.run([whole], 60) == ""
+    finally:
+        copy.close()
+
+
+class CopyThatEnds:
+    """Stands for a copy whose worker ends with each mutant of `ending` lines, and lives through the others."""
+
+    def __init__(self, path: Path, ending: set[int]) -> None:
+        self.path = path
+        self.tests = ["tests/domain/test_suggest.py::one"]
+        self.started = 0
+        self._ending = ending
+        self._ended = False
+
+    def write(self, inner: Path, source: bytes) -> None:
+        (self.path / inner).write_bytes(source)
+
+    def run(self, tests: list[str], seconds: float, inner: Path | None = None, line: int = 0) -> str:
+        assert not self._ended
+        if line in self._ending:
+            self._ended = True
+            raise WorkerGoneError
+        return ""
+
+    def start_again(self) -> None:
+        self._ended = False
+        self.started += 1
+
+
+def test_a_run_ends_with_an_outcome_for_each_mutant_when_workers_end(tmp_path: Path) -> None:
+    inner = Path("src/ollm/domain/suggest.py")
+    (tmp_path / inner).parent.mkdir(parents=True)
+    (tmp_path / inner).write_bytes((ROOT / inner).read_bytes())
+    blocks = list_blocks((ROOT / inner).read_bytes())
+    inside = [one for one in find_mutants(ROOT / inner) if any(b.start <= one.start < b.end for b in blocks)]
+    mutants = [inside[0], next(one for one in inside if one.line != inside[0].line)]
+    copy: Any = CopyThatEnds(tmp_path, {mutants[0].line})
+
+    outcomes: list[tuple[Mutant, str]] = judge_once(mutants, Judge(Reach({}, {}), 1), [copy])
+
+    assert outcomes == [(mutants[0], DIED), (mutants[1], "")]
+    assert copy.started == 2, "once to try again, once for those that follow"
+    assert (tmp_path / inner).read_bytes() == (ROOT / inner).read_bytes()
+
+
+def test_a_test_whose_name_has_spaces_is_found_in_what_pytest_prints() -> None:
+    tests = ["tests/test_a.py::test[a b]", "tests/test_a.py::test[a b] - c]", "tests/test_a.py::test"]
+
+    assert find_failed("FAILED tests/test_a.py::test[a b] - assert 1\n", tests) == tests[0]
+    assert find_failed("x\nERROR tests/test_a.py::test[a b] - c] - error\n", tests) == tests[1]
+    assert find_failed("FAILED tests/test_a.py::test", tests) == tests[2]
+    assert find_failed("ERROR tests/test_a.py - ImportError", tests) == "", "the file, not a test"
