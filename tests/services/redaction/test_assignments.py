@@ -4,6 +4,44 @@ import pytest
 
 from ollm.services.redaction import MARK
 from ollm.services.redaction.assignments import redact_assignments
+from tests.deadline import limit_seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("password: |\n  hunter2\nuser: bob", f"password: |\n  {MARK}\nuser: bob"),
+        ("password: |\n  hunter2", f"password: |\n  {MARK}"),
+        ("  token: >-\n    abc\n\n    def \n  user: bob", f"  token: >-\n    {MARK} \n  user: bob"),
+        (
+            "a:\n- password: |2+ # old\r\n    one\r\n    two\r\n  user: b",
+            f"a:\n- password: |2+ # old\r\n    {MARK}\r\n  user: b",
+        ),
+        ('"password": |\n  hunter2\n', f'"password": |\n  {MARK}\n'),
+        ("+password: |\n+  hunter2\n+user: bob", f"+password: |\n+  {MARK}\n+user: bob"),
+        ("password: |\n  one\n\ttwo\n three", f"password: |\n  {MARK}"),
+        ("password: |\n\n\n  one\n\n\nuser: b", f"password: |\n\n\n  {MARK}\n\n\nuser: b"),
+        ("password: |\nuser: bob", "password: |\nuser: bob"),
+        ("  password: |\n  user: bob", "  password: |\n  user: bob"),
+        ("password: |\n  ${PASSWORD}\n", "password: |\n  ${PASSWORD}\n"),
+        ("password: |\n  is sent by mail\n", "password: |\n  is sent by mail\n"),
+        ("credentials: |\n  {\n    'a': 1\n  }\nb: 2", f"credentials: |\n  {MARK}\nb: 2"),
+        ("cookie: |\n  hunter2x\n", "cookie: |\n  hunter2x\n"),
+        ("max_tokens: |\n  hunter2x\n", "max_tokens: |\n  hunter2x\n"),
+        (f"password: |\n  {MARK}\n", f"password: |\n  {MARK}\n"),
+    ],
+)
+def test_the_lines_of_a_block_of_yaml_are_hidden_as_far_as_it_goes(text: str, clean: str) -> None:
+    assert redact_assignments(text) == clean
+
+
+def test_a_block_of_many_lines_is_read_in_time() -> None:
+    blank = " " * 200 + "\n"
+
+    with limit_seconds(20):
+        assert redact_assignments("password: |\n" + blank * 1_000 + "end") == "password: |\n" + blank * 1_000 + "end"
+        assert redact_assignments("password: |\n" * 5_000) == "password: |\n" * 5_000
+        assert redact_assignments("password: |\n" + "  x1\n" * 10_000) == f"password: |\n  {MARK}\n"
 
 
 @pytest.mark.parametrize(

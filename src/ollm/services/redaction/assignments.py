@@ -1,4 +1,5 @@
-"""What is assigned to a name that says secret: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, XML.
+"""What is assigned to a name that says secret: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, XML,
+YAML blocks.
 
 Code is full of such names, so the value decides too: calls, attributes, types, placeholders and prose are left alone.
 Names are found by a keyword in them and read outwards for a bounded length, so the work is linear in the text.
@@ -27,6 +28,7 @@ _LINE_VALUE = re.compile(r"""[^\s"'`]+""")
 _INLINE_VALUE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]]+""")
 _TAG_VALUE = re.compile(r"[^<\n]{1,4096}")
 _MORE_WORDS = re.compile(r"""(?:[ \t]+[^\s"'`,;:=|&<>(){}\[\]#]+)+(?=[ \t]*(?:\r?\n|\Z|[ \t]#))""")
+_BLOCK_START = re.compile(r"[|>][+\-1-9]{0,2}[ \t]*(?:#[^\n]*)?\r?\n")
 _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|[+>#]+[ \t]*)?[\"']?")
 
 
@@ -66,7 +68,8 @@ def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None
         listed=before.rstrip().endswith(("{", ",")),
         query=before.endswith(("?", "&", ";")),
     )
-    return _find_value(text, separator.end(), place)
+    block = _BLOCK_START.match(text, separator.end()) if place.own_line and place.colon else None
+    return _find_block(text, before, block, place) if block else _find_value(text, separator.end(), place)
 
 
 def _is_key_in_two_words(before: str, name: str) -> bool:
@@ -123,6 +126,20 @@ def _find_value(text: str, start: int, place: AssignmentContext) -> tuple[int, i
     if not is_secret(value, place, quoted=False):
         return None
     return _find_passphrase(text, found, place) or _trim_span(found)
+
+
+def _find_block(text: str, before: str, start: re.Match[str], place: AssignmentContext) -> tuple[int, int] | None:
+    """The lines of YAML below `name: |`: as far as they stand further in than the name, empty ones between them."""
+    if place.family < NameSensitivity.SECRET:
+        return None
+    indent = re.escape(re.sub(r"-(?=[ \t])", " ", before.rstrip("\"'")))
+    line = rf"(?:[ \t]*\r?\n)*{indent}[ \t]+"
+    found = re.compile(rf"{line}(?P<value>\S[^\n]*(?:\n{line}\S[^\n]*)*)").match(text, start.end())
+    if found is None:
+        return None
+    value = found["value"].rstrip()
+    is_told = PLACEHOLDER.fullmatch(value) or is_prose(value)
+    return None if is_told else (found.start("value"), found.start("value") + len(value))
 
 
 def _find_passphrase(text: str, first: re.Match[str], place: AssignmentContext) -> tuple[int, int] | None:
