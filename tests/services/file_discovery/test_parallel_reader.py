@@ -12,7 +12,7 @@ import pytest
 from ollm.services.file_discovery import parallel_reader
 from ollm.services.file_discovery.parallel_reader import MAX_REQUEST_PATHS, ReaderProcess, has_spare_core
 from ollm.services.file_discovery.reading import GONE, read_directory
-from ollm.system.sandbox.landlock import landlock_version
+from ollm.system.sandbox.landlock import get_landlock_version
 from tests.services.file_discovery.looking import plant
 
 
@@ -56,7 +56,9 @@ def test_a_fork_reads_what_it_may_and_ends_with_what_asked(tmp_path: Path) -> No
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
     confined = "[('', ['a']), ('unreadable', [])] ['id']\n"
-    assert done.stdout == (confined if landlock_version() else confined.replace("('unreadable', [])", "('', ['id'])"))
+    assert done.stdout == (
+        confined if get_landlock_version() else confined.replace("('unreadable', [])", "('', ['id'])")
+    )
     assert done.stderr == ""
 
 

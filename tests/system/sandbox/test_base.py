@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import _same_ids, build_base, scratch_places
+from ollm.system.sandbox.base import _render_id_map, build_base, list_scratch_places
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.levels import detect_level
 from tests.system.sandbox.children import run_in_child
@@ -17,7 +17,7 @@ def read_namespace(name: str) -> str:
 
 
 def test_every_box_may_write_to_temporary_directories_and_caches() -> None:
-    found = scratch_places("/home/ada")
+    found = list_scratch_places("/home/ada")
 
     assert found[:2] == ["/tmp", "/var/tmp"]
     assert {"/home/ada/.cache", "/home/ada/.npm", "/home/ada/.cargo/registry"} <= set(found)
@@ -25,7 +25,7 @@ def test_every_box_may_write_to_temporary_directories_and_caches() -> None:
 
 
 def test_a_map_under_which_every_id_is_itself() -> None:
-    for line in _same_ids("uid").splitlines():
+    for line in _render_id_map("uid").splitlines():
         first, same, count = line.split()
         assert first == same
         assert int(count) > 0

@@ -12,7 +12,7 @@ from ollm.system.process_tree import find_descendants
 from ollm.system.sandbox.box import Box, find_bubblewrap
 from ollm.system.sandbox.bubblewrap import _make_scratch, make_arguments
 from ollm.system.sandbox.kernel import CLONE_NEWUSER
-from ollm.system.sandbox.seccomp import CallFilter, error
+from ollm.system.sandbox.seccomp import CallFilter, fail_with
 from tests.cli.command import SCRIPT
 
 needs_bubblewrap = pytest.mark.skipif(not find_bubblewrap(), reason="bubblewrap (bwrap) is not installed here")
@@ -84,8 +84,8 @@ def test_a_temporary_directory_that_went_away_is_made_again_and_must_be_ours(tmp
 def refuse_user_namespaces() -> None:
     calls = CallFilter()
     for name in ("unshare", "clone"):
-        calls.rule_for_bits(name, 0, CLONE_NEWUSER, error(1))
-    calls.rule(["clone3"], error(38))
+        calls.add_bit_rule(name, 0, CLONE_NEWUSER, fail_with(1))
+    calls.add_rule(["clone3"], fail_with(38))
     calls.install(listen=False)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.git_places import git_directories
+from ollm.system.sandbox.git_places import find_git_directories
 
 
 def make_worktree(root: Path) -> tuple[Path, Path, Path]:
@@ -22,20 +22,20 @@ def make_worktree(root: Path) -> tuple[Path, Path, Path]:
 def test_a_repository_of_its_own(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
 
-    assert git_directories(str(tmp_path)) == [str(tmp_path / ".git")]
+    assert find_git_directories(str(tmp_path)) == [str(tmp_path / ".git")]
 
 
 def test_no_repository_and_a_link_are_none(tmp_path: Path) -> None:
-    assert git_directories(str(tmp_path)) == []
+    assert find_git_directories(str(tmp_path)) == []
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".git").symlink_to("elsewhere")
-    assert git_directories(str(tmp_path)) == []
+    assert find_git_directories(str(tmp_path)) == []
 
 
 def test_a_linked_worktree_has_the_repository_it_belongs_to(tmp_path: Path) -> None:
     common, _, workspace = make_worktree(tmp_path)
 
-    assert git_directories(str(workspace)) == [str(common)]
+    assert find_git_directories(str(workspace)) == [str(common)]
 
 
 def test_git_lays_a_worktree_out_like_this(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_git_lays_a_worktree_out_like_this(tmp_path: Path) -> None:
     ):
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
-    assert git_directories(str(tmp_path / "x")) == [str(tmp_path / "repo" / ".git")]
+    assert find_git_directories(str(tmp_path / "x")) == [str(tmp_path / "repo" / ".git")]
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_a_file_alone_proves_nothing(tmp_path: Path, harm: str) -> None:
         case "empty":
             (workspace / ".git").write_text("")
 
-    assert git_directories(str(workspace)) == []
+    assert find_git_directories(str(workspace)) == []
 
 
 def test_without_a_commondir_the_place_itself_is_it(tmp_path: Path) -> None:
     _, private, workspace = make_worktree(tmp_path)
     (private / "commondir").unlink()
 
-    assert git_directories(str(workspace)) == [str(private)]
+    assert find_git_directories(str(workspace)) == [str(private)]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.landlock import landlock_version, restrict_writes
+from ollm.system.sandbox.landlock import get_landlock_version, restrict_writes
 from tests.system.sandbox.children import run_in_child
 
-VERSION = landlock_version()
+VERSION = get_landlock_version()
 pytestmark = pytest.mark.skipif(VERSION == 0, reason="this kernel has no Landlock")
 DENIED = f"errno {errno.EACCES}"
 

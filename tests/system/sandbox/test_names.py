@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from ollm.system.sandbox.names import (
-    account_home,
-    covered_places,
+    find_account_home,
     find_steering_name,
     is_moved_as_a_whole,
-    kept_places,
-    secret_places,
+    list_covered_places,
+    list_kept_places,
+    list_secret_places,
 )
 
 
@@ -82,19 +82,19 @@ def test_directories_that_must_not_be_moved(path: str, whole: bool) -> None:
 
 
 def test_secrets_are_looked_for_in_this_home_that_of_the_account_and_the_system() -> None:
-    found = secret_places("/home/ada")
+    found = list_secret_places("/home/ada")
 
-    assert {"/home/ada/.ssh", f"{account_home()}/.ssh", "/etc/shadow", "/home/ada/.config/gh"} <= set(found)
-    assert len(secret_places(account_home())) < len(found)
+    assert {"/home/ada/.ssh", f"{find_account_home()}/.ssh", "/etc/shadow", "/home/ada/.config/gh"} <= set(found)
+    assert len(list_secret_places(find_account_home())) < len(found)
 
 
 def test_a_reading_box_shows_of_a_home_programs_and_how_git_is_set_up(tmp_path: Path) -> None:
     (tmp_path / ".gitconfig").touch()
     (tmp_path / ".ssh").mkdir()
 
-    kept = [path for path in kept_places(str(tmp_path)) if path.startswith(str(tmp_path))]
+    kept = [path for path in list_kept_places(str(tmp_path)) if path.startswith(str(tmp_path))]
     assert kept == [str(tmp_path / ".gitconfig")]
-    covered = covered_places(str(tmp_path))
+    covered = list_covered_places(str(tmp_path))
     assert covered[0] == str(tmp_path)
     assert covered[-2:] == ["/tmp", "/var/tmp"]
-    assert "/" not in covered_places("/")
+    assert "/" not in list_covered_places("/")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.seccomp import CallFilter, box_filter, error
+from ollm.system.sandbox.seccomp import CallFilter, build_box_filter, fail_with
 from tests.system.sandbox.children import run_in_child
 
 pytestmark = pytest.mark.skipif(not kernel.LINUX or not kernel.AUDIT_ARCH, reason="seccomp is Linux's")
@@ -27,7 +27,7 @@ def try_under(calls: CallFilter, body: Callable[[], object]) -> str:
 
 def plain(**more: object) -> CallFilter:
     usual = {"network": False, "unix_sockets": False, "namespaces": True, "opens": "none"}
-    return box_filter(**{**usual, **more})  # type: ignore[arg-type]
+    return build_box_filter(**{**usual, **more})  # type: ignore[arg-type]
 
 
 def open_socket(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> str:
@@ -133,8 +133,8 @@ def test_without_mounts_other_processes_keep_their_limits_and_ranks() -> None:
 
 def test_a_rule_may_look_at_bits_and_values_of_an_argument() -> None:
     calls = CallFilter()
-    calls.rule_for_bits("openat", 2, os.O_WRONLY | os.O_RDWR, error(errno.EXDEV))
-    calls.rule_for_values("ioctl", 1, [1, 2], error(errno.EXDEV))
+    calls.add_bit_rule("openat", 2, os.O_WRONLY | os.O_RDWR, fail_with(errno.EXDEV))
+    calls.add_value_rule("ioctl", 1, [1, 2], fail_with(errno.EXDEV))
 
     assert try_under(calls, lambda: os.open("/dev/null", os.O_WRONLY)) == f"errno {errno.EXDEV}"
     assert try_under(calls, lambda: os.open("/dev/null", os.O_RDONLY) > 0) == "True"
@@ -145,10 +145,10 @@ def test_a_rule_may_look_at_bits_and_values_of_an_argument() -> None:
 def test_a_call_that_a_machine_does_not_have_needs_no_rule() -> None:
     calls = CallFilter()
     before = len(calls._program)
-    missing = next((name for name, numbers in kernel.NUMBERS.items() if kernel.number_of(name) < 0), None)
+    missing = next((name for name, numbers in kernel.NUMBERS.items() if kernel.get_call_number(name) < 0), None)
     if missing:
-        calls.rule([missing], error(1))
-        calls.rule_for_bits(missing, 0, 1, error(1))
+        calls.add_rule([missing], fail_with(1))
+        calls.add_bit_rule(missing, 0, 1, fail_with(1))
         assert len(calls._program) == before
-    calls.rule(["mount"], error(1))
+    calls.add_rule(["mount"], fail_with(1))
     assert len(calls._program) == before + 2

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
-from ollm.system.sandbox.git_places import git_directories
+from ollm.system.sandbox.git_places import find_git_directories
 from ollm.system.sandbox.layers import lay_over
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -57,7 +57,7 @@ def build_base(box: Box) -> list[int]:
     kept = _clone_what_stays(box)
     devices = _clone_devices()
     kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
-    scratch = [place for place in scratch_places(box.home) if os.path.isdir(place)]
+    scratch = [place for place in list_scratch_places(box.home) if os.path.isdir(place)]
     _mount_scratch(scratch)
     _mount_run()
     _mount_devices(devices)
@@ -68,7 +68,7 @@ def build_base(box: Box) -> list[int]:
     return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in ("user", "mnt", "net")]
 
 
-def scratch_places(home: str) -> list[str]:
+def list_scratch_places(home: str) -> list[str]:
     """Directories that every box may write to, and whose changes no one outside ever sees. Those of the home need a
     layer over them; without a home, there are none of these."""
     return [*TEMPORARY_PLACES, *(os.path.join(home, name) for name in HOME_CACHES if home)]
@@ -91,7 +91,7 @@ def _become_ourselves_in_new_user_namespace() -> None:
 
 def _start_mapper() -> Callable[[], None]:
     """A child that stays outside, from where alone all ids can be mapped; call the result once we are inside."""
-    process, maps = os.getpid(), {kind: _same_ids(kind) for kind in ("uid", "gid")}
+    process, maps = os.getpid(), {kind: _render_id_map(kind) for kind in ("uid", "gid")}
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -119,7 +119,7 @@ def _may_map_everyone() -> bool:
     return int(line.split()[1], 16) >> 6 & 3 == 3
 
 
-def _same_ids(kind: str) -> str:
+def _render_id_map(kind: str) -> str:
     """A map under which every id that exists here is itself."""
     with open(f"/proc/self/{kind}_map", encoding="ascii") as ids:
         ranges = [line.split() for line in ids]
@@ -143,7 +143,7 @@ def _lift_loopback() -> None:
 
 def _clone_what_stays(box: Box) -> list[tuple[str, int]]:
     """Copies of the mounts that stay writable, taken before everything else is made read-only."""
-    outside = [*box.writable, *git_directories(box.workspace)]
+    outside = [*box.writable, *find_git_directories(box.workspace)]
     places = [box.workspace, *(path for path in outside if os.path.isdir(path) and not is_inside(path, box.workspace))]
     return [(path, kernel.clone_tree(path)) for path in places]
 

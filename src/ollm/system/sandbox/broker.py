@@ -19,14 +19,14 @@ from fcntl import ioctl
 
 from ollm.system.sandbox.caller import BoxedCaller, CallerMasks, CallerMemory
 from ollm.system.sandbox.file_calls import BlockingOpenError, FileCalls, OpenedFile, PendingConnectError
-from ollm.system.sandbox.kernel import NAMES, number_of
+from ollm.system.sandbox.kernel import NAMES, get_call_number
 from ollm.system.sandbox.rules import BoxDeniedError, BoxRules
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RECEIVE, _SEND, _STILL_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _SET_FLAGS = 0x40082104
 _SEND_TOO, _CONTINUE = 2, 1
-_UMASK = number_of("umask")
+_UMASK = get_call_number("umask")
 CHECK_SECONDS = 0.5
 
 

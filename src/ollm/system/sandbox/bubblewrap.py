@@ -17,9 +17,9 @@ from contextlib import suppress
 
 from ollm.system.sandbox.base import ACCELERATORS, RUN, RUN_KEPT
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
-from ollm.system.sandbox.git_places import git_directories
-from ollm.system.sandbox.mounts import GIT_READ_ONLY, list_shown_again, opened_directory
-from ollm.system.sandbox.names import covered_places, kept_places, present_secrets
+from ollm.system.sandbox.git_places import find_git_directories
+from ollm.system.sandbox.mounts import GIT_READ_ONLY, find_opened_directory, list_shown_again
+from ollm.system.sandbox.names import list_covered_places, list_kept_places, list_present_secrets
 
 START_SECONDS = 30
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
@@ -130,7 +130,7 @@ def _make_run() -> Iterator[str]:
 
 def _list_covers(box: Box) -> list[str]:
     """The homes, of which a reading box shows nothing by itself."""
-    places = covered_places(box.home) if box.kind == "reading" else []
+    places = list_covered_places(box.home) if box.kind == "reading" else []
     homes = [place for place in places if place not in TEMPORARY_PLACES and os.path.isdir(place)]
     return [place for place in homes if not is_inside(place, box.workspace)]
 
@@ -138,7 +138,9 @@ def _list_covers(box: Box) -> list[str]:
 def _list_shown(box: Box) -> list[str]:
     """What is to be seen, wherever it lies: what the box is for, and ourselves."""
     ourselves = [os.path.realpath(sys.base_prefix), os.path.join(_PACKAGES, "ollm")]
-    kept = [*box.kept, *kept_places(box.home)] if box.kind == "reading" else map(opened_directory, box.approved)
+    kept = (
+        [*box.kept, *list_kept_places(box.home)] if box.kind == "reading" else map(find_opened_directory, box.approved)
+    )
     paths = dict.fromkeys([*list_shown_again(box), *kept, *ourselves])
     return sorted((path for path in paths if path != "/" and os.path.exists(path)), key=len)
 
@@ -156,7 +158,12 @@ def _show(box: Box, paths: list[str], laid_over: tuple[str, ...]) -> Iterator[st
 
 
 def _may_write(box: Box, path: str) -> bool:
-    places = [box.workspace, *box.writable, *git_directories(box.workspace), *map(opened_directory, box.approved)]
+    places = [
+        box.workspace,
+        *box.writable,
+        *find_git_directories(box.workspace),
+        *map(find_opened_directory, box.approved),
+    ]
     return box.kind == "working" and any(is_inside(path, place) for place in places)
 
 
@@ -165,7 +172,7 @@ def _protect_git_directories(box: Box) -> Iterator[str]:
     if box.kind == "reading":
         return
     dot_git = os.path.join(box.workspace, ".git")
-    for directory in git_directories(box.workspace):
+    for directory in find_git_directories(box.workspace):
         if directory == dot_git:
             yield from ("--bind", directory, directory)
         for path in (os.path.join(directory, name) for name in GIT_READ_ONLY):
@@ -176,7 +183,7 @@ def _protect_git_directories(box: Box) -> Iterator[str]:
 
 
 def _list_hidden(box: Box, environment_files: list[str]) -> list[str]:
-    places = [*present_secrets(box.home), *box.hidden, *environment_files]
+    places = [*list_present_secrets(box.home), *box.hidden, *environment_files]
     present = {os.path.realpath(place) for place in places if os.path.lexists(place) and not box.is_approved(place)}
     return sorted((place for place in present if place != box.workspace and os.path.exists(place)), key=len)
 

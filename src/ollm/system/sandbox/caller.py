@@ -139,7 +139,7 @@ class BoxedCaller:
         target = os.readlink(place.name, dir_fd=place.directory)
         return self._split(None if target.startswith("/") else place.directory, self._translate(target))
 
-    def descriptor_place(self, descriptor: int) -> NamedPlace:
+    def locate_descriptor(self, descriptor: int) -> NamedPlace:
         """The place of an open file of the caller."""
         return self._split(None, f"/proc/{self.thread}/fd/{_to_signed(descriptor)}")
 

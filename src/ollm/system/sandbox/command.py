@@ -18,14 +18,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import scratch_places
+from ollm.system.sandbox.base import list_scratch_places
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.broker import Broker
-from ollm.system.sandbox.git_places import git_directories
-from ollm.system.sandbox.landlock import landlock_version, restrict_writes
-from ollm.system.sandbox.mounts import mount_for_command, opened_directory, writable_places
+from ollm.system.sandbox.git_places import find_git_directories
+from ollm.system.sandbox.landlock import get_landlock_version, restrict_writes
+from ollm.system.sandbox.mounts import find_opened_directory, list_writable_places, mount_for_command
 from ollm.system.sandbox.rules import PLAIN_DEVICES, BoxRules
-from ollm.system.sandbox.seccomp import box_filter
+from ollm.system.sandbox.seccomp import build_box_filter
 
 FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners and permissions; for root only
 BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
@@ -87,7 +87,7 @@ class BoxedCommand:
 
     def _try_to_start(self) -> BoxStartError | None:
         self._broken = None
-        _thread.start_new_thread(self._broker_thread, ())  # each has mounts of its own
+        _thread.start_new_thread(self._run_broker_thread, ())  # each has mounts of its own
         self._started.acquire()
         return self._broken
 
@@ -104,7 +104,7 @@ class BoxedCommand:
             return "all"
         return "write" if self._box.kind == "working" else "none"
 
-    def _broker_thread(self) -> None:
+    def _run_broker_thread(self) -> None:
         try:
             where = "start"
             self._enter()
@@ -116,11 +116,11 @@ class BoxedCommand:
             self._fail(BoxStartError(error, where))
             return
         if self._opens == "none":
-            self._command_thread()
+            self._run_command_thread()
             return
         filtered = _thread.allocate_lock()
         filtered.acquire()
-        _thread.start_new_thread(self._command_thread, (filtered,))
+        _thread.start_new_thread(self._run_command_thread, (filtered,))
         filtered.acquire()
         if self._listener >= 0:
             self._answer(rules)
@@ -148,14 +148,14 @@ class BoxedCommand:
 
     def _restrict(self) -> BoxRules:
         """Landlock and the loss of capabilities, for this thread and what comes from it; the rules of the broker."""
-        box, version = self._box, landlock_version()
-        git = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
+        box, version = self._box, get_landlock_version()
+        git = [path for path in find_git_directories(box.workspace) if not is_inside(path, box.workspace)]
         if self._mounted:
-            places, scratch = writable_places(box), scratch_places("" if box.wrapper else box.home)
+            places, scratch = list_writable_places(box), list_scratch_places("" if box.wrapper else box.home)
         else:
             scratch = [box.scratch] if box.scratch else []
             guarded = [box.workspace, *box.writable, *git] if box.kind == "working" else []
-            approved = map(opened_directory, box.approved)
+            approved = map(find_opened_directory, box.approved)
             places = [*scratch, *guarded, *approved, *PLAIN_DEVICES]
         if version:
             restrict_writes(places, version, tcp=self._mounted or box.network == "all")
@@ -165,13 +165,13 @@ class BoxedCommand:
         _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
         return BoxRules(box, scratch, git, hiding=self._opens == "all")
 
-    def _command_thread(self, filtered: _thread.LockType | None = None) -> None:
+    def _run_command_thread(self, filtered: _thread.LockType | None = None) -> None:
         try:
             kernel.call("unshare", CLONE_FS)  # the broker has no umask, the command has
             _keep_capabilities(0)
             reading = self._box.kind == "reading"
             loopback_without_mounts = self._box.network == "loopback" and not self._mounted
-            rules = box_filter(
+            rules = build_box_filter(
                 network=self._box.network != "none" and not reading and not loopback_without_mounts,
                 unix_sockets=not reading,
                 namespaces=self._mounted,

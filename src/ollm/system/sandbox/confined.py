@@ -85,24 +85,24 @@ class _ConfinedStarter(threading.Thread, Generic[T]):
 
 def _confine_thread(home: str | None, readable: list[str]) -> None:
     from ollm.system.sandbox.kernel import AUDIT_ARCH, PR_SET_NO_NEW_PRIVS, prctl
-    from ollm.system.sandbox.landlock import landlock_version, restrict_to_reading
-    from ollm.system.sandbox.seccomp import helper_filter
+    from ollm.system.sandbox.landlock import get_landlock_version, restrict_to_reading
+    from ollm.system.sandbox.seccomp import build_helper_filter
 
-    version = landlock_version()
+    version = get_landlock_version()
     if not version or not AUDIT_ARCH:
         return
     others = _SYSTEM_PLACES if home is None else _list_all_but_secrets(os.path.expanduser(home))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     try:
-        helper_filter().install(listen=False)
+        build_helper_filter().install(listen=False)
     finally:
         restrict_to_reading([*others, *_OWN_PLACES, *readable], version)
 
 
 def _list_all_but_secrets(home: str) -> list[str]:
-    from ollm.system.sandbox.names import secret_places
+    from ollm.system.sandbox.names import list_secret_places
 
-    hidden = {os.path.realpath(place) for place in secret_places(home) if os.access(place, os.R_OK)}
+    hidden = {os.path.realpath(place) for place in list_secret_places(home) if os.access(place, os.R_OK)}
     return list(split_around(hidden))
 
 

@@ -115,7 +115,7 @@ class FileCalls:
             if place.is_descriptor:
                 caller.check_process(place.path, writing=bool(flags & WRITING))
                 return self._open_descriptor(place, flags)
-            info = _look(place)
+            info = _stat_place(place)
             if info is not None and stat.S_ISLNK(info.st_mode) and not _takes_links(flags):
                 place = caller.follow(place)
                 continue
@@ -163,7 +163,7 @@ class FileCalls:
 
     def _make(self, caller: BoxedCaller, directory: int, path: str, kind: int, rest: list[int]) -> None:
         place = caller.find(directory, path)
-        if _look(place) is None:  # otherwise the kernel's own error is the right one
+        if _stat_place(place) is None:  # otherwise the kernel's own error is the right one
             self._rules.check_write(place.path)
         mode = rest[0] & 0o7777 & ~caller.umask()
         if kind == 0:
@@ -175,7 +175,7 @@ class FileCalls:
 
     def _remove(self, caller: BoxedCaller, directory: int, path: str, *, directory_only: bool) -> None:
         place = caller.find(directory, path)
-        if _look(place) is not None:
+        if _stat_place(place) is not None:
             self._rules.check_write(place.path)
         (os.rmdir if directory_only else os.unlink)(place.name, dir_fd=place.directory)
 
@@ -186,7 +186,7 @@ class FileCalls:
 
     def _link(self, caller: BoxedCaller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:
         if flags & AT_EMPTY_PATH and not old[1]:
-            source = caller.descriptor_place(old[0])
+            source = caller.locate_descriptor(old[0])
         else:
             source = caller.find(*old)
             source = self._follow(caller, source) if flags & AT_SYMLINK_FOLLOW else source
@@ -202,7 +202,7 @@ class FileCalls:
 
     def _rename(self, caller: BoxedCaller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:
         source, target = caller.find(*old), caller.find(*new)
-        info, replaced = _look(source), _look(target)
+        info, replaced = _stat_place(source), _stat_place(target)
         if info is not None:
             self._rules.check_write(source.path)
             self._rules.check_write(target.path)
@@ -237,7 +237,7 @@ class FileCalls:
     ) -> None:
         """Change what is said about a file, through a descriptor of the very file that was looked at."""
         if flags & AT_EMPTY_PATH and not path:
-            place = caller.descriptor_place(directory)
+            place = caller.locate_descriptor(directory)
         else:
             place = caller.find(directory, path)
         place = place if flags & AT_SYMLINK_NOFOLLOW else self._follow(caller, place)
@@ -256,13 +256,13 @@ class FileCalls:
         held = caller.take_descriptor(number)
         path = address[2:].split(b"\0")[0]
         try:
-            if _family_of(held) != AF_UNIX or address[:2] != AF_UNIX.to_bytes(2, "little") or not path:
+            if _read_socket_family(held) != AF_UNIX or address[:2] != AF_UNIX.to_bytes(2, "little") or not path:
                 call("bind", held, address, len(address))
                 return
             place = caller.find(HERE, os.fsdecode(path))
             if place.is_descriptor or path.startswith(b"/proc/"):
                 raise BoxDeniedError(place.path)
-            if _look(place) is None:
+            if _stat_place(place) is None:
                 self._rules.check_write(place.path)
             os.chdir(f"/proc/{caller.thread}/cwd")
             # By the path as given, which the socket is known by: no process of the box moves a directory meanwhile,
@@ -277,7 +277,7 @@ class FileCalls:
         held = caller.take_descriptor(number)
         path = address[2:].split(b"\0")[0]
         try:
-            if _family_of(held) == AF_UNIX and address[:2] == AF_UNIX.to_bytes(2, "little") and path:
+            if _read_socket_family(held) == AF_UNIX and address[:2] == AF_UNIX.to_bytes(2, "little") and path:
                 place = self._follow(caller, caller.find(HERE, os.fsdecode(path)))
                 if place.is_descriptor:  # what it leads to is not looked at, so it is none of the box's own
                     raise BoxDeniedError(place.path)
@@ -302,19 +302,19 @@ class FileCalls:
 
     def _follow(self, caller: BoxedCaller, place: NamedPlace) -> NamedPlace:
         for _ in range(MAX_LINKS):
-            info = _look(place)
+            info = _stat_place(place)
             if place.is_descriptor or info is None or not stat.S_ISLNK(info.st_mode):
                 return place
             place = caller.follow(place)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _family_of(descriptor: int) -> int:
+def _read_socket_family(descriptor: int) -> int:
     with socket.socket(fileno=os.dup(descriptor)) as copy:
         return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
 
 
-def _look(place: NamedPlace) -> os.stat_result | None:
+def _stat_place(place: NamedPlace) -> os.stat_result | None:
     try:
         return os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
     except FileNotFoundError:

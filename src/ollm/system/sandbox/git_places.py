@@ -7,7 +7,7 @@ import os
 from ollm.system.sandbox.box import is_inside
 
 
-def git_directories(workspace: str) -> list[str]:
+def find_git_directories(workspace: str) -> list[str]:
     """The directories in which git keeps this workspace's repository: its `.git`; for a linked worktree also what
     belongs to it elsewhere, if that names this workspace in turn (a file alone proves nothing)."""
     dot_git = os.path.join(workspace, ".git")

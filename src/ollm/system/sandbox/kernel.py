@@ -153,7 +153,7 @@ _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 
 
-def number_of(name: str) -> int:
+def get_call_number(name: str) -> int:
     """The number of a system call on this machine, -1 where it has none."""
     return NUMBERS[name][_COLUMN]
 
@@ -161,7 +161,7 @@ def number_of(name: str) -> int:
 def call(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
     """Make a system call; OSError when it fails."""
     words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    result = int(_syscall(ctypes.c_long(number_of(name)), *words))
+    result = int(_syscall(ctypes.c_long(get_call_number(name)), *words))
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")

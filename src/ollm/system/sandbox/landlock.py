@@ -18,7 +18,7 @@ BIND_TCP, CONNECT_TCP = 1, 2
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 
 
-def landlock_version() -> int:
+def get_landlock_version() -> int:
     """The version of Landlock's interface that this kernel speaks; 0 without Landlock."""
     try:
         return call("landlock_create_ruleset", None, 0, 1)
@@ -29,7 +29,7 @@ def landlock_version() -> int:
 def restrict_writes(writable: Iterable[str], version: int, *, tcp: bool = True, scoped: bool = True) -> None:
     """From here on this process and its children change files under these paths only; where the kernel can, they
     reach neither processes nor abstract sockets outside (`scoped`), and without `tcp` bind and connect none."""
-    handled = _writing_rights(version)
+    handled = _get_writing_rights(version)
     _restrict(handled, [(path, handled) for path in writable], version, tcp=tcp, scoped=scoped)
 
 
@@ -37,7 +37,7 @@ def restrict_to_reading(readable: Iterable[str], version: int) -> None:
     """From here on this thread and what it starts read below these paths only, and change nothing; but for cutting a
     file that is opened to be read, which the filter of its system calls forbids."""
     reading = READ_FILE | READ_DIR
-    everything = reading | _writing_rights(version) & ~TRUNCATE
+    everything = reading | _get_writing_rights(version) & ~TRUNCATE
     rules = [*((path, reading) for path in readable), (os.devnull, reading | WRITE_FILE)]
     _restrict(everything, rules, version, tcp=False, scoped=True)
 
@@ -57,7 +57,7 @@ def _restrict(handled: int, rules: Iterable[tuple[str, int]], version: int, *, t
         os.close(ruleset)
 
 
-def _writing_rights(version: int) -> int:
+def _get_writing_rights(version: int) -> int:
     rights = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_ANYTHING
     return rights | (REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
 

@@ -7,10 +7,10 @@ import stat
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import SKELETONS, scratch_places
+from ollm.system.sandbox.base import SKELETONS, list_scratch_places
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
-from ollm.system.sandbox.git_places import git_directories
-from ollm.system.sandbox.names import covered_places, kept_places, present_secrets
+from ollm.system.sandbox.git_places import find_git_directories
+from ollm.system.sandbox.names import list_covered_places, list_kept_places, list_present_secrets
 
 EMPTY = f"{SKELETONS}/empty"
 GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
@@ -31,8 +31,8 @@ def mount_for_command(box: Box, environment_files: list[str]) -> None:
 def _cover(box: Box) -> None:
     """Take the homes and the temporary directories out of sight, but for what a reading command needs of them."""
     kept = [path for path in box.kept if os.path.exists(path)]
-    back = [*list_shown_again(box), *kept, *kept_places(box.home)]
-    for place in covered_places(box.home):
+    back = [*list_shown_again(box), *kept, *list_kept_places(box.home)]
+    for place in list_covered_places(box.home):
         if os.path.isdir(place) and not is_inside(place, box.workspace):
             private = place in TEMPORARY_PLACES
             try:
@@ -43,7 +43,7 @@ def _cover(box: Box) -> None:
 
 def list_shown_again(box: Box) -> list[str]:
     """What is to be seen although it may lie in a place that is not."""
-    shown = [box.workspace, *box.writable, *box.readable, *box.approved, *git_directories(box.workspace)]
+    shown = [box.workspace, *box.writable, *box.readable, *box.approved, *find_git_directories(box.workspace)]
     return [path for path in shown if os.path.exists(path)]
 
 
@@ -57,14 +57,14 @@ def _make_read_only(paths: list[str]) -> None:
 def _open_approved_directories(box: Box) -> None:
     """Make the directories of approved paths outside writable. (The broker lets only the approved names in them pass:
     a file that is not there yet, or that is replaced by a rename, cannot be opened by itself.)"""
-    for directory in sorted({opened_directory(path) for path in box.approved} - {"/"}):
+    for directory in sorted({find_opened_directory(path) for path in box.approved} - {"/"}):
         if os.path.isdir(directory) and not any(is_inside(directory, root) for root in (box.workspace, *box.writable)):
             tree = kernel.clone_tree(directory)
             kernel.clear_read_only(tree)
             kernel.attach_tree(tree, directory)
 
 
-def opened_directory(approved: str) -> str:
+def find_opened_directory(approved: str) -> str:
     """The directory that is made writable so that an approved path can be written."""
     return approved if os.path.isdir(approved) else os.path.dirname(approved)
 
@@ -72,7 +72,7 @@ def opened_directory(approved: str) -> str:
 def _protect_git_directories(box: Box) -> None:
     """Make `.git` a mount of its own, which cannot be moved away, and what steers git in it read-only."""
     dot_git = os.path.join(box.workspace, ".git")
-    for directory in git_directories(box.workspace):
+    for directory in find_git_directories(box.workspace):
         if directory == dot_git:
             kernel.attach_tree(kernel.clone_tree(directory), directory)
         for name in GIT_READ_ONLY:
@@ -91,7 +91,7 @@ def _mount_over_itself(path: str, attributes: int) -> None:
 
 def _hide(box: Box, environment_files: list[str]) -> None:
     """Put emptiness over secrets, and back in its place what lies in them and may be seen."""
-    places = [*present_secrets(box.home), *box.hidden, *environment_files]
+    places = [*list_present_secrets(box.home), *box.hidden, *environment_files]
     present = [place for place in places if os.path.lexists(place) and not box.is_approved(place)]
     if not present:
         return
@@ -141,10 +141,10 @@ def _make_mount_point(path: str, *, directory: bool) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
-def writable_places(box: Box) -> list[str]:
+def list_writable_places(box: Box) -> list[str]:
     """The places Landlock lets a process of this box write to."""
-    places = [*scratch_places("" if box.wrapper else box.home), "/dev"]
+    places = [*list_scratch_places("" if box.wrapper else box.home), "/dev"]
     if box.kind == "reading":
         return places
-    outside = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
-    return [*places, box.workspace, *box.writable, *outside, *map(opened_directory, box.approved)]
+    outside = [path for path in find_git_directories(box.workspace) if not is_inside(path, box.workspace)]
+    return [*places, box.workspace, *box.writable, *outside, *map(find_opened_directory, box.approved)]

@@ -83,7 +83,7 @@ def find_steering_name(path: str) -> str | None:
             return part
         if part == ".github" and parts[position + 1 : position + 2] and parts[position + 1] in GITHUB_STEERING_NAMES:
             return f"{part}/{parts[position + 1]}"
-        if part == ".git" and (found := _git_steering_name(parts[position + 1 :])) is not None:
+        if part == ".git" and (found := _find_git_steering_name(parts[position + 1 :])) is not None:
             return found
     return None
 
@@ -100,7 +100,7 @@ def is_plain_name(name: str) -> bool:
     return plain not in STEERING_NAMES and plain != ".git"
 
 
-def _git_steering_name(below: list[str]) -> str | None:
+def _find_git_steering_name(below: list[str]) -> str | None:
     """`.git` itself, what git runs or takes its settings from, and the same of submodules and worktrees."""
     if not below:
         return ".git"
@@ -126,22 +126,22 @@ def is_moved_as_a_whole(path: str) -> bool:
     )
 
 
-def covered_places(home: str) -> list[str]:
+def list_covered_places(home: str) -> list[str]:
     """What a reading box does not show at all: the homes of all people, and where programs keep temporary files."""
-    homes = [place for place in (home, account_home()) if place != "/"]
-    return list(dict.fromkeys([*homes, *other_homes(home), "/tmp", "/var/tmp"]))
+    homes = [place for place in (home, find_account_home()) if place != "/"]
+    return list(dict.fromkeys([*homes, *list_other_homes(home), "/tmp", "/var/tmp"]))
 
 
-def kept_places(home: str) -> list[str]:
+def list_kept_places(home: str) -> list[str]:
     """What it does show of the homes: programs, and how git is set up."""
-    homes = dict.fromkeys((home, account_home()))
+    homes = dict.fromkeys((home, find_account_home()))
     return [path for one in homes for name in HOME_KEPT if os.path.exists(path := os.path.join(one, name))]
 
 
 @cache
-def other_homes(home: str) -> tuple[str, ...]:
+def list_other_homes(home: str) -> tuple[str, ...]:
     """The homes of other people that this user can enter; root can enter all."""
-    own = (home, account_home())
+    own = (home, find_account_home())
     try:
         found = [os.path.join(HOMES, name) for name in sorted(os.listdir(HOMES))]
     except OSError:
@@ -155,7 +155,7 @@ def other_homes(home: str) -> tuple[str, ...]:
 
 
 @cache
-def account_home() -> str:
+def find_account_home() -> str:
     """The home of the account, whatever HOME says."""
     import pwd
 
@@ -165,17 +165,17 @@ def account_home() -> str:
         return "/"
 
 
-def secret_places(home: str) -> list[str]:
+def list_secret_places(home: str) -> list[str]:
     """Where this home, and the system, keep what no boxed process is to see, whether it is there or not."""
-    homes = dict.fromkeys((home, account_home()))
+    homes = dict.fromkeys((home, find_account_home()))
     own = [os.path.join(one, name) for one in homes for name in HOME_SECRETS]
-    others = [place for one in other_homes(home) for place in _find_secrets(one)]
+    others = [place for one in list_other_homes(home) for place in _find_secrets(one)]
     return [*own, *others, *SYSTEM_SECRETS]
 
 
-def present_secrets(home: str) -> list[str]:
+def list_present_secrets(home: str) -> list[str]:
     """Those of them that may be there: a look at the names in each home instead of one at every place."""
-    homes = dict.fromkeys((home, account_home(), *other_homes(home)))
+    homes = dict.fromkeys((home, find_account_home(), *list_other_homes(home)))
     return [*(place for one in homes for place in _find_secrets(one)), *SYSTEM_SECRETS]
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from ollm.system.file_names import is_environment_file
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.names import (
-    covered_places,
     find_steering_name,
     is_moved_as_a_whole,
     is_near_steering_name,
     is_plain_name,
-    kept_places,
-    secret_places,
+    list_covered_places,
+    list_kept_places,
+    list_secret_places,
 )
 
 MAX_KNOWN_DIRECTORIES = 4096
@@ -39,12 +39,12 @@ class BoxRules:
         self._executed = frozenset(box.executed)
         self._plain_directories: dict[str, bool] = {}
         self._guarded = [box.workspace, *box.writable, *git_outside] if box.kind == "working" else []
-        self._hidden = _resolve_places((*secret_places(box.home), *box.hidden)) if hiding else []
+        self._hidden = _resolve_places((*list_secret_places(box.home), *box.hidden)) if hiding else []
         self._seen_again = (box.workspace, *box.writable, *box.readable, *box.approved, *scratch)
         self._reading = hiding and box.kind == "reading"
         if self._reading:
-            self._hidden += covered_places(box.home)
-            self._seen_again += (*box.kept, *kept_places(box.home), *git_outside)
+            self._hidden += list_covered_places(box.home)
+            self._seen_again += (*box.kept, *list_kept_places(box.home), *git_outside)
 
     def check_write(self, path: str) -> None:
         """Raise BoxDeniedError unless a file may be made, changed or removed at this path."""
@@ -54,7 +54,7 @@ class BoxRules:
         if self._box.is_approved(path):
             return
         if self._is_guarded(path):
-            if path in self._executed or find_steering_name(self._below(path)) is not None:
+            if path in self._executed or find_steering_name(self._cut_guarded_root(path)) is not None:
                 raise BoxDeniedError(path)
         elif not any(is_inside(path, place) for place in self._scratch):
             raise BoxDeniedError(path)
@@ -66,7 +66,7 @@ class BoxRules:
         if known is None:
             if len(self._plain_directories) >= MAX_KNOWN_DIRECTORIES:
                 self._plain_directories.clear()
-            below = self._below(path)
+            below = self._cut_guarded_root(path)
             known = self._is_guarded(path) and not is_near_steering_name(below)
             self._plain_directories[path] = known
         return known
@@ -114,7 +114,7 @@ class BoxRules:
     def _is_guarded(self, path: str) -> bool:
         return any(is_inside(path, root) for root in self._guarded)
 
-    def _below(self, path: str) -> str:
+    def _cut_guarded_root(self, path: str) -> str:
         """The part of a path below the roots that are guarded: how these are reached is not the command's doing. A
         git directory outside is looked at with its own name."""
         for root in self._guarded:

@@ -21,7 +21,7 @@ from ollm.system.sandbox.box import (
     find_bubblewrap,
     is_inside,
 )
-from ollm.system.sandbox.names import covered_places
+from ollm.system.sandbox.names import list_covered_places
 
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
@@ -255,5 +255,5 @@ def _find_program_folders(programs: str, home: str) -> Iterator[str]:
     for entry in filter(os.path.isabs, programs.split(":")):
         path = os.path.realpath(entry)
         above = os.path.dirname(path)
-        whole = os.path.basename(path) in ("bin", "sbin", "shims") and above not in covered_places(home)
+        whole = os.path.basename(path) in ("bin", "sbin", "shims") and above not in list_covered_places(home)
         yield above if whole else path

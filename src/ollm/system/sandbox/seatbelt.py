@@ -6,7 +6,7 @@ import json
 import subprocess
 
 from ollm.system.sandbox.box import Box
-from ollm.system.sandbox.names import STEERING_NAMES, secret_places
+from ollm.system.sandbox.names import STEERING_NAMES, list_secret_places
 
 PROGRAM = "/usr/bin/sandbox-exec"
 PROBE_SECONDS = 10
@@ -37,7 +37,7 @@ def build_profile(box: Box) -> str:
         "(deny file-write*)",
         *(f"(allow file-write* (subpath {_quote(path)}))" for path in writable),
         '(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/fd/"))',
-        *_reading_rules(box),
+        *_list_reading_rules(box),
         "(deny process-info*)(allow process-info* (target same-sandbox))",
         "(deny signal)(allow signal (target same-sandbox))",
     ]
@@ -45,15 +45,15 @@ def build_profile(box: Box) -> str:
         rules.append(r'(deny file-read* (regex #"/[.][eE][nN][vV][^/]*$"))')
         rules.append(r'(allow file-read* (regex #"/[.][eE][nN][vV][.](example|sample|template)$"))')
     else:
-        rules += [f"(deny file-write* (regex #{_quote(pattern)}))" for pattern in _steering_patterns()]
+        rules += [f"(deny file-write* (regex #{_quote(pattern)}))" for pattern in _list_steering_patterns()]
         rules += [f"(deny file-write* (literal {_quote(path)}))" for path in box.executed]
         rules += [f"(allow file-write* (subpath {_quote(path)}))" for path in box.approved]
-    return "".join([*rules, *_network_rules(box)])
+    return "".join([*rules, *_list_network_rules(box)])
 
 
-def _reading_rules(box: Box) -> list[str]:
+def _list_reading_rules(box: Box) -> list[str]:
     """What is hidden and what is seen again in it; what lies deeper comes later, and counts."""
-    places = dict.fromkeys((*secret_places(box.home), *box.hidden), "deny")
+    places = dict.fromkeys((*list_secret_places(box.home), *box.hidden), "deny")
     places |= dict.fromkeys((box.workspace, *box.readable, *box.approved), "allow")
     return [f"({places[path]} file-read* (subpath {_quote(path)}))" for path in sorted(places, key=len)]
 
@@ -63,7 +63,7 @@ def _quote(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)
 
 
-def _steering_patterns() -> list[str]:
+def _list_steering_patterns() -> list[str]:
     names = [*sorted(STEERING_NAMES), ".git/config", ".git/hooks", ".github/workflows"]
     return [f"/{_ignore_case(name)}(/|$)" for name in names]
 
@@ -72,7 +72,7 @@ def _ignore_case(name: str) -> str:
     return "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else f"[{c}]" for c in name)
 
 
-def _network_rules(box: Box) -> list[str]:
+def _list_network_rules(box: Box) -> list[str]:
     if box.network == "all" and box.kind == "working":
         return []
     inside = (

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 
-from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call, number_of
+from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call, get_call_number
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 NEW_LISTENER, WAIT_KILLABLE = 8, 32
@@ -59,7 +59,7 @@ _NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
 Instruction = tuple[int, int, int, int]
 
 
-def error(number: int) -> int:
+def fail_with(number: int) -> int:
     """The action that makes a call fail with this error."""
     return 0x00050000 | number
 
@@ -71,20 +71,20 @@ class CallFilter:
         self._program: list[Instruction] = [
             (_LOAD, 0, 0, _ARCH),
             (_EQUAL, 1, 0, AUDIT_ARCH),
-            (_RETURN, 0, 0, error(errno.ENOSYS)),
+            (_RETURN, 0, 0, fail_with(errno.ENOSYS)),
             (_LOAD, 0, 0, _NUMBER),
         ]
         if MACHINE == "x86_64":
-            self._program += [(_AT_LEAST, 0, 1, X32_BIT), (_RETURN, 0, 0, error(errno.ENOSYS))]
+            self._program += [(_AT_LEAST, 0, 1, X32_BIT), (_RETURN, 0, 0, fail_with(errno.ENOSYS))]
 
-    def rule(self, names: Iterable[str], action: int) -> None:
+    def add_rule(self, names: Iterable[str], action: int) -> None:
         for name in names:
-            if (number := number_of(name)) >= 0:
+            if (number := get_call_number(name)) >= 0:
                 self._program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, action)]
 
-    def rule_for_bits(self, name: str, argument: int, bits: int, action: int) -> None:
+    def add_bit_rule(self, name: str, argument: int, bits: int, action: int) -> None:
         """For calls where any of these bits is set in an argument."""
-        self._on_call(name, [*_load(argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, action)])
+        self._add_call_body(name, [*_load(argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, action)])
 
     def forbid_cutting(self, name: str, argument: int, action: int) -> None:
         """All there is to say about a call that opens files with the flags in this argument: `action` where it would
@@ -92,14 +92,14 @@ class CallFilter:
         instead of all that follow."""
         cuts = [(_ANY_BIT, 0, 4, os.O_TRUNC), (_AND, 0, 0, os.O_ACCMODE), (_EQUAL, 2, 0, os.O_WRONLY)]
         tests = [*cuts, (_EQUAL, 1, 0, os.O_RDWR), (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)]
-        self._on_call(name, [*_load(argument), *tests])
+        self._add_call_body(name, [*_load(argument), *tests])
 
-    def rule_for_values(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
+    def add_value_rule(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
         """For calls where an argument has one of these values."""
         tests: list[Instruction] = []
         for value in values:
             tests += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, action)]
-        self._on_call(name, [*_load(argument), *tests])
+        self._add_call_body(name, [*_load(argument), *tests])
 
     def allow_only(self, name: str, allowed: Iterable[tuple[int, int | None]], action: int) -> None:
         """Only calls whose first argument (and third, where one is given) is among these."""
@@ -109,18 +109,18 @@ class CallFilter:
             if third is not None:
                 then += [*_load(2), (_EQUAL, 0, 1, third)]
             body += [*then, (_RETURN, 0, 0, ALLOW)]
-        self._on_call(name, [*body, (_RETURN, 0, 0, action)])
+        self._add_call_body(name, [*body, (_RETURN, 0, 0, action)])
 
     def forbid_unix_datagrams(self, name: str) -> None:
         """Sockets that send to an address in memory, which is only seen when it is too late. (What the kernel calls raw
         are datagrams as well, and one of a pair can send elsewhere.)"""
         kinds = [*_load(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, SOCK_DGRAM), (_EQUAL, 0, 1, SOCK_RAW)]
         tests = [*_load(0), (_EQUAL, 0, len(kinds) + 1, AF_UNIX), *kinds]
-        self._on_call(name, [*tests, (_RETURN, 0, 0, error(errno.EACCES))])
+        self._add_call_body(name, [*tests, (_RETURN, 0, 0, fail_with(errno.EACCES))])
 
     def allow_for_self(self, name: str, argument: int, action: int) -> None:
         """Only calls about the caller, which is 0 in this argument."""
-        self._on_call(name, [*_load(argument), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, action)])
+        self._add_call_body(name, [*_load(argument), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, action)])
 
     def pretend_own(self, name: str, first: int, action: int) -> None:
         """Giving a file to ourselves, as programs do that copy files with all that belongs to them, succeeds and does
@@ -128,11 +128,11 @@ class CallFilter:
         body: list[Instruction] = []
         for argument, own in ((first, os.geteuid()), (first + 1, os.getegid())):
             body += [*_load(argument), (_EQUAL, 2, 0, own), (_EQUAL, 1, 0, UNCHANGED), (_RETURN, 0, 0, action)]
-        self._on_call(name, [*body, (_RETURN, 0, 0, error(0))])
+        self._add_call_body(name, [*body, (_RETURN, 0, 0, fail_with(0))])
 
-    def _on_call(self, name: str, body: list[Instruction]) -> None:
+    def _add_call_body(self, name: str, body: list[Instruction]) -> None:
         """`body`, run for this call only. It may fall through, so the call's number is loaded again after it."""
-        number = number_of(name)
+        number = get_call_number(name)
         if number >= 0:
             self._program += [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
 
@@ -155,63 +155,63 @@ def _load(argument: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
 
 
-def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: str) -> CallFilter:
+def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: str) -> CallFilter:
     """The filter of a box. `opens` says which ways to open and name files are decided by the broker: `none` of them,
     those that `write`, or `all`. Without `namespaces` there are no mounts to hold what Landlock does not: shared memory
     with a name, owners and attributes of files are out, and the broker decides about modes and times."""
     calls = CallFilter()
-    calls.rule(FORBIDDEN, error(errno.EPERM))
-    calls.rule(["clone3"], error(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
-    calls.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
-    calls.rule_for_values("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), error(errno.EPERM))
+    calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
+    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
+    calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
+    calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
     calls.forbid_unix_datagrams("socket")
     calls.forbid_unix_datagrams("socketpair")
     if unix_sockets:
-        calls.rule(["connect", "bind"], NOTIFY)
-    calls.allow_only("socket", families, error(errno.EACCES))
-    calls.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
+        calls.add_rule(["connect", "bind"], NOTIFY)
+    calls.allow_only("socket", families, fail_with(errno.EACCES))
+    calls.allow_only("socketpair", [(AF_UNIX, None)], fail_with(errno.EACCES))
     if not namespaces:
-        calls.rule(SHARED_MEMORY, error(errno.EPERM))
+        calls.add_rule(SHARED_MEMORY, fail_with(errno.EPERM))
         for name, argument in OTHER_PROCESSES.items():
-            calls.allow_for_self(name, argument, error(errno.EPERM))
-        calls.rule(ATTRIBUTES, error(errno.EOPNOTSUPP))
+            calls.allow_for_self(name, argument, fail_with(errno.EPERM))
+        calls.add_rule(ATTRIBUTES, fail_with(errno.EOPNOTSUPP))
         for name, first in OWNERS.items():
-            calls.pretend_own(name, first, error(errno.EPERM))
-        calls.rule(OLD_TIMES, error(errno.ENOSYS))
-        calls.rule(["utimensat"], NOTIFY)
+            calls.pretend_own(name, first, fail_with(errno.EPERM))
+        calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
+        calls.add_rule(["utimensat"], NOTIFY)
     if opens != "none":
-        calls.rule(["openat2"], error(errno.ENOSYS))
-        calls.rule([*NAMING, "fchmod", "umask"], NOTIFY)
+        calls.add_rule(["openat2"], fail_with(errno.ENOSYS))
+        calls.add_rule([*NAMING, "fchmod", "umask"], NOTIFY)
         for name, argument in (("open", 1), ("openat", 2)):  # such a descriptor can neither be read nor written
-            calls.rule_for_bits(name, argument, PATH_ONLY, ALLOW)
+            calls.add_bit_rule(name, argument, PATH_ONLY, ALLOW)
     if opens == "write":
-        calls.rule_for_bits("open", 1, WRITING_FLAGS, NOTIFY)
-        calls.rule_for_bits("openat", 2, WRITING_FLAGS, NOTIFY)
+        calls.add_bit_rule("open", 1, WRITING_FLAGS, NOTIFY)
+        calls.add_bit_rule("openat", 2, WRITING_FLAGS, NOTIFY)
     elif opens == "all":
-        calls.rule(["open", "openat"], NOTIFY)
+        calls.add_rule(["open", "openat"], NOTIFY)
     return calls
 
 
 @cache
-def helper_filter() -> CallFilter:
+def build_helper_filter() -> CallFilter:
     """The filter of a program of our own that only reads: it names and cuts no file, changes nothing that is said about
     one, and has no socket. That a file is not cut while it is opened to be read is said here, since Landlock would look
     for that right at every directory up to the root, with each file."""
     calls = CallFilter()
-    calls.forbid_cutting("openat", 2, error(errno.EPERM))
-    calls.forbid_cutting("open", 1, error(errno.EPERM))
-    calls.rule(["openat2"], error(errno.ENOSYS))  # its flags stand in memory
-    calls.rule(
+    calls.forbid_cutting("openat", 2, fail_with(errno.EPERM))
+    calls.forbid_cutting("open", 1, fail_with(errno.EPERM))
+    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags stand in memory
+    calls.add_rule(
         [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *OLD_TIMES, "fchmod", "utimensat"],
-        error(errno.EPERM),
+        fail_with(errno.EPERM),
     )
-    calls.rule(["clone3"], error(errno.ENOSYS))
-    calls.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
-    calls.rule_for_values("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), error(errno.EPERM))
+    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))
+    calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
+    calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
     for name, argument in OTHER_PROCESSES.items():
-        calls.allow_for_self(name, argument, error(errno.EPERM))
-    calls.rule(["socket", "socketpair", "connect"], error(errno.EACCES))
+        calls.allow_for_self(name, argument, fail_with(errno.EPERM))
+    calls.add_rule(["socket", "socketpair", "connect"], fail_with(errno.EACCES))
     return calls
