@@ -7,16 +7,18 @@ from collections.abc import Callable
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import AnyFormattedText
-from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.layout import AnyContainer, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.widgets import SearchToolbar
 
+from ollm.cli.screen.kept_row import KeptRow
+
 FRAME_MIN_ROWS = 12
-Text = Callable[[], AnyFormattedText]
+Text = Callable[[], StyleAndTextTuples]
 
 
 def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
@@ -38,8 +40,12 @@ def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, 
         preview_search=True,
     )
     field = Window(control, height=Dimension(min=1, max=12), dont_extend_height=True, wrap_lines=True)
-    footer = Window(FormattedTextControl(status), height=1, style="class:status", dont_extend_height=True)
-    rules = [ConditionalContainer(Window(char="─", height=1, style="class:frame"), filter=framed) for _ in range(2)]
+    rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
     above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]
-    return Layout(HSplit([*above, rules[0], field, rules[1], search, menu, footer]), focused_element=field)
+    below: list[AnyContainer] = [rules[1], search, menu, KeptRow(status, "class:status")]
+    return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
+
+
+def draw_rule() -> StyleAndTextTuples:
+    return [("class:frame", "─" * get_app().output.get_size().columns)]

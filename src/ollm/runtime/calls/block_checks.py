@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions
 
@@ -62,11 +63,11 @@ def merge_doubled(path: str, before: str, after: str, request: str) -> str:
     the first: it was to change."""
     if not before or _ADDS.search(request):
         return after
-    old, lines = _name_lines(path, before.splitlines()), after.splitlines()
-    names = _name_lines(path, lines)
-    for name in {name for name in names if name and names.count(name) == 2 and old.count(name) == 1}:
+    known, lines = before.splitlines(), after.splitlines()
+    old, names = Counter(_name_lines(path, known)), _name_lines(path, lines)
+    for name in [name for name, count in Counter(names).items() if name and count == 2 and old[name] == 1]:
         first, second = (place for place, named in enumerate(names) if named == name)
-        if lines[first] in before.splitlines() and lines[second] not in before.splitlines():
+        if lines[first] in known and lines[second] not in known:
             lines[first] = lines.pop(second)
             names.pop(second)
     return "".join(f"{line}\n" for line in lines) if lines != after.splitlines() else after

@@ -288,7 +288,8 @@ class Compactor:
         before = prompt.used_tokens
         known = prompt.get_active_context().checkpoints
         try:
-            context, result = await self._compaction.compact(prompt.view_context(), plan)
+            view = prompt.view_context(with_recall=plan.trigger == "manual")
+            context, result = await self._compaction.compact(view, plan)
         except OllmError as error:
             _log.warning("Compression failed: %s", error, extra={"operation": "compress"})
             emit(CompressionError(message=str(error)))

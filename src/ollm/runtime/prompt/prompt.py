@@ -277,7 +277,7 @@ class Prompt:
             broken_by=last.broken_by if last else None,
         )
 
-    def view_context(self) -> ContextView:
+    def view_context(self, *, with_recall: bool = False) -> ContextView:
         """The context with its budget, for whoever makes it smaller."""
         return ContextView(
             system=self._prefix.system,
@@ -285,7 +285,7 @@ class Prompt:
             budget=self.compute_budget(),
             system_tokens=self.counter.count_message(self._prefix.system),
             request=self._request,
-            recall_tokens=self._prefix.recall_tokens,
+            recall_tokens=self._prefix.recall_tokens if with_recall else 0,
         )
 
     def replace_context(self, context: ActiveContext, cause: str) -> None:
