@@ -192,7 +192,7 @@ NAMED = [
     NamedMutant(
         "S3.4 a summary stands for older messages",
         "services/chat_compression/service.py",
-        "text = self._add_facts(summary.without_repeats(text, asked), work, originals, (longest, replaced), asked)",
+        "text = self._add_facts(summary.drop_repeats(text, asked), work, originals, (longest, replaced), asked)",
         'text = ""',
         COMPRESSION + "test_the_second_answer_is_used_when_the_first_was_bad",
     ),

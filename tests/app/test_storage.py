@@ -55,7 +55,7 @@ async def test_a_session_knows_where_it_comes_from(place: AppPlace, one_shot: bo
 def test_a_problem_is_a_notice_now_and_when_the_conversation_opens(place: AppPlace) -> None:
     storage = open_storage(place)
     heard: list[AnyEvent] = []
-    storage.stream.listen(heard.append)
+    storage.stream.add_listener(heard.append)
     storage.scope.report("the disk is slow")
     storage.entries.add_context("", "", priority=50, source="hook")
 

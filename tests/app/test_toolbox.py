@@ -149,7 +149,7 @@ async def test_a_hooks_words_for_the_model_become_an_entry(place: AppPlace) -> N
 async def test_todos_are_told(place: AppPlace) -> None:
     async with toolbox(place) as box:
         heard: list[AnyEvent] = []
-        box.storage.stream.listen(heard.append)
+        box.storage.stream.add_listener(heard.append)
         box.todos_changed((Todo(id="1", text="write", status="open"),))
         assert isinstance(heard[0], TodosChanged)
         assert heard[0].todos[0].text == "write"

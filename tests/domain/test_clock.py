@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.clock import format_stamp, new_id, parse_stamp, to_epoch_ms
+from ollm.domain.clock import format_stamp, make_id, parse_stamp, to_epoch_ms
 
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
@@ -34,4 +34,4 @@ def test_epoch_milliseconds_are_whole_numbers() -> None:
 
 
 def test_no_two_ids_are_alike() -> None:
-    assert len({new_id() for _ in range(1000)}) == 1000
+    assert len({make_id() for _ in range(1000)}) == 1000

@@ -16,7 +16,7 @@ def notice(text: str, session_id: str = "") -> Notice:
 def test_events_get_session_number_and_time() -> None:
     stream = EventStream(lambda: NOW)
     heard: list[AnyEvent] = []
-    stream.listen(heard.append)
+    stream.add_listener(heard.append)
     stream.emit(notice("a", "from elsewhere"))
     stream.session_id = "s1"
     stream.emit(notice("b", "from elsewhere"))
@@ -33,7 +33,7 @@ def test_a_listener_hears_from_now_on_until_it_is_stopped_and_stopping_twice_is_
     stream.emit(notice("before"))
     one: list[AnyEvent] = []
     two: list[AnyEvent] = []
-    stop, _ = stream.listen(one.append), stream.listen(two.append)
+    stop, _ = stream.add_listener(one.append), stream.add_listener(two.append)
     stream.emit(notice("a"))
     stop()
     stop()
@@ -46,8 +46,8 @@ def test_a_listener_hears_from_now_on_until_it_is_stopped_and_stopping_twice_is_
 def test_one_that_leaves_while_it_is_called_takes_no_event_from_the_others() -> None:
     stream = EventStream(lambda: NOW)
     heard: list[int] = []
-    stop = stream.listen(lambda event: stop())
-    stream.listen(lambda event: heard.append(event.seq))
+    stop = stream.add_listener(lambda event: stop())
+    stream.add_listener(lambda event: heard.append(event.seq))
 
     stream.emit(notice("a"))
     stream.emit(notice("b"))

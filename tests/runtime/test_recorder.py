@@ -69,7 +69,7 @@ async def test_a_call_is_written_again_only_when_something_is_new(recorder: Reco
 
 
 async def test_call_ids_go_on_from_those_of_the_session(recorder: Recorder) -> None:
-    assert [recorder.new_call_id(), recorder.new_call_id()] == ["c4", "c5"]
+    assert [recorder.make_call_id(), recorder.make_call_id()] == ["c4", "c5"]
 
 
 async def test_an_answer_under_way_is_kept_and_saving_folds(recorder: Recorder) -> None:

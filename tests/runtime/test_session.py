@@ -83,7 +83,7 @@ async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Pa
 
     assert [message.text for message in resumed.session.messages] == ["hello"]
     assert (resumed.damage, resumed.skipped, again.title) == ("", 0, "hello")
-    assert again.recorder.new_call_id() == "c1"
+    assert again.recorder.make_call_id() == "c1"
     assert (await again.recorder.record_message("user", (TextPart("two"),))).id == 2
     await again.close()
 

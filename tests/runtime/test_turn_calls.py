@@ -64,12 +64,12 @@ class Parts:
     async def record(self, parts: tuple[AnyPart, ...]) -> None:
         self.recorded.append(parts)
 
-    def new_id(self) -> str:
+    def make_id(self) -> str:
         self.count += 1
         return f"c{self.count}"
 
     def calls(self) -> TurnCalls:
-        return TurnCalls(self, self.record, self.new_id)
+        return TurnCalls(self, self.record, self.make_id)
 
 
 def answer(*calls: CallPiece) -> StreamedAnswer:
@@ -168,7 +168,7 @@ class GuidedParts(Parts):
         self.place = place
 
     def calls(self) -> TurnCalls:
-        return TurnCalls(self, self.record, self.new_id, self.create)
+        return TurnCalls(self, self.record, self.make_id, self.create)
 
     def create(self) -> TurnGuide:
         self.guides.append(TurnGuide(self.place.files, 4096))
@@ -187,7 +187,7 @@ async def test_a_form_found_out_in_the_middle_of_a_turn_has_a_guide_that_knows_t
     made = guided.calls()
     await made.prime_request("What is x?")
     assert len(guided.guides) == 1
-    made = TurnCalls(guided, guided.record, guided.new_id, guided.create)
+    made = TurnCalls(guided, guided.record, guided.make_id, guided.create)
     made._request = "Change x in a.py to 2."
     assert made.read_calls(answer(CallPiece("shell", {"command": "ls"})))[0].name == "shell"
     assert len(guided.guides) == 1, "a model that calls natively has none"

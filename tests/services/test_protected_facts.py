@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ollm.services.protected_facts import find_facts, find_missing, without_markers
+from ollm.services.protected_facts import find_facts, find_missing, strip_markers
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_names_numbers_places_and_errors_are_facts(text: str, facts: set[str]) -
 def test_our_own_markers_hold_none(marker: str) -> None:
     assert find_facts([f"before {marker} after"]) == ()
     assert find_facts([f"port 7001 {marker} src/x.py"]) == ("7001", "src/x.py")
-    assert "left out" not in without_markers(marker)
+    assert "left out" not in strip_markers(marker)
 
 
 def test_what_is_missing_is_told_in_order() -> None:

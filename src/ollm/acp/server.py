@@ -27,7 +27,7 @@ async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int
     transport = StdioTransport(source, target)
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
-        serving = asyncio.ensure_future(listen(process, flags, transport, stack))
+        serving = asyncio.ensure_future(serve_requests(process, flags, transport, stack))
         for name in ENDING_SIGNALS:
             loop.add_signal_handler(name, serving.cancel)
         try:
@@ -39,7 +39,7 @@ async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int
         serving.result()
 
 
-async def listen(
+async def serve_requests(
     process: ProcessScope, flags: dict[str, Any], transport: StdioTransport, stack: AsyncExitStack
 ) -> None:
     """Greet the editor, load the protocol's library, and do what is asked. `stack` ends what was begun."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ollm.domain.clock import new_id
+from ollm.domain.clock import make_id
 from ollm.domain.errors import BusyError, DamagedError
 from ollm.domain.struct import Data
 from ollm.services.archive_shipping.cleaning import RecordCleaner
@@ -40,7 +40,7 @@ def push_fork(archive: TeamArchiveScope, connection: Connection, session_id: str
         raise BusyError(f"Session {session_id} is open.", action="Close it and try again.")
     found = reading.find_session(connection, session_id)
     stamp = read_stamp(archive.process.session_directories, session_id)
-    name = new_id()
+    name = make_id()
     with files.open_stream(session_id) as stream:
         if stream.damage:
             raise DamagedError(

@@ -170,7 +170,7 @@ class ConversationScope:
 
             observer = HookObserver(toolbox.hooks)
             observers.append(observer)
-            parts.stream.listen(observer.notify_hooks)
+            parts.stream.add_listener(observer.notify_hooks)
         if toolbox.extensions and toolbox.extensions.context:
             from ollm.runtime.observers.extensions import ExtensionObserver
 

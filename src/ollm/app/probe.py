@@ -31,12 +31,12 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
     window = min(MAX_PROBE_WINDOW_TOKENS, model.window)
     instructions = count_instruction_tokens(window, "code")
 
-    def tools(count: int) -> tuple[ToolSchema, ...]:
+    def select(count: int) -> tuple[ToolSchema, ...]:
         return select_tools("code", known, window, count, instruction_tokens=instructions)
 
     try:
         request = ChatRequest(model=model.name, messages=(), window=model.window)
-        card = await Probe(model.provider, request, tools, report).run(model.facts)
+        card = await Probe(model.provider, request, select, report).run(model.facts)
     finally:
         await model.provider.close()
     found = msgspec.structs.asdict(msgspec.structs.replace(card.facts, probed=format_stamp(process.clock())))

@@ -15,7 +15,7 @@ import msgspec
 
 from ollm.app.archive_pushing import Progress, PushReport, SessionPusher, count_nouns
 from ollm.app.hidden_paths import HiddenPaths
-from ollm.domain.clock import new_id
+from ollm.domain.clock import make_id
 from ollm.domain.errors import BusyError, DeniedError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.services.archive_shipping.cleaning import RecordCleaner
@@ -208,7 +208,7 @@ class TeamArchiveScope:
 
     def _pull_fork(self, connection: Connection, found: ArchivedSession) -> PulledSession:
         source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
-        name = new_id()
+        name = make_id()
         with reading.open_records(connection, found.session_id) as records:
             write_fork(self.process.session_files, name, records, source)
         return PulledSession(session_id=name, source=found.session_id, damaged=found.damaged)

@@ -272,10 +272,10 @@ class Toolbox:
     def edits(self) -> EditLedger:
         from ollm.services.edit_ledger import EditLedger
 
-        def folder() -> Path | None:
+        def find_folder() -> Path | None:
             return self.process.home.undo / self.storage.session.id if self.storage.session.id else None
 
-        return EditLedger(folder)
+        return EditLedger(find_folder)
 
     @cached_property
     def project_files(self) -> ProjectFiles:

@@ -292,7 +292,7 @@ def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
             if local.closed and isinstance(event, Notice) and event.level != "info":
                 late.append(event.text)
 
-        local.parts.stream.listen(keep)
+        local.parts.stream.add_listener(keep)
 
 
 def asked_to_close(conversation: Conversation | None) -> bool:

@@ -39,10 +39,10 @@ class ArchiveWatch:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            self._look()
+            self._check_archive()
             self._ended.wait(self._pause)
 
-    def _look(self) -> None:
+    def _check_archive(self) -> None:
         from ollm.app.archived_sessions import refresh_list
 
         process = ProcessScope(self._environment)

@@ -65,7 +65,7 @@ class DaemonSession:
         self._turn_over = True  # its last event was sent; what is left is saving
         self.last_used = time.monotonic()
         self._stack = stack
-        self._stop = conversation.parts.stream.listen(self._record_event)
+        self._stop = conversation.parts.stream.add_listener(self._record_event)
 
     @property
     def session_id(self) -> str:

@@ -41,7 +41,7 @@ THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one t
 class DaemonServer(uvicorn.Server):
     """A server that can be given another socket while it runs."""
 
-    async def listen(self, bound: socket.socket) -> None:
+    async def add_socket(self, bound: socket.socket) -> None:
         first, self.servers = self.servers, []
         await self.startup(sockets=[bound])
         self.servers = [*first, *self.servers]
@@ -63,7 +63,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         hub = Hub(open_conversation, make_limits(process.settings.daemon))
         web = WebAccess(files.web_file, port.open)
         server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
-        port.listen = server.listen
+        port.listen = server.add_socket
         port.write_pid_file()
         if process.settings.archive.is_set:
             watch = ArchiveWatch(process.environment)

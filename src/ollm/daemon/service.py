@@ -87,11 +87,11 @@ class DaemonService:
         """All sessions of a workspace, newest first (W). A database that is locked keeps nobody else waiting."""
         workspace = parse_workspace(workspace_path)
 
-        def records() -> list[ChatSession]:
+        def list_records() -> list[ChatSession]:
             with self._open_scope(workspace) as scope:
                 return scope.context.list_sessions()
 
-        return [self._make_line(record) for record in await asyncio.to_thread(records)]
+        return [self._make_line(record) for record in await asyncio.to_thread(list_records)]
 
     @contextmanager
     def _open_scope(self, workspace: Path) -> Iterator[WorkspaceScope]:

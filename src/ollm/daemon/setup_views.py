@@ -37,7 +37,7 @@ class SetupViews:
         return await asyncio.to_thread(run)
 
     async def list_tools(self, workspace: str) -> list[dict[str, Any]]:
-        def look(process: ProcessScope, place: Path) -> list[dict[str, Any]]:
+        def view(process: ProcessScope, place: Path) -> list[dict[str, Any]]:
             return [
                 {
                     "name": spec.name,
@@ -49,7 +49,7 @@ class SetupViews:
                 for spec in create_tool_registry(place, process).list()
             ]
 
-        return await self._view(workspace, look)
+        return await self._view(workspace, view)
 
     async def show_policy(self, workspace: str) -> dict[str, Any]:
         from ollm.app.policy_views import serialize_policy
@@ -69,7 +69,7 @@ class SetupViews:
         """What these rules would have said to every call that was recorded."""
         from ollm.app.policy_views import run_backtest
 
-        def look(process: ProcessScope, place: Path) -> dict[str, Any]:
+        def view(process: ProcessScope, place: Path) -> dict[str, Any]:
             scope = WorkspaceScope(process, place)
             problems: list[str] = []
             with tempfile.TemporaryDirectory(prefix="ollm-rules-") as folder:
@@ -86,7 +86,7 @@ class SetupViews:
                 found = run_backtest(process, scope.create_policy(), proposed, problems.append)
             return {**found, "problems": problems}
 
-        return await self._view(workspace, look)
+        return await self._view(workspace, view)
 
     async def list_models(self) -> dict[str, Any]:
         """Those there are, and what was learnt about each."""
@@ -102,7 +102,7 @@ class SetupViews:
         """The settings in force with secrets hidden, where each that is set comes from, and what is wrong with them."""
         from ollm.config.show import redact_settings
 
-        def look(process: ProcessScope, _: Path) -> dict[str, Any]:
+        def view(process: ProcessScope, _: Path) -> dict[str, Any]:
             loaded = process.loaded_settings
             return {
                 "settings": redact_settings(loaded.settings),
@@ -111,7 +111,7 @@ class SetupViews:
                 "trusted": process.trusted,
             }
 
-        return await self._view(workspace, look)
+        return await self._view(workspace, view)
 
 
 def describe_mistake(text: str, file: Path) -> str:

@@ -59,7 +59,7 @@ def monotonic() -> float:
     return time.monotonic()
 
 
-def new_id() -> str:
+def make_id() -> str:
     import uuid
 
     return str(uuid.uuid4())

@@ -208,7 +208,9 @@ class LocalConversation:
 
     async def _run_turn_task(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         over: list[AnyEvent] = []
-        stop = self.parts.stream.listen(lambda event: over.append(event) if isinstance(event, TurnFinished) else None)
+        stop = self.parts.stream.add_listener(
+            lambda event: over.append(event) if isinstance(event, TurnFinished) else None
+        )
         try:
             await self._run_turn(text, attachments)
         except Exception as error:

@@ -33,7 +33,7 @@ class EventStream:
         for listener in tuple(self._listeners):
             listener(sent)  # type: ignore[arg-type]  # every Event that exists is in AnyEvent
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def add_listener(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for every event from now on; the returned function ends it."""
         self._listeners.append(listener)
 
@@ -52,7 +52,7 @@ class EventSubscription:
 
     def __init__(self, stream: EventStream) -> None:
         self._queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
-        self._stop = stream.listen(self._queue.put_nowait)
+        self._stop = stream.add_listener(self._queue.put_nowait)
 
     def close(self) -> None:
         self._stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ollm.domain.clock import new_id
+from ollm.domain.clock import make_id
 from ollm.domain.tools import Todo
 from ollm.domain.workspace import PlanState, PlanStep
 
@@ -15,7 +15,7 @@ class TodoOwner:
     def __init__(self, get_session_id: Callable[[], str | None], reassign: Callable[[str, str], None]) -> None:
         self._get_session_id = get_session_id
         self._reassign = reassign
-        self._draft = new_id()
+        self._draft = make_id()
         self._drafted = False
 
     def get(self) -> str:

@@ -65,7 +65,7 @@ class Recorder:
         if known is None or (known.status, known.args) != (record.status, record.args):
             await self._service.record_tool_call(self.session_id, record)
 
-    def new_call_id(self) -> str:
+    def make_call_id(self) -> str:
         """Call ids are ours: unique in the session, short to cite."""
         self._count += 1
         return f"c{self._count}"

@@ -81,7 +81,7 @@ class Turn:
         self._emit = emit
         self._prepare = prepare
         self._before_request = before_request
-        self._calls = TurnCalls(parts, self._record_results, recorder.new_call_id, create_guide)
+        self._calls = TurnCalls(parts, self._record_results, recorder.make_call_id, create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()

@@ -62,12 +62,12 @@ class TurnCalls:
         self,
         parts: CallParts,
         record: RecordResults,
-        new_call_id: Callable[[], str],
+        make_call_id: Callable[[], str],
         create_guide: Callable[[], TurnGuide | None] = lambda: None,
     ) -> None:
         self._parts = parts
         self._record = record
-        self._new_call_id = new_call_id
+        self._new_call_id = make_call_id
         self._create_guide = create_guide
         self._guide: TurnGuide | None = None
         self._deeds: CallDeeds | None = None  # of calls without a guide

@@ -103,7 +103,7 @@ class EnvironmentSanitizationService:
         """Whether the allow list has this name."""
         return self._allow.find_match(name) is not None
 
-    def _names(self, name: str) -> bool:
+    def _is_named(self, name: str) -> bool:
         """Whether the configured allow list has this very name, not a pattern that matches it."""
         return name.upper() in self._named
 
@@ -124,7 +124,7 @@ class EnvironmentSanitizationService:
     def _judge(self, environment: Mapping[str, str]) -> None:
         unnamed = []
         for name, value in environment.items():
-            runs = SHELL_CODE.find_match(name) is not None and not self._names(name)
+            runs = SHELL_CODE.find_match(name) is not None and not self._is_named(name)
             allowed = self.is_allowed(name) and not runs
             rule = None if allowed else SHELL_CODE_RULE if runs else self._find_rule(name)
             self._known[name, value] = rule

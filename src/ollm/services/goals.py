@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
+from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.context import Checkpoint, Goal, GoalDecision, GoalStack
 from ollm.domain.errors import UsageError
 from ollm.domain.messages import PromptMessage
@@ -19,7 +19,7 @@ GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions i
 class GoalKeeper:
     """The goals of one session. Every method returns the line that tells what changed."""
 
-    def __init__(self, stack: GoalStack | None = None, *, clock: Clock = now, ids: NewId = new_id) -> None:
+    def __init__(self, stack: GoalStack | None = None, *, clock: Clock = now, ids: NewId = make_id) -> None:
         self.stack = stack or GoalStack()
         self._clock = clock
         self._ids = ids

@@ -27,7 +27,7 @@ _MARKERS = re.compile(
 )
 
 
-def without_markers(text: str) -> str:
+def strip_markers(text: str) -> str:
     """The text as it was said, as far as it still stands."""
     return _MARKERS.sub(" ", text) if "[" in text or "recall" in text else text
 
@@ -36,7 +36,7 @@ def find_facts(texts: Iterable[str]) -> tuple[str, ...]:
     """The protected set of these texts, each once, in the order found."""
     found: dict[str, None] = {}
     seen: set[str] = set()
-    for text in map(without_markers, texts):
+    for text in map(strip_markers, texts):
         for line in text.splitlines():
             if _ERROR.search(line[:MAX_ERROR_CHARS]):
                 found[line.strip()[:MAX_ERROR_CHARS]] = None

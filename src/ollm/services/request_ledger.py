@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ollm.domain.context import RequestLine
-from ollm.services.protected_facts import find_facts, without_markers
+from ollm.services.protected_facts import find_facts, strip_markers
 
 TextCost = Callable[[str], int]
 
@@ -55,7 +55,7 @@ def shorten_request(text: str, tokens: int, cost: TextCost) -> str:
 
 def _split_sentences(text: str) -> list[str]:
     """Sentences of what was written; blocks of pasted lines are counted."""
-    prose = _FENCE.sub(_replace_fence, without_markers(text[:MAX_SCANNED_CHARS]))
+    prose = _FENCE.sub(_replace_fence, strip_markers(text[:MAX_SCANNED_CHARS]))
     lines: list[str] = []
     pasted: list[str] = []
     for line in [*prose.splitlines(), ""]:

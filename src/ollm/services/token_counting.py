@@ -133,14 +133,14 @@ class TokenCounter:
         )
 
     def count_message(self, message: PromptMessage) -> int:
-        return self.units_to_tokens(self.count_message_units(message))
+        return self.convert_to_tokens(self.count_message_units(message))
 
     def count_messages(self, messages: Iterable[PromptMessage]) -> int:
         return sum(map(self.count_message, messages))
 
     def count_schemas(self, tools: Iterable[ToolSchema]) -> int:
         """What the tool list costs in front of every request, with what a chat template writes around it."""
-        return self.units_to_tokens(self.count_schema_units(tools))
+        return self.convert_to_tokens(self.count_schema_units(tools))
 
     def count_schema_units(self, tools: Iterable[ToolSchema]) -> float:
         """The same before the factor."""
@@ -151,7 +151,7 @@ class TokenCounter:
         """What the schemas alone are."""
         return sum(self.count_text(_encode_json(msgspec.to_builtins(tool))) for tool in tools)
 
-    def units_to_tokens(self, amount: float) -> int:
+    def convert_to_tokens(self, amount: float) -> int:
         """Units as tokens of this model, rounded up."""
         return math.ceil(amount * self.factor)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.clock import new_id
+from ollm.domain.clock import make_id
 from ollm.domain.session import SessionStatus
 from ollm.domain.workspace import ChatSession, Episode, PlanState, PlanStep
 from ollm.store.database import Database
@@ -54,13 +54,13 @@ class WorkspaceDatabase:
         with self.database.begin_read() as connection:
             order = "ORDER BY updated_at DESC, session_id"
             rows = connection.execute(f"SELECT {SESSION_COLUMNS} FROM chat_sessions {order}")  # noqa: S608 - constants
-            return [session_from_row(row) for row in rows]
+            return [make_session(row) for row in rows]
 
     def get_session(self, session_id: str) -> ChatSession | None:
         with self.database.begin_read() as connection:
             query = f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE session_id = ?"  # noqa: S608
             row = connection.execute(query, (session_id,)).fetchone()
-        return session_from_row(row) if row else None
+        return make_session(row) if row else None
 
     def put_session(self, session: ChatSession) -> None:
         with self.database.begin_write() as connection:
@@ -118,7 +118,7 @@ class WorkspaceDatabase:
     def get_or_create_id(self) -> str:
         """The workspace's own id, made the first time it is asked for."""
         with self.database.begin_write() as connection:
-            connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (new_id(),))
+            connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (make_id(),))
             return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
 
 
@@ -159,7 +159,7 @@ def decode_column(text: str | None, type: Any) -> Any:  # noqa: A002 - as msgspe
         return ()
 
 
-def session_from_row(row: sqlite3.Row) -> ChatSession:
+def make_session(row: sqlite3.Row) -> ChatSession:
     return ChatSession(
         session_id=row["session_id"],
         title=row["title"] or "",

@@ -44,4 +44,4 @@ def test_the_end_of_long_code_is_still_code() -> None:
     blocks = MarkdownBlocks()
     blocks.feed("```python\n" + "\n".join(f"line{number}" for number in range(50)))
 
-    assert blocks.tail(3) == "```python\nline47\nline48\nline49"
+    assert blocks.render_tail(3) == "```python\nline47\nline48\nline49"

@@ -11,10 +11,10 @@ from ollm.providers.text_calls.rendering import (
     add_tool_list,
     add_worked_example,
     append_reminder,
-    arguments_fit,
     build_call_schema,
     build_name_schema,
     build_reminder,
+    do_arguments_fit,
     explain_calling,
     find_named_tool,
     make_example_call,
@@ -191,4 +191,4 @@ def test_the_tool_that_was_named() -> None:
     ],
 )
 def test_whether_arguments_fit(arguments: Any, fit: bool) -> None:
-    assert arguments_fit(arguments, LS) is fit
+    assert do_arguments_fit(arguments, LS) is fit

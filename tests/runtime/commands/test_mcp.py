@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import UsageError
-from ollm.runtime.commands.mcp import describe_offers, describe_state, mcp, parse_pairs, state_to_json
+from ollm.runtime.commands.mcp import describe_offers, describe_state, mcp, parse_pairs, render_state
 
 
 def state(*, failure: str = "", connected: bool = False, catalogue: Any = None) -> Any:
@@ -62,7 +62,7 @@ def test_what_a_server_offers_is_listed(found: Any, offers: str) -> None:
 
 
 def test_the_same_for_programs() -> None:
-    assert state_to_json(state(failure="x"), set()) == {
+    assert render_state(state(failure="x"), set()) == {
         "name": "files",
         "connected": False,
         "failure": "x",
@@ -71,7 +71,7 @@ def test_the_same_for_programs() -> None:
         "prompts": [],
         "resources": False,
     }
-    found = state_to_json(state(connected=True, catalogue=catalogue("a", "b", prompts=("p",), resources=True)), {"a"})
+    found = render_state(state(connected=True, catalogue=catalogue("a", "b", prompts=("p",), resources=True)), {"a"})
     assert (found["tools"], found["hidden"], found["prompts"], found["resources"]) == (["a", "b"], ["b"], ["p"], True)
     assert found["failure"] is None
 

@@ -79,7 +79,7 @@ def test_a_server_that_always_says_the_same_is_not_believed() -> None:
         talk.prompt.build_request_messages()
         talk.prompt.observe_usage(Usage(prompt_tokens=20))
 
-    assert talk.prompt.used_tokens == talk.counter.units_to_tokens(
+    assert talk.prompt.used_tokens == talk.counter.convert_to_tokens(
         talk.prompt.meter.prefix_units + talk.prompt.meter.message_units
     )
     assert talk.counter.factor == 1.0
@@ -179,7 +179,7 @@ def test_what_came_after_a_count_is_added_as_an_estimate() -> None:
     assert made.most_read == 330
     made.add_units(100)
 
-    assert made.total_tokens == 330 + made.counter.units_to_tokens(100)
+    assert made.total_tokens == 330 + made.counter.convert_to_tokens(100)
     assert made.doubtful_tokens == 16 + math.ceil(0.35 * (made.total_tokens - 330))
 
 
@@ -203,7 +203,7 @@ def test_another_front_or_other_messages_forget_the_count() -> None:
     made.set_prefix_units(110.0)
     assert made.total_tokens != 330
     made.restart(50.0)
-    assert made.total_tokens == made.counter.units_to_tokens(160 * made._short)
+    assert made.total_tokens == made.counter.convert_to_tokens(160 * made._short)
 
 
 @pytest.mark.parametrize(("reported", "worth"), [(0, False), (-1, False), (272, True), (273, False), (300, False)])

@@ -81,12 +81,12 @@ def test_old_user_messages_lose_their_aside_but_not_the_one_being_worked_on() ->
 
 def test_requests_are_recorded_only_with_a_ledger_and_never_the_current_one() -> None:
     messages = make.talk(3)
-    assert state(messages).past_requests() == []
+    assert state(messages).list_past_requests() == []
     work = state(messages, ledger_tokens=500, request=5)
 
-    assert [group[0].sources for group in work.past_requests()] == [(1,), (9,)]
+    assert [group[0].sources for group in work.list_past_requests()] == [(1,), (9,)]
     known = checkpoint("k", 0, requests=(RequestLine(number=0, text="before"),))
-    lines = state(messages, ledger_tokens=500, checkpoints=(known,)).request_lines(work.past_requests())
+    lines = state(messages, ledger_tokens=500, checkpoints=(known,)).request_lines(work.list_past_requests())
     assert [(line.number, line.text) for line in lines] == [(1, "Look at part 0"), (9, "Look at part 2")]
 
 

@@ -10,8 +10,8 @@ from ollm.services.chat_compression.summary import (
     build_retry,
     clean_answer,
     cut_lines,
+    drop_repeats,
     find_fault,
-    without_repeats,
 )
 from ollm.services.token_counting import TokenCounter
 from tests.services import contexts as make
@@ -117,9 +117,9 @@ def test_what_stands_among_the_requests_is_not_said_twice() -> None:
     asked = [RequestLine(number=1, text="Please  keep the\nport at 8443 always")]
     text = "Goal:\n- keep the port at 8443.\nDecisions:\n- SQLite it is\nOpen points:\n- port at 8443 always"
 
-    assert without_repeats(text, asked) == "Decisions:\n- SQLite it is"
-    assert without_repeats("- port at 8443", asked) == "- port at 8443"  # too short to be a repetition
-    assert without_repeats("", asked) == ""
+    assert drop_repeats(text, asked) == "Decisions:\n- SQLite it is"
+    assert drop_repeats("- port at 8443", asked) == "- port at 8443"  # too short to be a repetition
+    assert drop_repeats("", asked) == ""
 
 
 @pytest.mark.parametrize(

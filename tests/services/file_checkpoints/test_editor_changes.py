@@ -40,7 +40,7 @@ def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:
     assert record is not None
     with checkpoints.objects.hold_lock():
         collect_garbage(checkpoints.objects)
-    (change,) = checkpoints.look().list_changes(checkpoints.list_records(SESSION)[0])
+    (change,) = checkpoints.view_files().list_changes(checkpoints.list_records(SESSION)[0])
     assert change.before is not None
     assert change.after is not None
     assert checkpoints.read_entry(change.path, change.before) == b"before"

@@ -202,7 +202,7 @@ def test_nothing_changed_since_is_nothing_to_do(checkpoints: FileCheckpoints) ->
 
 
 def test_a_state_that_could_not_be_taken_is_said_to_be_unknown(checkpoints: FileCheckpoints) -> None:
-    checkpoints.miss(SESSION, 1)
+    checkpoints.note_missed(SESSION, 1)
     with take_turn(checkpoints, 3):
         (checkpoints.root / "a").write_text("x")
 

@@ -28,7 +28,7 @@ def test_a_plan_writes_nothing_and_an_open_turn_is_shown(tmp_path: Path) -> None
     assert ([step.path for step in plan.steps], [one.path for one in plan.skipped]) == (["a"], ["by hand"])
     checkpoints.begin(OTHER, 1)
     (tree / "a").write_text("newer")
-    view = checkpoints.look()
+    view = checkpoints.view_files()
     (record,) = view.list_records(OTHER)
     (change,) = view.list_changes(record)
     checkpoints.end()

@@ -188,7 +188,7 @@ def test_a_directory_that_goes_while_it_waits(service: FileDiscoveryService, roo
     assert first is not None
     subprocess.run(["rm", "-r", str(root / "f3"), str(root / "f40")], check=True)
     found = {
-        place.relative: walk.apply_rules(place, reading.read_directory(walk.path_of(place.relative)))
+        place.relative: walk.apply_rules(place, reading.read_directory(walk.get_path(place.relative)))
         for place in first.below
     }
     assert {relative for relative, listing in found.items() if listing is None} == {"f3", "f40"}

@@ -150,9 +150,9 @@ def test_every_place_in_the_flat_text_leads_back_to_the_raw_one(raw: str) -> Non
 
     assert flat.flat == raw.replace("\r\n", "\n")
     for offset, character in enumerate(flat.flat):
-        there = raw[flat.raw_offset(offset) :]
+        there = raw[flat.find_raw_offset(offset) :]
         assert there.startswith((character, "\r\n"))
-    assert flat.raw_offset(len(flat.flat)) == len(raw)
+    assert flat.find_raw_offset(len(flat.flat)) == len(raw)
 
 
 def test_lines_are_numbered_from_one() -> None:

@@ -19,7 +19,7 @@ class MarkdownBlocks:
     def open(self) -> str:
         return "\n".join([*self._lines, self._rest])
 
-    def tail(self, lines: int) -> str:
+    def render_tail(self, lines: int) -> str:
         """The end of what is open, as Markdown of its own: code stays code, however long it is."""
         last = [*self._lines, self._rest][-lines:]
         cut = self._fence and self._head not in last
@@ -48,11 +48,11 @@ class MarkdownBlocks:
             before = self._close() if self._ends_list(line) else ""
             self._lines.append(line)
             return before
-        return self._close() if not self._in_list() else self._add_blank_line()
+        return self._close() if not self._is_in_list() else self._add_blank_line()
 
     def _open_code(self, line: str, mark: str) -> str:
         """Code is a block of its own, unless it is indented below an item."""
-        self._inside = self._in_list() and line.startswith(" ")
+        self._inside = self._is_in_list() and line.startswith(" ")
         before = "" if self._inside else self._close()
         self._fence, self._head = mark, line
         self._lines.append(line)
@@ -75,9 +75,9 @@ class MarkdownBlocks:
     def _ends_list(self, line: str) -> bool:
         """After a blank line a list continues with an item or something indented; anything else is a new block."""
         after_blank = bool(self._lines) and not self._lines[-1].strip()
-        return self._in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
+        return self._is_in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
 
-    def _in_list(self) -> bool:
+    def _is_in_list(self) -> bool:
         return bool(self._lines) and _is_list_item(self._lines[0].lstrip())
 
     def _close(self) -> str:

@@ -140,7 +140,7 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
 
     @keys.add("escape", "enter", filter=filters.typing)
     @keys.add("c-j", filter=filters.typing & ~filters.typed_ahead)
-    def _newline(event: KeyPressEvent) -> None:
+    def _insert_newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
     @keys.add(Keys.BracketedPaste, filter=filters.typing)
@@ -155,7 +155,7 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
 
     @keys.add("c-x", "c-e", filter=filters.typing)
     @keys.add("c-g", filter=filters.typing)
-    def _editor(event: KeyPressEvent) -> None:
+    def _open_editor(event: KeyPressEvent) -> None:
         event.current_buffer.open_in_editor()
 
 

@@ -107,7 +107,7 @@ class LiveOutput:
             return [self._tint_spinner(line) if line[:1] in SPINNER else line for line in lines]
         waiting = self._render_waiting(width - 1)
         if self.blocks.open.strip():
-            painted = self._painter.paint_answer(self.blocks.tail(OPEN_LINES), first=self.at_start)
+            painted = self._painter.paint_answer(self.blocks.render_tail(OPEN_LINES), first=self.at_start)
             return [*painted.rstrip("\n").split("\n")[-max(1, height - 1) :], waiting]
         return [waiting]
 

@@ -149,7 +149,7 @@ class Picker:
         for key, steps in (("up", -1), ("down", 1), ("pageup", -MAX_ROWS), ("pagedown", MAX_ROWS), ("c-p", -1)):
 
             @keys.add(key)
-            def _go(_event: KeyPressEvent, steps: int = steps) -> None:
+            def _move_selection(_event: KeyPressEvent, steps: int = steps) -> None:
                 self._move(steps)
 
         self._add_exit_keys(keys)
@@ -166,7 +166,7 @@ class Picker:
                 event.app.exit(result=SessionChoice(action="new", text=typed))
 
         @keys.add("c-n")
-        def _new(event: KeyPressEvent) -> None:
+        def _start_new(event: KeyPressEvent) -> None:
             event.app.exit(result=SessionChoice(action="new"))
 
         @keys.add("escape")
@@ -180,7 +180,7 @@ class Picker:
 
     def _add_change_keys(self, keys: KeyBindings) -> None:
         @keys.add("tab")
-        def _others(_event: KeyPressEvent) -> None:
+        def _show_others(_event: KeyPressEvent) -> None:
             views = self._list_views()
             self._view = views[(views.index(self._view) + 1) % len(views)] if self._view in views else views[0]
             self._reset_selection()

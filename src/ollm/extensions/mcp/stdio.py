@@ -66,7 +66,7 @@ async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None])
     heard, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, said = anyio.create_memory_object_stream[SessionMessage](0)
 
-    async def listen() -> None:
+    async def read_server() -> None:
         try:
             lost(await _forward_messages(started.output, heard.send))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -76,15 +76,15 @@ async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None])
         finally:
             heard.close()
 
-    async def speak() -> None:
+    async def write_server() -> None:
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for each in said:
                 started.feed.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await started.feed.drain()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(listen)
-        group.start_soon(speak)
+        group.start_soon(read_server)
+        group.start_soon(write_server)
         try:
             yield reading, writing
         finally:

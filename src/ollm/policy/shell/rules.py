@@ -86,7 +86,7 @@ def _match_allowing(condition: Condition, value: str, view: CommandView, boundar
         case "matches":
             held = all(view.known) and _matches_whole_words(value, texts)
         case _:
-            held = _all_under(value, view, boundary)
+            held = _are_all_under(value, view, boundary)
     return "yes" if held else "no"
 
 
@@ -125,7 +125,7 @@ def _match_restricting(condition: Condition, value: str, view: CommandView, boun
         case "matches":
             held = _matches_somewhere(value, view)
         case _:
-            held = _any_under(value, view, boundary)
+            held = _is_any_under(value, view, boundary)
     return "yes" if held else "no"
 
 
@@ -246,14 +246,14 @@ def _list_path_words(view: CommandView) -> list[ShellWord]:
     return [word for word in view.words[1:] if not word.text.startswith("-")]
 
 
-def _all_under(value: str, view: CommandView, boundary: Boundary) -> bool:
+def _are_all_under(value: str, view: CommandView, boundary: Boundary) -> bool:
     words, places = _list_path_words(view), view.part.directories
     if not words or places is None or not all(view.known):
         return False
     return all(is_under(word.text, value, boundary, allows=True, base=place) for word in words for place in places)
 
 
-def _any_under(value: str, view: CommandView, boundary: Boundary) -> bool:
+def _is_any_under(value: str, view: CommandView, boundary: Boundary) -> bool:
     home = boundary.places.user_home
     for word in view.words[1:]:
         text = word.text.partition("=")[2] if word.text.startswith("-") else word.text

@@ -70,7 +70,7 @@ def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
 def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
     """Definitions take the place of those with their names; new ones come behind the last. None when the block holds
     other things besides imports."""
-    outer = _outermost(find_definitions(new))
+    outer = _keep_outermost(find_definitions(new))
     if not outer or _has_other_lines(new, outer, old):
         return None
     outer = [part for definition in outer for part in _open_partial_class(definition, new, old)]
@@ -114,10 +114,10 @@ def _open_partial_class(definition: Definition, new: list[str], old: list[str]) 
         return [definition]
     if compute_kept_share(there.text.split("\n"), definition.text.split("\n")) >= WHOLE_SHARE:
         return [definition]
-    return _outermost(inner)
+    return _keep_outermost(inner)
 
 
-def _outermost(found: list[Definition]) -> list[Definition]:
+def _keep_outermost(found: list[Definition]) -> list[Definition]:
     kept: list[Definition] = []
     for definition in found:
         if not kept or definition.start >= kept[-1].end:

@@ -160,9 +160,9 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
         return None
     first, last = blocks[0], blocks[-1]
     start, end = max(0, first.a - first.b), min(len(old), last.a + last.size + len(new) - last.b - last.size)
-    if first.b and old[start : first.a] and not _alike(old[start : first.a], new[: first.b]):
+    if first.b and old[start : first.a] and not _are_alike(old[start : first.a], new[: first.b]):
         start = first.a
-    if end > last.a + last.size and not _alike(old[last.a + last.size : end], new[last.b + last.size :]):
+    if end > last.a + last.size and not _are_alike(old[last.a + last.size : end], new[last.b + last.size :]):
         end = last.a + last.size
     if end - start > 2 * len(new) + 4:
         return None
@@ -183,5 +183,5 @@ def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str],
     return (make_edit_at(old, place, place + 1, indent + lines[0].strip()),)
 
 
-def _alike(one: list[str], other: list[str]) -> bool:
+def _are_alike(one: list[str], other: list[str]) -> bool:
     return SequenceMatcher(None, "\n".join(one), "\n".join(other), autojunk=False).ratio() > 0.5

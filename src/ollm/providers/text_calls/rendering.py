@@ -187,7 +187,7 @@ def find_named_tool(text: str, tools: Sequence[ToolSchema]) -> str | None:
     return next((tool.name for tool in tools if f'"{tool.name}"' in text), None)
 
 
-def arguments_fit(arguments: JsonObject | str, tool: ToolSchema) -> bool:
+def do_arguments_fit(arguments: JsonObject | str, tool: ToolSchema) -> bool:
     """Whether what is required is there and nothing that was not shown."""
     if not isinstance(arguments, dict):
         return False

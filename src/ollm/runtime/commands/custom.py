@@ -67,11 +67,11 @@ def split_words(arguments: str) -> list[str]:
 def _fill_arguments(text: str, arguments: str) -> str:
     given = split_words(arguments)
 
-    def value(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         which = match[1]
         if which == "ARGUMENTS":
             return arguments
         return given[int(which) - 1] if int(which) <= len(given) else ""
 
-    filled, places = re.subn(_PLACEHOLDER, value, text)
+    filled, places = re.subn(_PLACEHOLDER, fill, text)
     return filled if places or not arguments else f"{text.rstrip()}\n\n{arguments}"

@@ -90,7 +90,7 @@ def collect_sections(conversation: RewindNeeds, number: int | None) -> list[Diff
         return describe_unsaved(conversation, checkpoints, number, saved=bool(records))
     view = None
     if any(record.has_trees and not record.end for record in wanted):
-        view = checkpoints.look()
+        view = checkpoints.view_files()
         numbers = {record.number for record in wanted}
         wanted = [record for record in view.list_records(session_id) if record.number in numbers]
     sections = [make_section(conversation, checkpoints, view, group) for group in group_turns(wanted)]

@@ -39,7 +39,7 @@ async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
         rows = [(state.server.name, describe_state(state), describe_offers(state, shown)) for state in states]
         return CommandReply(
             text=render_table(("server", "state", "offers"), rows),
-            data=[state_to_json(state, shown) for state in states],
+            data=[render_state(state, shown) for state in states],
         )
     named = split_words(arguments, 3)
     if len(named) < 2:
@@ -133,7 +133,7 @@ def describe_offers(state: McpServerState, shown: set[str]) -> str:
     return ", ".join([*seen, *found_later, *resources, *prompts]) or "nothing"
 
 
-def state_to_json(state: McpServerState, shown: set[str]) -> dict[str, object]:
+def render_state(state: McpServerState, shown: set[str]) -> dict[str, object]:
     found = state.catalogue
     return {
         "name": state.server.name,

@@ -138,7 +138,7 @@ async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
         raise make_usage_error("undo", "[yes]")
     if word == "":
         return CommandReply(text=await describe_undo(conversation))
-    async with recording_undo(conversation):
+    async with record_undo(conversation):
         done = await take_back_edit(conversation.edits.get(), conversation.files.get())
     if done is None:
         raise UsageError("Nothing to undo.")
@@ -146,7 +146,7 @@ async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
 
 
 @asynccontextmanager
-async def recording_undo(conversation: WorkNeeds) -> AsyncIterator[None]:
+async def record_undo(conversation: WorkNeeds) -> AsyncIterator[None]:
     """What is undone is a change of this session's, not of others': /rewind and /diff know of it."""
     session_id = conversation.session.id
     checkpoints = conversation.checkpoints.get() if conversation.checkpoints_enabled and session_id else None

@@ -26,11 +26,11 @@ class TinyTask(Data, frozen=True):
     is_right: Callable[[CallPiece], bool]
 
 
-def _searches(call: CallPiece) -> bool:
+def _is_search(call: CallPiece) -> bool:
     return call.name in ("grep", "shell") and "PORT" in str(call.arguments)
 
 
-def _changes(call: CallPiece) -> bool:
+def _is_change(call: CallPiece) -> bool:
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
     if arguments.get("path") != "conf.py":
         return False
@@ -48,10 +48,10 @@ def _deletes(call: CallPiece) -> bool:
 
 
 TASKS = (
-    TinyTask(asked="Which file contains PORT?\n\nFiles here: app.py, conf.py", is_right=_searches),
+    TinyTask(asked="Which file contains PORT?\n\nFiles here: app.py, conf.py", is_right=_is_search),
     TinyTask(
         asked=f"Change LIMIT in conf.py to 20.\n\nFiles here: app.py, conf.py\n\nconf.py:\n```\n{CONF}```",
-        is_right=_changes,
+        is_right=_is_change,
     ),
     TinyTask(asked="Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt", is_right=_deletes),
 )

@@ -34,10 +34,10 @@ from ollm.providers.text_calls.rendering import (
     CALL_START,
     add_tool_list,
     append_reminder,
-    arguments_fit,
     build_call_schema,
     build_name_schema,
     build_reminder,
+    do_arguments_fit,
     explain_calling,
     find_named_tool,
     render_messages,
@@ -144,13 +144,13 @@ class ToolCallFallback:
             return []
         try:
             calls = await self._choose_tool_call(parser, tools)
-            if self._already_called(calls) and self._request.messages[-1].failed:
+            if self._were_made_before(calls) and self._request.messages[-1].failed:
                 calls = await self._choose_tool_call(
                     parser, tuple(tool for tool in tools if tool.name != calls[0].name)
                 )
         except ModelError:
             return []
-        self._has_all = self._already_called(calls)
+        self._has_all = self._were_made_before(calls)
         return [] if self._has_all else calls
 
     async def _choose_tool_call(self, parser: AnswerParser, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
@@ -168,7 +168,7 @@ class ToolCallFallback:
         begun = CALL_START.format(name)
         text = await self._complete_call(parser, None, MAX_CALL_TOKENS, begun)
         calls = list(parse_calls(begun + text, offered).calls) if text else []
-        if not text or (calls and all(arguments_fit(call.arguments, offered[call.name]) for call in calls)):
+        if not text or (calls and all(do_arguments_fit(call.arguments, offered[call.name]) for call in calls)):
             return calls
         bound = await self._complete_call(parser, build_call_schema((offered[name],)), MAX_CALL_TOKENS)
         return list(parse_calls(bound or "", offered).calls)
@@ -280,9 +280,9 @@ class ToolCallFallback:
 
     def _repeats_calls(self, calls: list[CallPiece]) -> bool:
         """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""
-        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._already_called(calls)
+        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._were_made_before(calls)
 
-    def _already_called(self, calls: list[CallPiece]) -> bool:
+    def _were_made_before(self, calls: list[CallPiece]) -> bool:
         """Whether these calls were all made before since the user's last words."""
         turn = takewhile(lambda message: message.role != "user", reversed(self._request.messages))
         made = [(call.name, call.arguments) for message in turn for call in message.calls]

@@ -40,7 +40,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
         loop = asyncio.get_running_loop()
         began, message_id = loop.time(), self._find_message_id()
         if not self._checkpoints.get().wanted:
-            await self._miss(self._session.id, message_id)
+            await self._note_missed(self._session.id, message_id)
             return
         try:
             begin = asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id, "turn", names)
@@ -48,7 +48,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
             record = await asyncio.shield(self._beginning)
         except (OllmError, OSError) as error:
             self._report(error)
-            await self._miss(self._session.id, message_id)
+            await self._note_missed(self._session.id, message_id)
             return
         if loop.time() - began > SLOW_SECONDS:
             text = f"Saved {record.files:,} files before the first change; later turns save only what changed."
@@ -88,10 +88,10 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
     def _find_message_id(self) -> int:
         return next((message.id for message in self._session.recorder.messages if message.role == "user"), 0)
 
-    async def _miss(self, session_id: str, message_id: int) -> None:
+    async def _note_missed(self, session_id: str, message_id: int) -> None:
         self._missed = True
         try:
-            await asyncio.to_thread(self._checkpoints.get().miss, session_id, message_id)
+            await asyncio.to_thread(self._checkpoints.get().note_missed, session_id, message_id)
         except (OllmError, OSError):
             return
 

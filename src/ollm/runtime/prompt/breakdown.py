@@ -39,7 +39,7 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     shown = [ContextPart(name="worked calls", tokens=counter.count_messages(worked))] if worked else []
     mapped = [ContextPart(name=PROJECT_MAP_KEY, tokens=counter.count_text(project_map))] if project_map else []
     return [
-        ContextPart(name="instructions", tokens=counter.units_to_tokens(MESSAGE_UNITS + counter.count_units(told))),
+        ContextPart(name="instructions", tokens=counter.convert_to_tokens(MESSAGE_UNITS + counter.count_units(told))),
         ContextPart(name="context entries", tokens=counter.count_text(entries)),
         *mapped,
         ContextPart(name="tool schemas", tokens=counter.count_schemas(tools) + counter.count_text(listed)),

@@ -120,9 +120,9 @@ class Compaction:
             result = msgspec.structs.replace(result, skipped=result.skipped or FREES_TOO_LITTLE)
         if result.skipped:
             return view.context, result
-        return self._with_records(view, result), result
+        return self._update_records(view, result), result
 
-    def _with_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:
+    def _update_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:
         """The records within their share, the goals in force written down anew behind them."""
         from ollm.services.checkpoints import CheckpointManager
         from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint

@@ -85,7 +85,7 @@ class PromptPrefix:
         if not self._when_folded:
             return 0
         units = self._count_units(tuple(self._when_folded())) - self._count_units(self.tools)
-        return self._counter.units_to_tokens(max(0.0, units))
+        return self._counter.convert_to_tokens(max(0.0, units))
 
     def set_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
         self.records = tuple(demote_system_message(checkpoint.message) for checkpoint in checkpoints)

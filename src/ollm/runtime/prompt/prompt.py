@@ -249,8 +249,8 @@ class Prompt:
     # How full it is
 
     def compute_budget(self) -> Budget:
-        records = self.counter.units_to_tokens(self._prefix.record_units)
-        fixed = max(0, self.counter.units_to_tokens(self.meter.prefix_units) - records)
+        records = self.counter.convert_to_tokens(self._prefix.record_units)
+        fixed = max(0, self.counter.convert_to_tokens(self.meter.prefix_units) - records)
         return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
     @property
@@ -331,7 +331,7 @@ class Prompt:
             context=self.get_active_context(),
             user_messages=self._words.load_all(),
             archive_tokens=max(
-                self.used_tokens, self.counter.units_to_tokens(self.meter.prefix_units + self._history.units)
+                self.used_tokens, self.counter.convert_to_tokens(self.meter.prefix_units + self._history.units)
             ),
             reasoning_model=bool(self._context.reasoning.traces),
         )

@@ -109,7 +109,7 @@ class Meter:
         self._measure_shortfall(known.prefix_units + known.message_units, known.tokens)
 
     def _measure_shortfall(self, amount: float, tokens: int) -> None:
-        self._short = min(MAX_SHORTFALL_RATIO, max(1.0, tokens / self.counter.units_to_tokens(amount)))
+        self._short = min(MAX_SHORTFALL_RATIO, max(1.0, tokens / self.counter.convert_to_tokens(amount)))
 
     def _forget_count(self) -> None:
         self._counted = None
@@ -118,10 +118,10 @@ class Meter:
 
     @property
     def total_tokens(self) -> int:
-        estimate = self.counter.units_to_tokens((self.prefix_units + self.message_units) * self._short)
+        estimate = self.counter.convert_to_tokens((self.prefix_units + self.message_units) * self._short)
         if self._counted is None:
             return estimate
-        exact = self._exact + self.counter.units_to_tokens(
+        exact = self._exact + self.counter.convert_to_tokens(
             max(0.0, self.message_units - self._counted.message_units) * self._short
         )
         return max(exact, estimate) if self._unsure else exact
@@ -157,7 +157,7 @@ class Meter:
 
     @property
     def message_tokens(self) -> int:
-        return max(0, self.total_tokens - self.counter.units_to_tokens(self.prefix_units))
+        return max(0, self.total_tokens - self.counter.convert_to_tokens(self.prefix_units))
 
     def mark_sent(self) -> None:
         """A request with everything counted so far goes out now."""
@@ -174,7 +174,9 @@ class Meter:
         """Whether the server reports so much less than was sent that an exact count is worth asking for."""
         if self._sent is None or reported <= 0:
             return False
-        return self.counter.units_to_tokens(self._sent.prefix_units + self._sent.message_units) > DOUBT_RATIO * reported
+        return (
+            self.counter.convert_to_tokens(self._sent.prefix_units + self._sent.message_units) > DOUBT_RATIO * reported
+        )
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Learn from the server's count of the last request; the event when it proves that the prompt was cut.
@@ -216,7 +218,7 @@ class Meter:
         """Whether the count stands still while prompts grow: the server reads so much, and cuts the rest silently."""
         if self._counted is None or not sent.extends:
             return self._is_repeated(sent, reported)
-        grown = self.counter.units_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
+        grown = self.counter.convert_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
         return grown >= MIN_PLATEAU_TOKENS and self._exact <= reported < self._exact + PLATEAU_SHARE * grown
 
     def _is_repeated(self, sent: SentRequest, reported: int) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import new_id, parse_epoch_ms
+from ollm.domain.clock import make_id, parse_epoch_ms
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
@@ -171,7 +171,7 @@ class WorkspaceContext:
         copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
         copied[before] = [record.session_id for record in self._database.list_sessions()]
         self._database.set_fact("copied", json.dumps(copied))
-        self._database.set_fact("id", new_id())
+        self._database.set_fact("id", make_id())
         self._database.set_fact("aliases", "[]")
 
 

@@ -63,7 +63,7 @@ class CompressionState:
         """Whether the user said it, and it is not what is being worked on."""
         return is_user_group(group) and (self._options.request is None or self._options.request not in group[0].sources)
 
-    def past_requests(self) -> list[Group]:
+    def list_past_requests(self) -> list[Group]:
         """Those that go into the record; none where user messages stay where they are."""
         return [] if self._options.ledger_tokens is None else [g for g in self.old if self.is_past_request(g)]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
+from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
@@ -36,7 +36,7 @@ class ChatCompressionService:
         summarise: Summarise | None = None,
         *,
         clock: Clock = now,
-        ids: NewId = new_id,
+        ids: NewId = make_id,
     ) -> None:
         self._counter = counter or TokenCounter()
         self._summarise = summarise
@@ -100,7 +100,7 @@ class ChatCompressionService:
     ) -> tuple[Checkpoint | None, str]:
         if options.strategy == "truncate":
             work.truncate()
-            return self._requests_alone(work), ""
+            return self._record_requests_only(work), ""
         if options.strategy == "hybrid":
             work.fold_results()
             if work.total <= work.target:
@@ -109,15 +109,15 @@ class ChatCompressionService:
         chosen = work.select_oldest(None if everything else options.summary_max_tokens)
         if sum(map(work.count_group, chosen)) < MIN_SUMMARY_TOKENS:
             work.truncate()
-            return self._requests_alone(work), ""
+            return self._record_requests_only(work), ""
         earlier = work.list_mergeable() if everything else ()
         checkpoint, fallback = await self._make_checkpoint(work, chosen, earlier, options)
-        work.replace_groups([*chosen, *work.past_requests()], earlier, checkpoint)
+        work.replace_groups([*chosen, *work.list_past_requests()], earlier, checkpoint)
         return checkpoint, fallback
 
-    def _requests_alone(self, work: CompressionState) -> Checkpoint | None:
+    def _record_requests_only(self, work: CompressionState) -> Checkpoint | None:
         """A record of what was asked, where everything else was folded without one and more room is needed."""
-        asked = work.past_requests()
+        asked = work.list_past_requests()
         if not asked or work.total <= work.target:
             return None
         record = self._count_record(
@@ -147,7 +147,7 @@ class ChatCompressionService:
         earlier: tuple[Checkpoint, ...],
         options: CompressionOptions,
     ) -> tuple[Checkpoint, str]:
-        originals, past = work.get_originals(chosen), work.past_requests()
+        originals, past = work.get_originals(chosen), work.list_past_requests()
         replaced = sum(map(work.count_group, chosen)) + sum(old.tokens for old in earlier)
         longest = max(40, min(options.summary_max_tokens, replaced // 2))
         asked = work.request_lines(past)
@@ -156,7 +156,7 @@ class ChatCompressionService:
         engine_written = not text
         if engine_written:
             text = write_digest(originals, longest, self._counter.count_text)
-        text = self._add_facts(summary.without_repeats(text, asked), work, originals, (longest, replaced), asked)
+        text = self._add_facts(summary.drop_repeats(text, asked), work, originals, (longest, replaced), asked)
         gone = [message for group in (*chosen, *past) for message in group]
         ids = (*list_numbers(gone), *(number for old in earlier for number in old.message_ids))
         requests = (*(line for old in earlier for line in old.requests), *asked)

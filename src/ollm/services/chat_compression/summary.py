@@ -124,7 +124,7 @@ def cut_lines(text: str, tokens: int, cost: Callable[[str], int]) -> str:
     return "\n".join(lines)
 
 
-def without_repeats(text: str, asked: Sequence[RequestLine]) -> str:
+def drop_repeats(text: str, asked: Sequence[RequestLine]) -> str:
     """The summary without lines that only say again what stands among the requests, and without headings left bare."""
     known = " ".join(" ".join(line.text.split()) for line in asked)
     kept: list[str] = []

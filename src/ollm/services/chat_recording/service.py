@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ollm.config.settings import SessionSettings
-from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
+from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.messages import TextPart, ThinkingPart
@@ -60,7 +60,7 @@ class ChatRecordingService:
         emit: Emit = ignore_event,
         library: SessionLibrary | None = None,
         clock: Clock = now,
-        make_id: NewId = new_id,
+        make_id: NewId = make_id,
         count_tokens: Callable[[str], int] | None = None,
     ) -> None:
         self._files = files

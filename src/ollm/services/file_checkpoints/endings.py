@@ -76,13 +76,13 @@ class EndFinder:
         above = list_parents(change.path)
         if change.after is None:  # what is gone shows in the times of the directory it was in
             return _is_unchanged_since(self._root, above, moment)
-        if not _is_before(_look(self._root / change.path), moment):
+        if not _is_before(_stat_or_none(self._root / change.path), moment):
             return False
         return all(self._is_in_place(folder, folder in new, moment) for folder in above)
 
     def _is_in_place(self, folder: str, new: bool, moment: int) -> bool:
         """Whether a directory was not moved here later: the times of what is in it would not tell."""
-        status = _look(self._root / folder)
+        status = _stat_or_none(self._root / folder)
         if status is None or _is_before(status, moment):
             return status is not None
         return not new and status.st_ctime_ns == status.st_mtime_ns  # only a name came or went
@@ -91,12 +91,12 @@ class EndFinder:
 def _is_unchanged_since(root: Path, folders: list[str], moment: int) -> bool:
     """Of the nearest directory that is there."""
     for folder in reversed(folders):
-        if (status := _look(root / folder)) is not None:
+        if (status := _stat_or_none(root / folder)) is not None:
             return _is_before(status, moment)
-    return _is_before(_look(root), moment)
+    return _is_before(_stat_or_none(root), moment)
 
 
-def _look(path: Path) -> os.stat_result | None:
+def _stat_or_none(path: Path) -> os.stat_result | None:
     try:
         return os.lstat(path)
     except OSError:

@@ -92,9 +92,9 @@ class FileCheckpoints:
         """Take the state after the changes; None where nothing was begun."""
         return self._stretches.end()
 
-    def miss(self, session_id: str, message_id: int) -> None:
+    def note_missed(self, session_id: str, message_id: int) -> None:
         """Remember that a turn changed files and their state before it is not known."""
-        self._stretches.miss(session_id, message_id)
+        self._stretches.note_missed(session_id, message_id)
 
     def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
         """Remember what an editor made of a file; nothing where no stretch is open, or it is not below the root."""
@@ -112,11 +112,11 @@ class FileCheckpoints:
         found = list(compare_trees(self.objects, bytes.fromhex(record.begin), bytes.fromhex(record.end)))
         return [*found, *list_unsaved(record, self.root, {change.path for change in found})]
 
-    def look(self) -> CheckpointView:
+    def view_files(self) -> CheckpointView:
         """The files as they are now, beside what is saved. Nothing is written."""
         objects = ScratchObjects(self.objects.folder)
         with objects.hold_lock():
-            return CheckpointView(self.root, objects, self._trees.look(objects))
+            return CheckpointView(self.root, objects, self._trees.view_tree(objects))
 
     def read_entry(self, path: str, entry: TreeEntry) -> bytes:
         """The content of a file that a tree names: as it was saved, or as it is while nothing has changed it."""
@@ -141,7 +141,7 @@ class FileCheckpoints:
                 f"The files of before message {message_id} are not saved.",
                 action="Rewind to a later message, or the talk alone.",
             )
-        return self.look().plan(session_id, start, message_id, force=force)
+        return self.view_files().plan(session_id, start, message_id, force=force)
 
     def plan_redo(self, session_id: str, number: int, *, force: bool = False) -> RestorePlan:
         """What taking back the rewind with this record would do. Nothing is written."""
@@ -149,7 +149,7 @@ class FileCheckpoints:
         start = next((one for one in self.list_records(session_id) if one.number == number), None)
         if start is None or not start.has_trees:
             raise UsageError("The files of before this rewind are no longer saved.", action="See /diff.")
-        return self.look().plan(session_id, start, start.message_id, force=force)
+        return self.view_files().plan(session_id, start, start.message_id, force=force)
 
     def restore(
         self,

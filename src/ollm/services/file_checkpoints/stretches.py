@@ -67,7 +67,7 @@ class Stretches:
         with self._objects.hold_lock():
             return self._end()
 
-    def miss(self, session_id: str, message_id: int) -> None:
+    def note_missed(self, session_id: str, message_id: int) -> None:
         records = CheckpointRecords(self._objects, session_id)
         stamp = format_stamp(self._clock())
         records.add(CheckpointRecord(number=records.next_number(), kind="missed", message_id=message_id, started=stamp))

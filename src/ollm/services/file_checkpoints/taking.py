@@ -45,7 +45,7 @@ class TreeTaker:
                 raise self._turn_off_for_size()
         return tree
 
-    def look(self, objects: FileObjects) -> CapturedTree:
+    def view_tree(self, objects: FileObjects) -> CapturedTree:
         """The tree as it is, kept where these objects are."""
         return self._capture_tree(self._make_capture(objects))
 

@@ -31,13 +31,13 @@ def explain_path(walk: Walk, root: Path, path: str) -> Explanation:
     layers, at, kept_by = walk.start.layers, root, None
     for depth, name in enumerate(relative.parts):
         prefix = f"{PurePath(*relative.parts[:depth])}/" if depth else ""
-        layers = walk.reader.read_layers(layers, str(at), walk.path_from_top(prefix), find_rule_names(str(at)))
+        layers = walk.reader.read_layers(layers, str(at), walk.get_path_from_top(prefix), find_rule_names(str(at)))
         at = at / name
         here = str(PurePath(*relative.parts[: depth + 1]))
         plain = _find_plain_reason(at, last=depth + 1 == len(relative.parts))
         if plain:
             return Explanation(path=path, shown=False, reason=plain, decided_at=here)
-        rule = layers.matcher.find_deciding_rule(os.fsencode(walk.path_from_top(here)), directory=at.is_dir())
+        rule = layers.matcher.find_deciding_rule(os.fsencode(walk.get_path_from_top(here)), directory=at.is_dir())
         if rule is not None and not rule.negated:
             return _explain_rule(path, here, rule, shown=False)
         kept_by = (here, rule) if rule is not None else kept_by

@@ -64,7 +64,7 @@ class _SharedWalk:
 
     def _start(self) -> None:
         """Empty orders first: nothing waits for the other while it is still starting."""
-        self._other = ReaderProcess(self._walk.path_of(""))
+        self._other = ReaderProcess(self._walk.get_path(""))
         for _ in range(MAX_PENDING_REQUESTS):
             self._other.send_request([])
             self._asked.append([])
@@ -73,7 +73,7 @@ class _SharedWalk:
         assert self._other
         while len(self._asked) < MAX_PENDING_REQUESTS and len(self._waiting) >= MIN_WAITING_DIRECTORIES:
             share = self._waiting[: min(len(self._waiting) // 2, MAX_REQUEST_PATHS)]
-            count = self._other.send_request([self._walk.path_of(place.relative) for place in share])
+            count = self._other.send_request([self._walk.get_path(place.relative) for place in share])
             self._asked.append(share[:count])
             del self._waiting[:count]
 

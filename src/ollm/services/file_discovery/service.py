@@ -105,7 +105,7 @@ class FileDiscoveryService:
         walk = self._make_walk(self._complete_options(DiscoveryOptions(root=root, follow_symlinks=False)))
         found: list[DirectoryContent] = []
         count = 0
-        for listing in self._scanners.setdefault(walk.path_of(""), TreeScanner()).iter_listings(walk):
+        for listing in self._scanners.setdefault(walk.get_path(""), TreeScanner()).iter_listings(walk):
             files, folders, others = listing.files, listing.folders, listing.others
             count += len(files) + len(others)
             if count > max_files:

@@ -24,7 +24,7 @@ class TreeState:
     @property
     def directories(self) -> set[str]:
         """The kept ones, as paths."""
-        return {self._walk.path_of(relative) for relative in self._places}
+        return {self._walk.get_path(relative) for relative in self._places}
 
     @property
     def stale_directories(self) -> list[str]:
@@ -32,7 +32,7 @@ class TreeState:
         return [
             relative
             for relative in self._places
-            if read_signature(path := self._walk.path_of(relative)) != self._walk.directories.get(path)
+            if read_signature(path := self._walk.get_path(relative)) != self._walk.directories.get(path)
         ]
 
     def reread_tree(self) -> list[Change]:
@@ -71,7 +71,7 @@ class TreeState:
 
     def _compare_listing(self, listing: DirectoryListing) -> Iterator[Change]:
         before = self._files.get(listing.place.relative, {})
-        folder = self._walk.path_of(listing.place.relative)
+        folder = self._walk.get_path(listing.place.relative)
         now = {name: read_signature(f"{folder}/{name}") for name in listing.files}
         self._files[listing.place.relative] = now
         for name in before.keys() - now.keys():
@@ -95,7 +95,7 @@ class TreeState:
 
     def _drop_directory(self, relative: str) -> list[Change]:
         self._places.pop(relative, None)
-        folder = self._walk.path_of(relative)
+        folder = self._walk.get_path(relative)
         names = self._files.pop(relative, {})
         return [change for name in names for change in _report_unlink(f"{folder}/{name}")]
 

@@ -40,7 +40,7 @@ class TreeScanner:
     def _visit(
         self, walk: Walk, place: PendingDirectory, known: dict[str, tuple[DirectoryStamp, Reading]]
     ) -> DirectoryListing | None:
-        path = walk.path_of(place.relative)
+        path = walk.get_path(place.relative)
         began = time.time_ns()
         try:
             status = os.lstat(path)

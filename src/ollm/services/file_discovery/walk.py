@@ -103,13 +103,13 @@ class Walk:
 
     def visit(self, place: PendingDirectory) -> DirectoryListing | None:
         """Read one directory; None when it is gone or may not be read."""
-        return self.apply_rules(place, read_directory(self.path_of(place.relative)))
+        return self.apply_rules(place, read_directory(self.get_path(place.relative)))
 
     def apply_rules(self, place: PendingDirectory, reading: Reading) -> DirectoryListing | None:
         """What the rules leave of a directory's names."""
         relative, prefix, layers = place.relative, place.prefix, place.layers
         seen, failure, files, folders, others = reading
-        path = self.path_of(relative)
+        path = self.get_path(relative)
         self.directories[path] = seen
         if failure:
             if failure == UNREADABLE:
@@ -134,11 +134,11 @@ class Walk:
         below = self._list_below(place, layers, folders, links) if folders else []
         return DirectoryListing(place, files, folders, below, others, names)
 
-    def path_from_top(self, relative: str) -> str:
+    def get_path_from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""
         return self._offset + relative
 
-    def path_of(self, relative: str) -> str:
+    def get_path(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
     def _filter_dots(self, names: list[str]) -> list[str]:
@@ -184,7 +184,7 @@ class Walk:
         for name in folders:
             relative = place.prefix + name
             linked = place.linked or name in links
-            if not linked or self._mark_visited(self.path_of(relative)):
+            if not linked or self._mark_visited(self.get_path(relative)):
                 below.append(PendingDirectory(relative, f"{relative}/", place.depth + 1, layers, linked))
         return below
 

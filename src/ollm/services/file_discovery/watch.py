@@ -49,7 +49,7 @@ class RootWatch:
     def start(self) -> None:
         for _ in range(_MAX_ATTEMPTS):
             self._known.reread_tree()
-            self._listen()
+            self._start_watching()
             if not self._known.stale_directories:
                 break
         self._thread.start()
@@ -100,7 +100,7 @@ class RootWatch:
         for _ in range(_MAX_ATTEMPTS):
             if self.polling or self._known.directories == self._listened:
                 break
-            self._listen()
+            self._start_watching()
             changes += self._known.refresh(self._known.stale_directories) + self._handle_words(self._unheard)
         return changes
 
@@ -118,7 +118,7 @@ class RootWatch:
         folder = path if path == self._root else os.path.dirname(path)  # noqa: PTH120 - strings in, strings out
         return folder[len(self._root) + 1 :]
 
-    def _listen(self) -> None:
+    def _start_watching(self) -> None:
         """Ask the system about all kept directories, before the old asking ends: nothing falls in between."""
         from watchfiles._rust_notify import RustNotify
 

@@ -85,7 +85,7 @@ class _Texts:
             self.forms.setdefault(stem(word), set()).add(word)
         return counts
 
-    def weight(self, word: str) -> float:
+    def weigh_word(self, word: str) -> float:
         """How telling a word is: the fewer messages hold it, the more."""
         total, holding = len(self.counts), self.spread[word]
         return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
@@ -95,7 +95,7 @@ class _Texts:
         if not count:
             return 0.0
         longer = 1 - B + B * self.lengths[place] / self.mean_length
-        return self.weight(word) * count * (K1 + 1) / (count + K1 * longer)
+        return self.weigh_word(word) * count * (K1 + 1) / (count + K1 * longer)
 
     def expand(self, wanted: str, written: str) -> dict[str, float]:
         """The words of these texts that count for the one asked for, with how much each does."""
@@ -104,14 +104,14 @@ class _Texts:
             if other in self.spread:
                 found.setdefault(other, MEANING_WEIGHT)
         if len(wanted) >= MIN_PART_CHARS:
-            mine = _trigrams(wanted)
+            mine = _list_trigrams(wanted)
             for word, forms in self.forms.items():
                 if word not in found and (weight := _compare_words(wanted, written, mine, word, forms)):
                     found[word] = weight
         return found
 
 
-def _trigrams(word: str) -> set[str]:
+def _list_trigrams(word: str) -> set[str]:
     return {word[at : at + 3] for at in range(len(word) - 2)}
 
 
@@ -127,7 +127,7 @@ def _compare_words(wanted: str, written: str, mine: set[str], word: str, forms: 
         return 0.0
     if word[:2] != wanted[:2] and word[-2:] != wanted[-2:]:
         return 0.0  # alike words begin or end alike
-    theirs = _trigrams(word)
+    theirs = _list_trigrams(word)
     common = len(mine & theirs)
     return ALIKE_WEIGHT if common and 2 * common / (len(mine) + len(theirs)) >= MIN_ALIKE_SHARE else 0.0
 
@@ -140,8 +140,11 @@ def search_messages(messages: Iterable[SearchedMessage], question: str, limit: i
         return []
     texts = _Texts(looked)
     expanded = {word: texts.expand(word, written) for word, written in wanted.items()}
-    importance = {word: _importance(texts, found) for word, found in expanded.items()}
-    held = [{word: _best(texts, place, found) for word, found in expanded.items()} for place in range(len(looked))]
+    importance = {word: _weigh_words(texts, found) for word, found in expanded.items()}
+    held = [
+        {word: _find_best_score(texts, place, found) for word, found in expanded.items()}
+        for place in range(len(looked))
+    ]
     beside = _find_beside(looked)
     kinds = find_answer_patterns(question)
     hits = []
@@ -207,12 +210,12 @@ def _take_one_of_each(hits: Sequence[MessageMatch], limit: int) -> list[MessageM
     return taken
 
 
-def _importance(texts: _Texts, found: dict[str, float]) -> float:
+def _weigh_words(texts: _Texts, found: dict[str, float]) -> float:
     """What a word of the question weighs; one that nobody said weighs as much as the rarest that was."""
-    return max((texts.weight(word) for word in found), default=math.log(1 + 2 * len(texts.counts)))
+    return max((texts.weigh_word(word) for word in found), default=math.log(1 + 2 * len(texts.counts)))
 
 
-def _best(texts: _Texts, place: int, found: dict[str, float]) -> tuple[float, str]:
+def _find_best_score(texts: _Texts, place: int, found: dict[str, float]) -> tuple[float, str]:
     """The best score any of these words gives a message."""
     counts = texts.counts[place]
     scores = ((texts.score(place, word) * weight, word) for word, weight in found.items() if counts[word])
@@ -223,7 +226,7 @@ def find_passage(text: str, words: Sequence[str], characters: int) -> str:
     """The stretch of a text that holds most of these words, on one line."""
     if len(text) <= characters:
         return " ".join(text.split())
-    places = sorted(_places(text, words))
+    places = sorted(_find_places(text, words))
     if not places:
         return " ".join(text[:characters].split()) + "…"
     best, start = 0, places[0][0]
@@ -236,7 +239,7 @@ def find_passage(text: str, words: Sequence[str], characters: int) -> str:
     return ("…" if begin else "") + piece + ("…" if begin + characters < len(text) else "")
 
 
-def _places(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
+def _find_places(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
     folded = text.casefold()
     found: list[tuple[int, str]] = []
     for word in words:

@@ -21,7 +21,7 @@ def find_lost_imports(
         (_stem(path), name): path
         for path, text in before.items()
         if path.endswith(".py") and path in after
-        for name in _top_names(text) - _top_names(after[path])
+        for name in _list_top_names(text) - _list_top_names(after[path])
     }
     others = _find_lost_uses(before, after, names, read)
     if not lost:
@@ -70,7 +70,7 @@ def _check_module(path: str, text: str, lost: Mapping[tuple[str, str], str], aft
     return []
 
 
-def _top_names(text: str) -> set[str]:
+def _list_top_names(text: str) -> set[str]:
     """Names that a module sets, defines or imports at its top."""
     imported = {name for found in _FROM.finditer(text) for name in re.findall(r"[A-Za-z_]\w*", found[2])}
     return set(_TOP_NAME.findall(text)) | imported

@@ -203,10 +203,10 @@ def find_lines(texts: dict[str, str], words: Sequence[str]) -> str:
 def find_named(request: str, names: Iterable[str]) -> list[str]:
     """The files whose path or last name is in the request."""
 
-    def stands(text: str) -> bool:
+    def is_mentioned(text: str) -> bool:
         return re.search(rf"(?<![\w./-]){re.escape(text)}(?![\w/-]|\.\w)", request) is not None
 
-    return [name for name in names if stands(name) or stands(name.rpartition("/")[2])]
+    return [name for name in names if is_mentioned(name) or is_mentioned(name.rpartition("/")[2])]
 
 
 def is_short(text: str) -> bool:

@@ -150,7 +150,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
         target = ""  # what was wanted of a program may be done in another file
     if target and target not in sources and not _is_handled(target, deeds):
         facts.append(f"Now change {target}{' too' if changed else ''}.")
-    if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _changed_by_command(deeds):
+    if not wanted and not facts and asks_for_change(request) and not deeds.changed and not _has_command_changes(deeds):
         meant = [name for name in deeds.meant if not is_kept(name, request)]
         meant = [name for name in meant if not is_test(name)] or meant
         meant = [name for name in meant if not name.endswith(_PAGES)] or meant
@@ -251,7 +251,7 @@ def _name_new_file(request: str, deeds: Deeds, name: str) -> str:
     return f"{name} does not exist. Now write {name}{' with a command' if computed else ''}."
 
 
-def _changed_by_command(deeds: Deeds) -> bool:
+def _has_command_changes(deeds: Deeds) -> bool:
     return _is_handled("", deeds) or any(
         code == 0 and re.match(r"\s*(?:mv|rm|cp|mkdir|git|touch|rmdir|tee|chmod|ln)\b", line)
         for line, code in deeds.commands

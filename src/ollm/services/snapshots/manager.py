@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ollm.config.settings import SnapshotSettings
-from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
+from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.errors import OllmError, StorageError
 from ollm.domain.events import (
     AutoSnapshotCreated,
@@ -42,7 +42,7 @@ class SnapshotManager:
         *,
         emit: Callable[[Event], None] = lambda _event: None,
         clock: Clock = now,
-        ids: NewId = new_id,
+        ids: NewId = make_id,
     ) -> None:
         self._files = files
         self._settings = settings or SnapshotSettings()

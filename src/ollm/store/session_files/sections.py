@@ -58,18 +58,18 @@ class DocumentSections:
     def find_messages(self, after: int, before: int | None = None) -> tuple[int, int]:
         """From where to where the messages between two numbers stand."""
 
-        def first(number: int) -> int:
+        def find_behind(number: int) -> int:
             return self._find_first(self._messages, self.middle, lambda line: read_number(line) > number)
 
-        return first(after), first(before - 1) if before else self.middle
+        return find_behind(after), find_behind(before - 1) if before else self.middle
 
     def find_calls(self, after: int, before: int | None = None) -> tuple[int, int]:
         """From where to where the calls of the messages between two numbers stand."""
 
-        def first(number: int) -> int:
+        def find_behind(number: int) -> int:
             return self._find_first(self._calls, self._end, lambda line: _parse_call(line).message_id > number)
 
-        return first(after), first(before - 1) if before else self._end
+        return find_behind(after), find_behind(before - 1) if before else self._end
 
     def find_beginning(self, number: int, least: int) -> int:
         """A number not over `number`, which a message of the user's follows, and `least` messages where there are."""

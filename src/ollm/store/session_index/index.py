@@ -69,7 +69,7 @@ class SessionIndex:
         rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress))
         self._read_until = math.inf
         active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
-        shown = [_row_to_summary(row, row[0] in active) for row in rows]
+        shown = [_make_summary(row, row[0] in active) for row in rows]
         if not tasks:
             shown = [row for row in shown if row["origin"] != "task"]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
@@ -296,7 +296,7 @@ def _report_progress(progress: Progress | None, done: int, total: int, more: int
         progress(min(done + more, total), total)
 
 
-def _row_to_summary(row: Row, active: bool) -> dict[str, Any]:
+def _make_summary(row: Row, active: bool) -> dict[str, Any]:
     """SessionSummary with its outside names."""
     session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row
     return {

@@ -86,7 +86,7 @@ def search_sessions(
     if not text.strip():
         return SessionSearchResult([], True, 0)
 
-    def look() -> SessionSearchResult:
+    def find() -> SessionSearchResult:
         index.refresh_text(progress)
         connection = index.connection
         connection.execute("BEGIN")  # one state of the index, whatever other processes write meanwhile
@@ -101,7 +101,7 @@ def search_sessions(
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    answer: SessionSearchResult = index.run_guarded(look)
+    answer: SessionSearchResult = index.run_guarded(find)
     return answer
 
 

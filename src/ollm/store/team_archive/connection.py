@@ -101,28 +101,28 @@ def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
         yield
     except errors.InsufficientPrivilege as error:
         raise StorageError(
-            f"The archive refused: {_first_line(error)}.",
+            f"The archive refused: {_get_first_line(error)}.",
             action="Ask who runs the archive to add you: `ollm archive setup --person NAME`.",
         ) from error
     except (errors.QueryCanceled, errors.LockNotAvailable) as error:
         raise ArchiveAwayError(
-            f"The archive took too long: {_first_line(error)}.", action="Try again later."
+            f"The archive took too long: {_get_first_line(error)}.", action="Try again later."
         ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         where = f" at {target.place}" if target else ""
         raise ArchiveAwayError(
-            f"Cannot reach the archive{where}: {_first_line(error)}.",
+            f"Cannot reach the archive{where}: {_get_first_line(error)}.",
             action="Check the server, the network and `archive.url`; nothing is lost, unsent records are sent later.",
         ) from error
     except psycopg.ProgrammingError as error:
-        raise StorageError(f"The archive cannot be used: {_first_line(error)}.", action=_SETUP_HINT) from error
+        raise StorageError(f"The archive cannot be used: {_get_first_line(error)}.", action=_SETUP_HINT) from error
     except psycopg.Error as error:
-        raise StorageError(f"The archive failed: {_first_line(error)}.") from error
+        raise StorageError(f"The archive failed: {_get_first_line(error)}.") from error
 
 
 _SETUP_HINT = "Check `archive.url`, and run `ollm archive setup` as the role that owns the database."
 
 
-def _first_line(error: BaseException) -> str:
+def _get_first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].strip().rstrip(".")

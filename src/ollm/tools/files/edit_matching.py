@@ -50,7 +50,7 @@ class FlatText:
         """The line end most lines have."""
         return "\r\n" if 2 * len(self._breaks) > self.flat.count("\n") else "\n"
 
-    def raw_offset(self, offset: int) -> int:
+    def find_raw_offset(self, offset: int) -> int:
         return offset + bisect_left(self._breaks, offset)
 
     def get_line_number(self, offset: int) -> int:
@@ -83,9 +83,9 @@ def apply_edits(text: str, edits: tuple[Edit, ...], given: str) -> tuple[str, li
 def _replace_matches(flat: FlatText, places: list[EditMatch]) -> str:
     parts, position = [], 0
     for place in places:
-        parts.append(flat.raw[position : flat.raw_offset(place.start)])
+        parts.append(flat.raw[position : flat.find_raw_offset(place.start)])
         parts.append(place.replacement.replace("\n", flat.newline))
-        position = flat.raw_offset(place.end)
+        position = flat.find_raw_offset(place.end)
     return "".join([*parts, flat.raw[position:]])
 
 

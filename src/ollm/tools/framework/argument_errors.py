@@ -89,9 +89,9 @@ def _check_value(value: Any, info: types.Type, path: str) -> Iterator[str]:
 def _fits(value: Any, info: types.Type) -> bool:  # noqa: PLR0911 - one return per kind of type
     match info:
         case types.IntType():
-            return isinstance(value, int) and not isinstance(value, bool) and _within(value, info)
+            return isinstance(value, int) and not isinstance(value, bool) and _is_within(value, info)
         case types.FloatType():
-            return isinstance(value, int | float) and not isinstance(value, bool) and _within(value, info)
+            return isinstance(value, int | float) and not isinstance(value, bool) and _is_within(value, info)
         case types.StrType():
             return isinstance(value, str) and len(value) >= (info.min_length or 0)
         case types.BoolType():
@@ -103,7 +103,7 @@ def _fits(value: Any, info: types.Type) -> bool:  # noqa: PLR0911 - one return p
     return True
 
 
-def _within(value: float, info: types.IntType | types.FloatType) -> bool:
+def _is_within(value: float, info: types.IntType | types.FloatType) -> bool:
     return (
         (info.ge is None or value >= info.ge)
         and (info.gt is None or value > info.gt)

@@ -154,17 +154,17 @@ class _FileSizeWatch:
     def __init__(self, process: HelperProcess) -> None:
         self._process = process
         self.has_ended_it = False
-        self._plan_look()
+        self._plan_check()
 
-    def _plan_look(self) -> None:
-        self._planned = asyncio.get_running_loop().call_later(_LOOK_EVERY_SECONDS, self._look)
+    def _plan_check(self) -> None:
+        self._planned = asyncio.get_running_loop().call_later(_LOOK_EVERY_SECONDS, self._check_sizes)
 
-    def _look(self) -> None:
+    def _check_sizes(self) -> None:
         if _has_huge_file(self._process.pid):
             self.has_ended_it = True
             self._process.kill()
         else:
-            self._plan_look()
+            self._plan_check()
 
     def stop(self) -> None:
         self._planned.cancel()
