@@ -1,4 +1,4 @@
-"""The public bench: 252 tasks of one to six steps, 48 of them held back, from the request to the finished work.
+"""The public bench: 312 tasks of one to six steps, 48 of them held back, from the request to the finished work.
 
     make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
 
@@ -18,6 +18,8 @@ from bench.row import Row
 from bench.tasks.agents import Cell, is_installed
 from bench.tasks.extra import TASKS as EXTRA
 from bench.tasks.fresh import TASKS as FRESH
+from bench.tasks.guests_first import GUESTS_FIRST
+from bench.tasks.guests_second import GUESTS_SECOND
 from bench.tasks.held_back_long import TASKS as HELD_BACK_LONG
 from bench.tasks.held_back_small import TASKS as HELD_BACK_SMALL
 from bench.tasks.runner import TaskRun, run_tasks, summarise_runs
@@ -35,6 +37,8 @@ HALVES = {
     "unseen": UNSEEN,
     "strangers_first": STRANGERS_FIRST,
     "strangers_second": STRANGERS_SECOND,
+    "guests_first": GUESTS_FIRST,
+    "guests_second": GUESTS_SECOND,
     "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
 }
 

@@ -16,12 +16,13 @@ from tests.sizes import size
 
 TASKS = [(half, task) for half, tasks in HALVES.items() for task in tasks]
 ALL_SMALL = ("fresh", "unseen", "strangers_first", "strangers_second")
+FEW = ("extra", "guests_first", "guests_second", *ALL_SMALL)
 CELL = Cell(agent="command:sh -c", base_url="http://127.0.0.1:1", model="m", window=8192, form="first", seed=0)
 
 
 def test_there_are_two_halves_of_small_and_long_tasks() -> None:
     for half, tasks in HALVES.items():
-        assert len({task.name for task in tasks}) == len(tasks) >= (20 if half in ("extra", *ALL_SMALL) else 40)
+        assert len({task.name for task in tasks}) == len(tasks) >= (20 if half in FEW else 40)
         assert {task.kind for task in tasks} == ({"small"} if half in ALL_SMALL else {"small", "long"})
     longest = [max(len(text.splitlines()) for text in task.files.values()) for _, task in TASKS if task.kind == "long"]
     assert max(longest) > 300
