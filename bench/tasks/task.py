@@ -37,7 +37,7 @@ class Task:
     def is_finished(self, folder: Path, answer: str) -> bool:
         try:
             return self.check(folder, answer)
-        except (OSError, ValueError, KeyError, IndexError, TypeError, subprocess.SubprocessError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, subprocess.SubprocessError):
             return False
 
 
