@@ -132,15 +132,21 @@ def test_what_nobody_listens_to_is_no_error(place: AppPlace) -> None:
 
 def test_trust_is_asked_for_and_given(place: AppPlace) -> None:
     scope = place.scope()
-    assert scope.trust_workspace(False) == f"{place.workspace} is not trusted. It contains: no files"
+    assert scope.trust_workspace(False) == f"{place.workspace} is not trusted.\n\nIt has no files that need it."
     (place.workspace / "AGENTS.md").write_text("Be kind.")
-    assert scope.trust_workspace(False) == f"{place.workspace} is not trusted. It contains:\n  AGENTS.md"
+    assert (
+        scope.trust_workspace(False)
+        == f"{place.workspace} is not trusted.\n\n- `AGENTS.md`\n\nTrust them with /trust yes."
+    )
     assert not place.process().trusted
     said = scope.trust_workspace(True)
-    assert said == f"{place.workspace} is trusted, starting with the next conversation:\n  AGENTS.md"
+    assert said == f"{place.workspace} is trusted, starting with the next conversation.\n\n- `AGENTS.md`"
     assert scope.trust_workspace(False) == f"{place.workspace} is trusted (since just now)."
     (place.workspace / "CLAUDE.md").write_text("New.")
-    assert scope.trust_workspace(False) == f"{place.workspace} is not trusted. It contains:\n  CLAUDE.md"
+    assert (
+        scope.trust_workspace(False)
+        == f"{place.workspace} is not trusted.\n\n- `CLAUDE.md`\n\nTrust them with /trust yes."
+    )
 
 
 def test_the_sandbox_is_as_the_settings_say(place: AppPlace) -> None:

@@ -189,11 +189,12 @@ class WorkspaceScope:
         if state.trusted:
             return f"{state.workspace} is trusted (since {format_age(state.since or '')})."
         changed = [*state.added, *state.changed, *state.removed] if state.known else state.files
-        listed = "".join(f"\n  {name}" for name in changed) or " no files"
+        listed = "\n".join(f"- `{name}`" for name in changed) or "It has no files that need it."
         if not yes:
-            return f"{state.workspace} is not trusted. It contains:{listed}"
+            todo = "\n\nTrust them with /trust yes." if changed else ""
+            return f"{state.workspace} is not trusted.\n\n{listed}{todo}"
         book.trust(self.path)
-        return f"{state.workspace} is trusted, starting with the next conversation:{listed}"
+        return f"{state.workspace} is trusted, starting with the next conversation.\n\n{listed}"
 
     def create_sandbox(self) -> Sandbox:
         """What is drawn around the programs that run for this workspace."""

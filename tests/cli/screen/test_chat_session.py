@@ -38,7 +38,7 @@ class NotedDisplay:
         self.statuses: list[Status] = []
         self.replies: list[CommandReply] = []
         self.picked = 0
-        self.offered: list[tuple[str, list[str], str]] = []
+        self.offered: list[tuple[str, dict[str, str], str]] = []
         self.copied: list[str] = []
 
     def print(self, text: str) -> None:
@@ -63,7 +63,7 @@ class NotedDisplay:
     async def pick_session(self) -> None:
         self.picked += 1
 
-    def offer_options(self, name: str, options: list[str], current: str) -> None:
+    def offer_options(self, name: str, options: dict[str, str], current: str) -> None:
         self.offered.append((name, options, current))
 
     def copy(self, text: str) -> None:
@@ -150,6 +150,7 @@ async def test_commands_that_the_screen_shows_its_own_way(tmp_path: Path, monkey
         ((name, options, current),) = chat.display.offered
         assert (name, current) == ("approval", "ask")
         assert {"ask", "read-only"} <= set(options)
+        assert options["yolo"] == "nothing asks except protected files"
         await chat.say("/approval read-only")
         assert chat.display.statuses[-1].approval == "read-only"
         await chat.say("hi")

@@ -1,10 +1,14 @@
 """How the screen is laid out."""
 
+from pathlib import Path
+
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 
 from ollm.cli.screen.layout import build_chat_layout, make_optional_window
+from tests.cli.running import running
+from tests.cli.terminal import ALT_ENTER, CTRL_C, CTRL_D, at_terminal
 
 
 def test_a_window_with_nothing_to_say_is_not_there() -> None:
@@ -42,3 +46,17 @@ def read_text(container: object) -> object:
     assert isinstance(window, Window)
     assert isinstance(window.content, FormattedTextControl)
     return window.content.text()
+
+
+async def test_later_lines_of_an_input_begin_below_its_first_word(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "--new", size=(40, 20)) as terminal:
+        await terminal.wait_for("code·ask")
+        terminal.type("first line" + ALT_ENTER + "second " + "word " * 7 + "last")
+        await terminal.wait_for("last")
+        lines = terminal.screen().splitlines()
+        place = lines.index("› first line")
+        assert lines[place + 1].startswith("  second word")
+        assert lines[place + 2].startswith("  ")
+        assert lines[place + 2].endswith("last")
+        terminal.type(CTRL_C + CTRL_D)
+        await terminal.ended()

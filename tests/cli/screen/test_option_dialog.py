@@ -21,7 +21,7 @@ def test_a_list_of_calls_stays_open_for_more_and_makes_way_for_what_is_typed() -
 def test_a_choice_closes_its_list_and_letters_do_nothing_there() -> None:
     submitted: list[str] = []
     dialog = OptionDialog(submitted.append, lambda _: None)
-    dialog.offer_options("mode", ["plan", "code"], "code")
+    dialog.offer_options("mode", {"plan": "", "code": ""}, "code")
 
     assert not dialog.type("x")
     dialog.choose(True)

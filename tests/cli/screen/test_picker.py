@@ -243,4 +243,12 @@ def test_a_row_has_its_columns() -> None:
     row = format_row(item(1, updated_at=now, messages=3, last="last words"), 120)
 
     assert row == f" {'Title 01':40}   just now  {'qwen3':20}    3 msgs  last words"
-    assert format_row(item(1, title="", updated_at=now), 10).startswith(f" {'(no title)':16} ")
+    assert format_row(item(1, title="", updated_at=now), 60).startswith(f" {'(no title)':20} ")
+
+
+def test_a_narrow_row_has_the_title_and_the_time() -> None:
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    long = item(1, title="Why is the total of the cart wrong", updated_at=now, messages=3, last="last words")
+
+    assert format_row(long, 39) == " Why is the total of the…      just now"
+    assert format_row(item(1, title="", updated_at=now), 10).startswith(" (no title) ")

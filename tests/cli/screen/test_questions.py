@@ -175,7 +175,7 @@ def test_a_command_shows_the_parts_that_ask() -> None:
 
     assert split_parts(asks) == (1, ["rm x (why)"])
     assert paint_question(asks, PLAIN) == (
-        f"{'─' * 80}\n  $ ls && rm x\n  high risk · why\n  1 of its 2 parts are allowed; this asks:\n  ? rm x (why)\n"
+        f"{'─' * 80}\n  $ ls && rm x\n  high risk · why\n  1 of its 2 parts is allowed; this asks:\n  ? rm x (why)\n"
     )
     assert split_parts(details(command="ls")) == (0, ["Run it"])
 

@@ -127,7 +127,7 @@ async def test_help_about_one_command_and_about_none(talking: Talking) -> None:
 
 async def test_trust_is_asked_about_and_given(talking: Talking) -> None:
     async with talking() as talk:
-        assert "is not trusted. It contains:" in (await talk.run("/trust")).text
+        assert "It has no files that need it." in (await talk.run("/trust")).text
         await talk.run("/trust yes")
         assert "is trusted (since" in (await talk.run("/trust")).text
         with pytest.raises(UsageError, match=r"Usage: /trust \[yes\]"):

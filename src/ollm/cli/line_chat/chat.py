@@ -159,7 +159,11 @@ def format_question(details: ConfirmationDetails) -> str:
     allowed, asking = split_parts(details)
     lines = [f"\n  {clean_lines(details.command)}" if details.command else ""]
     lines += [clean_lines(details.diff)] if details.diff else []
-    lines += [f"{allowed} of its {allowed + len(asking)} parts are allowed; this asks:"] if allowed else []
+    lines += (
+        [f"{allowed} of its {allowed + len(asking)} parts {'is' if allowed == 1 else 'are'} allowed; this asks:"]
+        if allowed
+        else []
+    )
     lines += [clean_lines(line) for line in asking] if details.command else [clean_lines(details.description)]
     lines += [f"({details.risk} risk): {clean_lines(details.reason)}"]
     if details.typed:

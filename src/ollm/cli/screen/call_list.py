@@ -14,7 +14,7 @@ MAX_MESSAGES = 400  # that are looked through for calls
 class CallList(OptionList):
     """`calls` are names and outputs, newest first. It stays until it is closed, or something is typed."""
 
-    hint = "↑ ↓ choose · Enter show · Esc close"
+    hint = "↑↓ choose · Enter show · Esc close"
     stays_open = yields_to_typing = True
 
     def __init__(self, calls: list[tuple[str, str]], show: Callable[[str, str], None]) -> None:

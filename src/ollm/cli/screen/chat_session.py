@@ -50,7 +50,7 @@ class ChatDisplay(Protocol):
 
     async def pick_session(self) -> None: ...
 
-    def offer_options(self, name: str, options: list[str], current: str) -> None: ...
+    def offer_options(self, name: str, options: dict[str, str], current: str) -> None: ...
 
     def copy(self, text: str) -> None: ...
 
@@ -193,7 +193,8 @@ class ConversationRunner:
     def _offer_options(self, name: str, reply: CommandReply) -> bool:
         """Show what there is to choose from; False when there is no choice."""
         data = reply.data if isinstance(reply.data, dict) else {}
-        options = [str(option) for option in data.get("options", ())]
+        about = data.get("about", {})
+        options = {str(option): str(about.get(option, "")) for option in data.get("options", ())}
         if len(options) > 1:
             self._display.offer_options(name, options, str(data.get(name, "")))
         return len(options) > 1

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.layout import AnyContainer, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from ollm.cli.screen.kept_row import KeptRow
@@ -27,6 +27,11 @@ def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
+def indent_like(prompt: StyleAndTextTuples) -> str:
+    """What stands before the later lines of an input, so that they begin below its first word."""
+    return " " * get_cwidth(fragment_list_to_text(prompt))
+
+
 def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
     """Inline: as tall as it needs to be, never the whole terminal; the input stands between two lines where there is
     room for them."""
@@ -34,12 +39,17 @@ def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, 
     search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
     control = BufferControl(
         buffer,
-        input_processors=[BeforeInput(prompt)],
         include_default_input_processors=True,
         search_buffer_control=search.control,
         preview_search=True,
     )
-    field = Window(control, height=Dimension(min=1, max=12), dont_extend_height=True, wrap_lines=True)
+    field = Window(
+        control,
+        height=Dimension(min=1, max=12),
+        dont_extend_height=True,
+        wrap_lines=True,
+        get_line_prefix=lambda line, wrap: prompt() if (line, wrap) == (0, 0) else indent_like(prompt()),
+    )
     rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
     above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, TableElement
-from rich.table import Table
+from rich.markdown import CodeBlock, Heading, Markdown
 
 from ollm.cli.screen.diffs import render_diff
+from ollm.cli.screen.tables import FittedTable
 
 
 class LeftHeading(Heading):
@@ -29,21 +29,11 @@ class DiffBlock(CodeBlock):
             yield from super().__rich_console__(console, options)
 
 
-class WholeTable(TableElement):
-    """Words that are wider than their column go on in the next line."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for part in super().__rich_console__(console, options):
-            for column in part.columns if isinstance(part, Table) else ():
-                column.overflow = "fold"
-            yield part
-
-
 class ChatMarkdown(Markdown):
     elements: ClassVar = {
         **Markdown.elements,
         "heading_open": LeftHeading,
         "fence": DiffBlock,
         "code_block": DiffBlock,
-        "table_open": WholeTable,
+        "table_open": FittedTable,
     }

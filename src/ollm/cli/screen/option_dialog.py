@@ -12,6 +12,8 @@ from ollm.cli.screen.option_list import OptionList
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import Conversation
 
+TITLES = {"approval": "approval level"}
+
 
 class OptionDialog:
     """`submit` gets the command that a choice stands for, `insert` what is typed at a list that makes way."""
@@ -21,9 +23,12 @@ class OptionDialog:
         self._submit = submit
         self._insert = insert
 
-    def offer_options(self, name: str, options: list[str], current: str) -> None:
-        """The words that a command takes."""
-        self.list = OptionList(f"Choose the {name}", options, current, lambda chosen: self._submit(f"/{name} {chosen}"))
+    def offer_options(self, name: str, options: dict[str, str], current: str) -> None:
+        """The words that a command takes, each with what it means."""
+        title = f"Choose the {TITLES.get(name, name)}"
+        self.list = OptionList(
+            title, list(options), current, lambda chosen: self._submit(f"/{name} {chosen}"), about=options
+        )
         get_app().invalidate()
 
     async def offer_calls(self, conversation: Conversation | None, show: Callable[[str, str], None]) -> None:

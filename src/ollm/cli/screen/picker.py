@@ -27,6 +27,8 @@ from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10
 PREVIEW_LINES = 4
+NARROW_CELLS = 60  # a narrower terminal shows title and time alone
+AGE_CELLS = 10
 PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
 HINT = "Enter resume · Ctrl-A archive · Ctrl-X delete"
 ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
@@ -234,9 +236,11 @@ def format_row(line: SessionListItem, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
     count = "" if line.messages is None else f"{line.messages} msg{'s' * (line.messages != 1)}"
     last = f"from {line.origin}" if line.origin else line.last
+    title, age = make_printable(line.title or "(no title)"), format_age(line.updated_at)
+    if width < NARROW_CELLS:
+        title_cells = max(10, width - AGE_CELLS - 2)
+        return f" {pad_cells(shorten_line(title, title_cells), title_cells)} {age:>{AGE_CELLS}}"
     title_cells = max(16, min(40, width // 3))
-    title, model = (
-        pad_cells(make_printable(line.title or "(no title)"), title_cells),
-        pad_cells(make_printable(line.model), title_cells // 2),
-    )
-    return f" {title} {format_age(line.updated_at):>10}  {model} {count:>9}  {make_printable(last)}"
+    title = pad_cells(shorten_line(title, title_cells), title_cells)
+    model = pad_cells(shorten_line(make_printable(line.model), title_cells // 2), title_cells // 2)
+    return f" {title} {age:>{AGE_CELLS}}  {model} {count:>9}  {make_printable(last)}"

@@ -145,7 +145,10 @@ def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
     text += painter.paint_aside(asks, "dim")
     allowed, asking = split_parts(details)
     if allowed:
-        text += painter.paint_aside(f"{allowed} of its {allowed + len(asking)} parts are allowed; this asks:", "dim")
+        text += painter.paint_aside(
+            f"{allowed} of its {allowed + len(asking)} parts {'is' if allowed == 1 else 'are'} allowed; this asks:",
+            "dim",
+        )
     return text + "".join(painter.paint_aside(f"? {line}", "bold yellow") for line in asking)
 
 

@@ -15,9 +15,9 @@ from ollm.system.terminal_text import make_printable
 MAX_ROWS = 8
 MAX_PREVIEW_ROWS = 10
 SCOPES = {"both": "Talk and files", "talk": "Talk only", "files": "Files only"}
-HINT = "↑ ↓ choose · Enter preview · Esc cancel"
+HINT = "↑↓ choose · Enter preview · Esc cancel"
 CONFIRM_HINT = "Enter rewind · Esc cancel"
-CHOICE_HINT = "↑ ↓ choose · Enter rewind · Esc cancel"
+CHOICE_HINT = "↑↓ choose · Enter rewind · Esc cancel"
 
 
 class RewindTarget(Data, frozen=True):

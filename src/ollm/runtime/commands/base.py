@@ -87,6 +87,11 @@ def fence_text(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
+def render_options(about: dict[str, str]) -> str:
+    """The words a command takes and what each means, as a Markdown list."""
+    return "\n".join(f"- `{word}`: {meaning}" for word, meaning in about.items())
+
+
 def render_table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]

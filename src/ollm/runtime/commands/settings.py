@@ -10,22 +10,27 @@ import msgspec
 from ollm.domain.context import Approval, ModeName
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table
+from ollm.runtime.commands.base import CommandTable, make_usage_error, render_options, render_table
 from ollm.runtime.commands.needs import SettingsNeeds
 from ollm.services.modes import MODES
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 MODEL_HELP = """Without a name: the models the server lists, and how this one was chosen. A switch keeps the
 conversation; what does not fit into the new window is folded."""
-MODE_HELP = """- `assistant`: answers and explains; reads only
-- `plan`: plans and changes nothing
-- `code`: writes and changes code
-- `debug`: finds causes, then changes
-- `auto`: the mode follows each request"""
-APPROVAL_HELP = """- `read-only`: refuses everything that may change files
-- `ask`: asks before anything that changes files or runs more than reading commands
-- `accept-edits`: edits inside the workspace run; the rest asks
-- `yolo`: nothing asks except protected files
+ABOUT_MODES = {
+    "assistant": "answers and explains; reads only",
+    "plan": "plans and changes nothing",
+    "code": "writes and changes code",
+    "debug": "finds causes, then changes",
+}
+ABOUT_APPROVALS = {
+    "read-only": "refuses everything that may change files",
+    "ask": "asks before edits, and commands that do more than read",
+    "accept-edits": "edits inside the workspace run; the rest asks",
+    "yolo": "nothing asks except protected files",
+}
+MODE_HELP = render_options({**ABOUT_MODES, "auto": "the mode follows each request"})
+APPROVAL_HELP = f"""{render_options(ABOUT_APPROVALS)}
 
 Shift-Tab goes from one to the next. Rules that deny hold at every level."""
 PERMISSIONS_HELP = "What was allowed with *always* or for this session. `ollm policy check` tells what a call meets."
@@ -79,7 +84,7 @@ async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
         known = ", ".join(MODE_NAMES)
         return CommandReply(
             text=f"Mode: **{conversation.prompt.mode}**. Options: {known}.",
-            data={"mode": conversation.prompt.mode, "options": list(MODE_NAMES)},
+            data={"mode": conversation.prompt.mode, "options": list(MODE_NAMES), "about": ABOUT_MODES},
         )
     name = arguments.strip()
     if name == "auto":
@@ -97,7 +102,7 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     if not level:
         return CommandReply(
             text=f"Approval: **{policy.approval}**. Options: {', '.join(APPROVALS)}.",
-            data={"approval": policy.approval, "options": list(APPROVALS)},
+            data={"approval": policy.approval, "options": list(APPROVALS), "about": ABOUT_APPROVALS},
         )
     if level not in APPROVALS:
         raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
@@ -113,14 +118,16 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
 
 async def show_status(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     now, usage = conversation.state.model, conversation.prompt.measure_usage()
+    session_id = conversation.session.id
     rows = [
         ("model", f"{now.name} at {now.provider.base_url}"),
         ("context", f"{usage.used:,} of {conversation.prompt.compute_budget().limit:,} tokens (window {now.window:,})"),
         ("mode", conversation.prompt.mode),
         ("approval", conversation.policy.get().approval),
-        ("session", conversation.session.id or "not started"),
+        ("session", session_id[:8] if session_id else "not started"),
     ]
-    return CommandReply(text="\n".join(f"- {name}: {text}" for name, text in rows), data=dict(rows))
+    text = "\n".join(f"- {name}: {text}" for name, text in rows)
+    return CommandReply(text=text, data={**dict(rows), "session": session_id or "not started"})
 
 
 async def show_permissions(conversation: SettingsNeeds, arguments: str) -> CommandReply:
