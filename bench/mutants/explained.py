@@ -101,6 +101,8 @@ EXPLAINED = {
         "MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from",
         "constant",
     ): "a shorter way to the same answer",
+    ("store/session_files/sections.py", "while high - low > self._block:", "comparison"): BLOCK,
+    ("store/session_index/index.py", "for _ in range(2):", "constant"): "another look finds the same",
     ("store/session_index/stamps.py", "BATCH_BYTES = 8_000_000", "constant"): BLOCK,
     (
         "store/session_index/texts.py",

@@ -1,6 +1,7 @@
 """Where a module can be broken, and how: one small change of its text for each place."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,9 @@ PLAIN = (
 )  # nothing for nothing: the type checker would tell
 MIN_BOUND = 100  # a bound that is moved by one changes nothing that anybody could see: from here on it is doubled
 TURNED: dict[type[ast.cmpop], str] = {ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}  # beside such a bound
+CLOCK = re.compile(
+    r"\b(monotonic|process_time|perf_counter|time)\(\)"
+)  # never strikes a moment exactly: turned as well
 
 
 class Mutant(NamedTuple):
@@ -75,7 +79,7 @@ class Finder(ast.NodeVisitor):
         for line in source.splitlines(keepends=True):
             starts.append(starts[-1] + len(line))
         self._starts = starts
-        self._bounds = set(find_bounds(ast.parse(source)))
+        self._bounds = {*find_bounds(ast.parse(source)), *find_imported_bounds(path, ast.parse(source))}
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) == "TYPE_CHECKING":
@@ -86,7 +90,8 @@ class Finder(ast.NodeVisitor):
     def visit_Compare(self, node: ast.Compare) -> None:
         if len(node.ops) == 1:
             left, right, operator = self._text(node.left), self._text(node.comparators[0]), type(node.ops[0])
-            swaps = {**SWAPS, **TURNED} if {left, right} & self._bounds else SWAPS
+            is_rough = {left, right} & self._bounds or CLOCK.search(left) or CLOCK.search(right)
+            swaps = {**SWAPS, **TURNED} if is_rough else SWAPS
             self._add(node, "comparison", f"({left} {swaps[operator]} {right})")
         self.generic_visit(node)
 
@@ -177,6 +182,16 @@ def find_bounds(module: ast.Module) -> Iterator[str]:
             whole = numbers and all(isinstance(number, int) for number in numbers)
             if whole and (max(numbers) >= MIN_BOUND or isinstance(value, ast.BinOp)):
                 yield statement.targets[0].id
+
+
+def find_imported_bounds(path: Path, module: ast.Module) -> Iterator[str]:
+    """Such names of other modules of ours, under the names they have here."""
+    root = next((parent for parent in path.parents if parent.name == "src"), path.parent)
+    for statement in module.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            other = root.joinpath(*statement.module.split(".")).with_suffix(".py")
+            bounds = set(find_bounds(ast.parse(other.read_bytes()))) if other.is_file() else set()
+            yield from (alias.asname or alias.name for alias in statement.names if alias.name in bounds)
 
 
 def is_logging(node: ast.expr) -> bool:

@@ -56,6 +56,19 @@ def test_beside_a_large_bound_a_comparison_is_turned_and_beside_a_small_one_move
     assert [mutant.text for mutant in find_mutants(path) if mutant.kind == "comparison"] == ["(1 <= MANY)", "(FEW > 2)"]
 
 
+def test_beside_a_large_bound_of_another_module_and_beside_a_clock_a_comparison_is_turned(tmp_path: Path) -> None:
+    (tmp_path / "bounds.py").write_text("MANY = 1 << 20\nFEW = 3\n", encoding="utf-8")
+    path = tmp_path / "user.py"
+    path.write_text(
+        "from bounds import FEW, MANY as SO_MANY\nfound = [1 > SO_MANY, FEW >= 2, time.monotonic() - 1 < 3]\n",
+        encoding="utf-8",
+    )
+
+    texts = [mutant.text for mutant in find_mutants(path) if mutant.kind == "comparison"]
+
+    assert texts == ["(1 <= SO_MANY)", "(FEW > 2)", "(time.monotonic() - 1 >= 3)"]
+
+
 def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_first(tmp_path: Path) -> None:
     path = tmp_path / "small.py"
     path.write_text(SOURCE, encoding="utf-8")

@@ -38,7 +38,15 @@ class Archive:
             tool_calls=(ToolCallRecord(id="c6", name="ls", args={}, timestamp=AT),),
             metadata=SessionMetadata(),
         )
-        return LoadedSession(session=session, skipped=max(older, default=0))
+        return LoadedSession(
+            session=session,
+            damage=None,
+            read_only=None,
+            unfinished=False,
+            journal_good=0,
+            skipped=max(older, default=0),
+            calls_so_far=1,
+        )
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,23 @@ def test_many_processes_migrate_one_new_file_once(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+class Raced(Database):
+    """Another process brings the file up to date between our look and our turn."""
+
+    def _read_version(self, connection: sqlite3.Connection) -> int:
+        version = super()._read_version(connection)
+        if not connection.in_transaction:
+            Database(self.path, self._migrations).connect().close()
+        return version
+
+
+def test_a_file_that_another_process_has_just_brought_up_to_date_is_taken_as_it_is(tmp_path: Path) -> None:
+    connection = Raced(tmp_path / "memory.db", WORKSPACE_MIGRATIONS).connect()
+
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(WORKSPACE_MIGRATIONS)
+    assert not connection.in_transaction
+
+
 def test_a_newer_schema_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with sqlite3.connect(path) as connection:

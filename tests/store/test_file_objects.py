@@ -113,3 +113,40 @@ def test_a_disk_that_is_nearly_full_is_left_to_what_is_said(tmp_path: Path, monk
     monkeypatch.setattr(module, "MIN_FREE_BYTES", 1 << 60)
     with pytest.raises(StorageError, match="are free on the disk"), FileObjects(tmp_path).put_together():
         pytest.fail("nothing is put there")
+
+
+def test_the_lines_of_a_session_are_kept_in_order_and_a_torn_one_is_left_out(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    for line in (b"one", b"two"):
+        objects.append_line("s", line)
+    path = objects.sessions / "s.jsonl"
+
+    assert objects.read_lines("s") == [b"one", b"two"]
+    assert path.read_bytes() == b"one\ntwo\n"
+    path.write_bytes(b"one\ntw")
+    assert objects.read_lines("s") == [b"one"]
+    objects.append_line("s", b"three")
+    assert path.read_bytes() == b"one\ntw\nthree\n"
+    objects.replace_lines("s", [b"a", b"b"])
+    assert objects.read_lines("s") == [b"a", b"b"]
+    objects.append_line("r", b"x")
+    assert objects.list_sessions() == ["r", "s"]
+    assert objects.find_beat("s") == objects.sessions / "s.alive"
+
+
+def test_growth_is_counted_once_and_throwing_away_counts_as_another_generation(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    assert objects.load_state() == module.ObjectsState(generation=0, bytes=0)
+    kept = objects.put(b"12345")
+    objects.put(b"123")
+    assert objects.added_bytes == 8
+    assert objects.save_growth() == module.ObjectsState(generation=0, bytes=8)
+    assert objects.added_bytes == 0
+    assert objects.save_growth() == FileObjects(tmp_path).load_state() == module.ObjectsState(generation=0, bytes=8)
+    for generation in (1, 2):
+        assert objects.remove_others({kept}) == module.ObjectsState(generation=generation, bytes=5)
+    assert FileObjects(tmp_path).load_state() == module.ObjectsState(generation=2, bytes=5)
+    objects.put(b"1")
+    assert objects.save_growth() == module.ObjectsState(generation=2, bytes=6)
+    (tmp_path / "state.json").write_text("nonsense")
+    assert objects.load_state() == module.ObjectsState()

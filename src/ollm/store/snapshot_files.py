@@ -143,7 +143,6 @@ class SnapshotFiles:
         return {found: name for name in sessions if re.fullmatch(_NAME, name) for found in self._list_ids(name)}
 
     def _write_map(self, known: dict[str, str]) -> None:
-        make_private_directory(self._root)
         replace_file(self._root / MAP, _encode_json(known))
 
 

@@ -54,7 +54,8 @@ def test_lines_that_have_run_together_are_taken_apart_without_holding_them(tmp_p
     loaded = home.files.read(session_id)
     assert loaded.session.messages == whole.session.messages
     assert loaded.session.tool_calls == whole.session.tool_calls
-    assert loaded.damage
+    broken = data[:place].rfind(b"\n") + 1
+    assert str(loaded.damage).split("; ")[1:2] == [f"merged lines at byte {broken}"]
     assert not loaded.read_only
 
 
@@ -107,13 +108,23 @@ def test_only_what_stands_between_two_places_is_read(tmp_path: Path) -> None:
         assert found.read == 0
 
 
+TRUNCATED = "the file is truncated"
+
+
 @pytest.mark.parametrize(
     ("content", "messages", "calls", "damage"),
     [
-        (WHOLE[: -len(CLOSE)], [ONE, TWO], [CALL_ONE], "the file is truncated"),
-        (WHOLE + b"x", [ONE, TWO], [CALL_ONE], "the file is truncated; extra data after the end of the file"),
+        (HEAD + OPEN + MIDDLE + CLOSE, [], [], None),
+        (WHOLE[: -len(CLOSE)], [ONE, TWO], [CALL_ONE], TRUNCATED),
+        (WHOLE[:-1], [ONE, TWO], [CALL_ONE], f"{TRUNCATED}; unreadable data at byte 139 (1 entry could not be read)"),
+        (WHOLE[: WHOLE.index(TWO) + 10], [ONE, TWO[:10]], [], TRUNCATED),
+        (WHOLE + b"x", [ONE, TWO], [CALL_ONE], f"{TRUNCATED}; extra data after the end of the file"),
+        (WHOLE + CLOSE, [ONE, TWO], [CALL_ONE], "extra data after the end of the file"),
+        (WHOLE + ONE + b"\n" + CLOSE, [ONE, TWO], [CALL_ONE], "extra data after the end of the file"),
         (WHOLE.replace(ONE + b",\n", ONE + b"\n"), [ONE, TWO], [CALL_ONE], "a comma is missing at byte 64"),
-        (WHOLE.replace(TWO + b"\n", TWO + b",\n"), [ONE, TWO], [CALL_ONE], "a comma is too many at byte 99"),
+        (WHOLE.replace(TWO + b"\n", TWO + b",\n"), [ONE, TWO], [CALL_ONE], "a comma is too many at byte 100"),
+        (WHOLE.replace(b'ls"}\n', b'ls"},\n'), [ONE, TWO], [CALL_ONE], "a comma is too many at byte 140"),
+        (WHOLE.replace(MIDDLE, b""), [ONE, TWO], [CALL_ONE], "a comma is missing at byte 99"),
         (
             WHOLE.replace(TWO, b"rubbish\nmore rubbish"),
             [ONE],
@@ -121,21 +132,46 @@ def test_only_what_stands_between_two_places_is_read(tmp_path: Path) -> None:
             "unreadable data at byte 65 (1 entry could not be read)",
         ),
         (
+            WHOLE.replace(TWO, b"rubbish\n" + TWO + b"\nmore\nand more"),
+            [ONE, TWO],
+            [CALL_ONE],
+            "unreadable data at byte 65; unreadable data at byte 107 (2 entries could not be read)",
+        ),
+        (
             WHOLE.replace(MIDDLE, b"]?\n"),
             [ONE, TWO],
             [CALL_ONE],
-            "unreadable data at byte 99 (1 entry could not be read)",
+            "unreadable data at byte 99 (2 entries could not be read)",
         ),
+        (WHOLE.replace(ONE, CALL_ONE), [TWO], [CALL_ONE, CALL_ONE], None),
+        (WHOLE.replace(MIDDLE, MIDDLE + TWO + b",\n"), [ONE, TWO], [TWO, CALL_ONE], None),
+        (WHOLE.replace(TWO, b"x" + TWO), [ONE, b"x" + TWO], [CALL_ONE], None),
+        (WHOLE.replace(CALL_ONE, b"x" + CALL_ONE), [ONE, TWO], [b"x" + CALL_ONE], None),
     ],
 )
 def test_a_damaged_line_costs_what_cannot_be_read_in_it(
-    tmp_path: Path, content: bytes, messages: list[bytes], calls: list[bytes], damage: str
+    tmp_path: Path, content: bytes, messages: list[bytes], calls: list[bytes], damage: str | None
 ) -> None:
-    _, found, found_calls, told = read(tmp_path / "f", content)
+    assert read(tmp_path / "f", content) == ({"sessionId": "s"}, messages, calls, damage)
 
-    assert (found, found_calls[-1:]) == (messages, calls)
-    assert told is not None
-    assert told.split(" at byte")[0] == damage.split(" at byte", maxsplit=1)[0]
+
+@pytest.mark.parametrize(
+    ("head", "repeated"),
+    [
+        (b'{"sessionId":"s","sessionId":"t"', True),
+        (b'{"sessionId":"s","metadata":{"title":"a","title":"b"}', True),
+        (b'{"sessionId":"s","messages":[]', True),
+        (b'{"sessionId":"s","toolCalls":[]', True),
+        (b'{"sessionId":"s","metadata":{"title":"a","x":{"title":"b"}}', False),
+        (b'{"sessionId":"s","metadata":{"x":{"title":"a","title":"b"},"y":{"z":1}}', True),
+        (b'{"sessionId":"s","metadata":{"x":1,"x":2}', False),
+    ],
+)
+def test_a_head_that_names_one_of_its_fields_twice_is_told(tmp_path: Path, head: bytes, repeated: bool) -> None:
+    _, messages, calls, damage = read(tmp_path / "f", WHOLE.replace(HEAD, head))
+
+    assert (messages, calls) == ([ONE, TWO], [CALL_ONE])
+    assert damage == ("the file header names something twice" if repeated else None)
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,17 @@ def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> 
     assert [path.read_text() for path in home.sessions.iterdir()] == ["nonsense"]
 
 
+def test_a_journal_alone_without_one_readable_message_is_named(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.sessions.mkdir()
+    home.journal(SESSION_ID).write_text("nonsense\n")
+
+    with pytest.raises(DamagedError) as caught:
+        rewrite(home)
+    assert caught.value.message.startswith(f"{home.journal(SESSION_ID)} cannot be resumed: ")
+    assert [path.read_text() for path in home.sessions.iterdir()] == ["nonsense\n"]
+
+
 def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:
     home = Home(tmp_path)
     text = write_foreign(home, metadata={"schemaVersion": SCHEMA_VERSION + 1})

@@ -140,6 +140,12 @@ def test_a_part_of_a_text_is_looked_for_by_its_longest_word() -> None:
     assert find_part("a.Total") == "% total%"
     assert find_part("(x == Middle)") == "% middle %"
     assert find_part("<=>") == "%"
+    assert find_part(".total") == "% total%"
+    assert find_part("total.") == "%total %"
+    assert find_part("total") == "%total%"
+    assert find_part("") == "%"
+    assert find_part("ab.cd") == "%ab %"
+    assert find_part("ab.cde.fg") == "% cde %"
     assert find_part("c日") == "%c日 %"
     for length in (199, 200, 201, 299, 300, 301, 1000):
         word = "".join(chr(97 + number * number % 26) for number in range(length))

@@ -32,12 +32,12 @@ class LoadedSession(Data, frozen=True):
     """
 
     session: Session
-    damage: str | None = None
-    read_only: str | None = None
-    unfinished: bool = False  # an answer under way was never finished
-    journal_good: int = 0
-    skipped: int = 0
-    calls_so_far: int = 0  # at least as many as there are, and as the highest number in an id of ours
+    damage: str | None
+    read_only: str | None
+    unfinished: bool  # an answer under way was never finished
+    journal_good: int
+    skipped: int
+    calls_so_far: int  # at least as many as there are, and as the highest number in an id of ours
 
 
 class SessionStream:

@@ -154,7 +154,7 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
 def refuse_unreadable(stream: SessionStream, paths: tuple[Path, Path], messages: int) -> None:
     """Files in which not one message can be read stay as they are: there is nothing to go on from."""
     if messages == 0:
-        file = next((path for path in paths if path.exists()), paths[0])
+        file = next(path for path in paths if path.exists())
         raise DamagedError(
             f"{file} cannot be resumed: no message in it can be read ({stream.damage}). The file was left as it is.",
             action="Restore it from a backup, or start a new session with `ollm chat --new`.",

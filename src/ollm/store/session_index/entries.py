@@ -214,7 +214,7 @@ class _TailReader:
         if isinstance(record.message, msgspec.Raw):
             self._read_message(record)
         elif isinstance(record.call, msgspec.Raw) and self._take:
-            self._read_call(lenient.parse_object(bytes(record.call)))
+            self._read_call(lenient.parse_object(bytes(record.call)), self._take)
         if not self._partial and not self._calls:
             self._read = self._place
 
@@ -228,14 +228,14 @@ class _TailReader:
             if self._take:
                 self._take(make_message_entry(message))
 
-    def _read_call(self, changes: JsonObject) -> None:
+    def _read_call(self, changes: JsonObject, take: EntrySink) -> None:
         known = self._calls.pop(str(changes.get("id")), {}) | changes
         if "name" not in known:
             raise _CannotTellError
         if known.get("status") == "running":
             self._calls[str(changes.get("id"))] = known
-        elif (entry := make_call_entry(lenient.parse_call(journal.encode_json(known), DamageReport()))) and self._take:
-            self._take(entry)
+        elif entry := make_call_entry(lenient.parse_call(journal.encode_json(known), DamageReport())):
+            take(entry)
 
     def make_row(self) -> SessionRow:
         if self._partial and self._take:

@@ -20,8 +20,8 @@ def read_schema_version(connection: Connection) -> int:
     found = connection.execute("SELECT to_regclass('ollm.schema_version') IS NOT NULL").fetchone()
     if not found or not found[0]:
         return 0
-    row = connection.execute("SELECT max(version) FROM ollm.schema_version").fetchone()
-    return int(row[0] or 0) if row else 0
+    [(version,)] = connection.execute("SELECT coalesce(max(version), 0) FROM ollm.schema_version").fetchall()
+    return int(version)
 
 
 def migrate_schema(connection: Connection, upto: int | None = None) -> int:
