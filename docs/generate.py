@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.settings import Settings, as_document
+from ollm.config.settings import Settings
+from ollm.config.show import make_document
 from ollm.config.variables import VARIABLES
 from ollm.config.yaml_edit import format_flow_value
 
@@ -72,7 +73,7 @@ def configuration() -> str:
 
 def _sections() -> Iterator[str]:
     yield "## Every key\n"
-    document = as_document(Settings())
+    document = make_document(Settings())
     for field in msgspec.structs.fields(Settings):
         rows = list(_rows(field, field.encode_name, document[field.encode_name]))
         yield (

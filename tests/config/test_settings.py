@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.config.settings import CORE_ALLOW, CORE_DENY, Settings, as_document
+from ollm.config.settings import CORE_ALLOW, CORE_DENY, Settings
+from ollm.config.show import make_document
 
 
 def convert(document: dict[str, Any]) -> Settings:
@@ -88,7 +89,7 @@ def find(document: dict[str, Any], path: str) -> Any:
     ],
 )
 def test_what_is_used_where_nothing_is_set(path: str, value: Any) -> None:
-    assert find(as_document(Settings()), path) == value
+    assert find(make_document(Settings()), path) == value
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_what_is_used_where_nothing_is_set(path: str, value: Any) -> None:
     ],
 )
 def test_bounds_and_choices(path: str, good: Any, bad: Any) -> None:
-    assert find(as_document(convert(nest(path, good))), path) == good
+    assert find(make_document(convert(nest(path, good))), path) == good
     with pytest.raises(msgspec.ValidationError, match=path.rsplit(".", maxsplit=1)[-1]):
         convert(nest(path, bad))
 
@@ -133,7 +134,7 @@ def test_bounds_and_choices(path: str, good: Any, bad: Any) -> None:
 def test_the_document_is_read_back_as_the_same_settings() -> None:
     settings = convert({"sessions": {"maxSessions": 5}, "policy": {"rules": [{"tool": "shell"}]}})
 
-    assert convert(as_document(settings)) == settings
+    assert convert(make_document(settings)) == settings
 
 
 def test_tools_are_given_the_usual_variables_and_no_secrets() -> None:

@@ -30,7 +30,7 @@ async def load_messages(load: LoadPage) -> tuple[list[dict[str, Any]], bool]:
 
 
 def replay_message(message: dict[str, Any], views: ToolCallViews) -> Iterator[JsonObject]:
-    """One message of the archive; results stand with their calls."""
+    """One message of the archive; results are with their calls."""
     if message["role"] not in ("user", "assistant"):
         return
     for part in message["parts"]:

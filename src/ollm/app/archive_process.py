@@ -33,8 +33,7 @@ class ArchiveProcess:
     @property
     def is_wanted(self) -> bool:
         """Whether the settings say that sessions are sent without being asked for."""
-        settings = self._process.settings.archive
-        return settings.push != "off" and settings.is_set
+        return self._process.settings.archive.is_pushed
 
     def wake(self, *, keeper: int | None = None) -> None:
         """Have somebody send what is new. With `keeper` the shipper stays as long as that process lives."""

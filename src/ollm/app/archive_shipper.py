@@ -153,7 +153,7 @@ class ArchiveShipper:
             del self._leases[session_id]
 
     def _refresh(self, connection: Connection) -> None:
-        """Keep the list of what others have, and bring copies that were pulled here to where they stand now."""
+        """Keep the list of what others have, and bring copies that were pulled here up to date."""
         rows = reading.list_sessions(connection, tasks=True)
         self.archive.state.save_listed(rows)
         for row in rows:

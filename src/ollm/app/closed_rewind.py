@@ -150,7 +150,7 @@ def render_changes(checkpoints: FileCheckpoints, plan: RestorePlan) -> str:
 
 
 def is_out_of_context(session: Session, number: int) -> bool:
-    """Whether a message was taken out of the context by a rewind that stands."""
+    """Whether a message was taken out of the context by a rewind that still holds."""
     said = max((message.timestamp for message in session.messages if message.role == "user"), default="")
     return is_rewound(session.metadata.context_history, said, number)
 

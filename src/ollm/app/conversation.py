@@ -175,8 +175,7 @@ class ConversationScope:
             from ollm.runtime.observers.extensions import ExtensionObserver
 
             observers.append(ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit))
-        archive = self.process.settings.archive
-        if archive.is_set and archive.push != "off":
+        if self.process.settings.archive.is_pushed:
             from ollm.app.archive_process import ArchiveProcess
             from ollm.runtime.observers.archive import ArchiveObserver
 

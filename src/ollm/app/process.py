@@ -186,7 +186,7 @@ class ProcessScope(RunSettings):
         return msgspec.structs.replace(facts, served_window=less, said_window=wanted)
 
     async def choose_call_form(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
-        """How the model is spoken to: as set, as it was learnt, or as its family and size let expect."""
+        """How the model is called: as set, as it was learnt, or as expected of its family and size."""
         import msgspec
 
         wanted = self.settings.provider.call_form

@@ -1,4 +1,4 @@
-"""Fills a conversation with where its session stood, from the session, the workspace's record and the kept context."""
+"""Fills a conversation with the state of its session, from the session, the workspace's record and the kept context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record
 async def resume_session(
     storage: Storage, sessions: Lazy[WorkspaceContext], parts: ConversationParts, resumed: ResumedSession
 ) -> ResumePoint:
-    """Fill the prompt with where the session stood; gives the point from which it goes on."""
+    """Fill the prompt with the session's state; gives the point from which it goes on."""
     session = resumed.session
     sessions.get().check_ownership(session)
     if session.metadata.workspace is None:

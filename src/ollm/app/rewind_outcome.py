@@ -1,4 +1,4 @@
-"""What came of going back or forth in a session that is not open: for the shell and the daemon alike."""
+"""What came of going back or forward in a session that is not open: for the shell and the daemon alike."""
 
 from __future__ import annotations
 

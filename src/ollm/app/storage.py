@@ -152,7 +152,7 @@ class Storage:
         return SessionArchive(self.load_archive)
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:
-        """The session as it stands, or a page of it, for `recall`; None before there is one."""
+        """The session as it is, or a page of it, for `recall`; None before there is one."""
         return self.session.load(page) if self.session.id else None
 
     def keep_mode(self, session: Session) -> None:

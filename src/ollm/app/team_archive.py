@@ -250,7 +250,7 @@ class TeamArchiveScope:
         self.state.forget_sent(session_id)
 
     def describe(self) -> dict[str, Any]:
-        """Where things stand, for `archive status`. A server that does not answer is part of the answer."""
+        """The state of the archive, for `archive status`. A server that does not answer is part of the answer."""
         unsent = self.list_unsent()
         found: dict[str, Any] = {
             "configured": True,

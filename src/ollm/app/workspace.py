@@ -260,7 +260,7 @@ class WorkspaceScope:
 
 
 def build_rule_set(loaded: LoadedSettings, *, builtin: bool = True) -> RuleSet:
-    """The configured rules with where each stands."""
+    """The configured rules with where each one is."""
     from ollm.policy.rules import RuleSet, RuleSource, read_rules
 
     rules = [

@@ -31,7 +31,7 @@ class ChatOption(Data, frozen=True):
         return {"flag": False, "many": ()}.get(self.kind, self.default)
 
     def accepts(self, word: str) -> bool:
-        """Whether a word is a value of this beyond doubt: none that looks like an option, none besides the choices."""
+        """Whether a word is a value of this for certain: none that looks like an option, none besides the choices."""
         return (word == "-" or not word.startswith("-")) and (not self.choices or word in self.choices)
 
     def parse_value(self, word: str, before: Any) -> Any:

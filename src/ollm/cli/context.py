@@ -52,7 +52,7 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
 
 async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:
-    """Of a session as it stands; of a new one as the model that would answer is sent it."""
+    """Of a session as it is; of a new one as the model that would answer is sent it."""
     return await closed.build_prompt(session, None if session else await closed.choose_model())
 
 

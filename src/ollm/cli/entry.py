@@ -165,7 +165,7 @@ def _log_to_stderr() -> Callable[[], None] | None:
 
 
 def _extract_debug_flag(arguments: list[str]) -> tuple[bool, list[str]]:
-    """--debug stands anywhere before `--` and belongs to no command in particular."""
+    """--debug may come anywhere before `--` and belongs to no command in particular."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [item for item in arguments[:end] if item != "--debug"]
     return len(kept) < end, kept + arguments[end:]

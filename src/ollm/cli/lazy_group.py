@@ -12,7 +12,7 @@ CommandTable = Mapping[str, tuple[str, str]]  # name: `module:attribute` and the
 
 
 class LazyGroup(click.Group):
-    """A group whose commands stand in a table."""
+    """A group whose commands are in a table."""
 
     def __init__(self, *arguments: Any, table: CommandTable, **more: Any) -> None:
         super().__init__(*arguments, **more)

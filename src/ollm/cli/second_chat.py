@@ -49,7 +49,7 @@ def _ask_for_key() -> str:
 
     inlet = sys.stdin.fileno()
     before = termios.tcgetattr(inlet)
-    tty.setcbreak(inlet)  # before the question stands there: what was typed earlier is no answer
+    tty.setcbreak(inlet)  # before the question is there: what was typed earlier is no answer
     try:
         print(wrap_words(QUESTION), end=" ", flush=True)
         key = ""

@@ -33,7 +33,7 @@ class ShutdownHandler:
 
     @contextmanager
     def override_leave(self, leave: Callable[[], None]) -> Iterator[None]:
-        """While a list stands before the chat, that is left first, and then the chat."""
+        """While a list is shown before the chat, it is left first, and then the chat."""
         before, asked = self._leave, self._asked
         self.attach(leave, asked)
         try:

@@ -274,7 +274,7 @@ class Terminal:
 
 
 def tune_garbage_collection() -> None:
-    """Starting is over: what stands need not be looked through again, and what talking leaves behind goes soon."""
+    """Starting is over: what exists need not be looked through again, and what talking leaves behind goes soon."""
     if not gc.get_freeze_count():
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD_OBJECTS)
@@ -302,7 +302,7 @@ def asked_to_close(conversation: Conversation | None) -> bool:
 
 
 def load_screen_settings(process: ProcessScope) -> ScreenSettings:
-    """How the screen is to be. Files that do not speak of it are not read: the input line waits for this."""
+    """How the screen is to be. Files that say nothing about it are not read: the input line waits for this."""
     from ollm.config.settings import ScreenSettings
 
     assert process.workspace

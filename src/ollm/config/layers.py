@@ -34,7 +34,7 @@ USER_ONLY_KEYS = (
 
 
 class Layer(Data, frozen=True):
-    """What one source sets, and where in it each key stands."""
+    """What one source sets, and where in it each key is."""
 
     name: str
     values: dict[str, Any]

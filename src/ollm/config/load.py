@@ -24,7 +24,7 @@ BASE_VALUES = {"fileDiscovery": {"builtinIgnores": list(BUILTIN_IGNORES)}, "poli
 
 
 class RulePlace(Data, frozen=True):
-    """Which layer a policy rule comes from (user, workspace, flags), and where it stands."""
+    """Which layer a policy rule comes from (user, workspace, flags), and where it is."""
 
     layer: str
     place: SourcePosition

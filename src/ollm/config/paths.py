@@ -1,4 +1,4 @@
-"""Where everything of ours stands. Directories are made by whoever writes into them."""
+"""Where everything of ours is. Directories are made by whoever writes into them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, field
 
 from ollm.config.discovery_memory import BUILTIN_IGNORES
@@ -313,6 +312,11 @@ class ArchiveSettings(Data, frozen=True):
         """Whether there is an archive."""
         return bool(self.url or self.url_env)
 
+    @property
+    def is_pushed(self) -> bool:
+        """Whether sessions are sent without being asked for."""
+        return self.push != "off" and self.is_set
+
 
 class Settings(Data, frozen=True):
     """All of them."""
@@ -341,9 +345,3 @@ class Settings(Data, frozen=True):
         default_factory=dict
     )
     mcp_servers: Annotated[dict[str, Any], Meta(description="MCP servers by name.")] = field(default_factory=dict)
-
-
-def as_document(settings: Settings) -> dict[str, Any]:
-    """The settings with their YAML names."""
-    document: dict[str, Any] = msgspec.to_builtins(settings)
-    return document

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.settings import Settings, as_document
+from ollm.config.settings import Settings
 from ollm.config.yaml_edit import format_flow_value
 from ollm.config.yaml_tree import SourcePosition
 
@@ -17,9 +17,15 @@ SECRET_NAME = re.compile(r"(?i)(api[-_]?key|secret|passw(or)?d|token|credentials
 URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)|(?<=\bpassword=)[^\s&]+")
 
 
+def make_document(settings: Settings) -> dict[str, Any]:
+    """The settings with their YAML names."""
+    document: dict[str, Any] = msgspec.to_builtins(settings)
+    return document
+
+
 def redact_settings(settings: Settings) -> dict[str, Any]:
     """The whole document, every secret in it as `********`."""
-    hidden: dict[str, Any] = _hide_secrets(as_document(settings), everything=False)
+    hidden: dict[str, Any] = _hide_secrets(make_document(settings), everything=False)
     return hidden
 
 

@@ -94,7 +94,7 @@ class SettingsReader:
             values[key] = value
 
     def _read_items(self, kind: Any, entry: YamlEntry, path: str) -> list[Any]:
-        """One bad item is left out; the good ones beside it stand."""
+        """One bad item is left out; the good ones beside it stay."""
         good = []
         for index, item in enumerate(entry.value):
             message = _explain_mismatch(kind, to_plain_value(item), path)

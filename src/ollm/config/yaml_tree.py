@@ -1,4 +1,4 @@
-"""YAML 1.2 text read into plain values that know where they stand, safe on hostile text."""
+"""YAML 1.2 text read into plain values that know where they are, safe on hostile text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAG_PREFIX = "tag:yaml.org,2002:"
 
 
 class SourcePosition(Data, frozen=True):
-    """Where a setting stands: a file with line and column (from 1), or the name of a variable or flag without."""
+    """Where a setting is: a file with line and column (from 1), or the name of a variable or flag without."""
 
     file: str
     line: int = 0

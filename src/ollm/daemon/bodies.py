@@ -178,7 +178,7 @@ class LoginReply(Data, frozen=True):
 
 
 class TranscriptMessage(Data, frozen=True):
-    """A message as HTML; empty for one that only brings results, which stand with their calls."""
+    """A message as HTML; empty for one that only brings results, which are with their calls."""
 
     number: int
     role: str
@@ -216,7 +216,7 @@ class PolicyCheckBody(Data, frozen=True, forbid_unknown_fields=True):
 
 
 class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
-    """Rules as they stand in a config file, in YAML."""
+    """Rules as they are in a config file, in YAML."""
 
     rules: Annotated[str, Meta(min_length=1, max_length=200_000)]
     workspace_path: Annotated[str, Meta(max_length=4096)] = ""

@@ -46,7 +46,7 @@ class Checkpoint(Data, frozen=True):
 
     @property
     def _asked(self) -> str:
-        """A line for each request; the sign says that it stands shortened."""
+        """A line for each request; the sign says that it is shortened."""
         if not self.requests:
             return ""
         lines = (f"#{line.number}{'' if line.whole else '~'} {line.text}" for line in self.requests)
@@ -82,7 +82,7 @@ class ContextEntry(SparseData, frozen=True):
 
 
 class CompressionRecord(Data, frozen=True):
-    """One success in `compressionHistory`; the checkpoint stands whole so that any context can be rebuilt."""
+    """One success in `compressionHistory`; the checkpoint is kept whole so that any context can be rebuilt."""
 
     timestamp: str
     trigger: str
@@ -209,7 +209,7 @@ class ContextView(Data, frozen=True):
 
     @property
     def request_messages(self) -> tuple[PromptMessage, ...]:
-        """The message being worked on, where it stands in the context."""
+        """The message being worked on, where it is in the context."""
         return tuple(entry for entry in self.context.messages if self.request in entry.sources)
 
     @property

@@ -14,7 +14,7 @@ EntryType = Literal["file", "directory"]
 class FileEntry(Data, frozen=True, gc=False, kw_only=False):
     """A file (or directory) that no rule hides. `size` and `modified` are there when they were asked for.
 
-    A name that is not UTF-8 stands as Python writes such names (surrogate escapes); `os.fsencode` gives its bytes.
+    A name that is not UTF-8 is written as Python writes such names (surrogate escapes); `os.fsencode` gives its bytes.
     """
 
     root: str

@@ -25,7 +25,7 @@ class DiffRow(Data, frozen=True):
 
 
 def parse_diff(diff: str) -> Iterator[DiffRow]:
-    """The rows of a unified diff; removed and added lines of one change stand side by side."""
+    """The rows of a unified diff; removed and added lines of one change are side by side."""
     old = new = left = 0  # left: lines of this place that are still to come, on either side
     gone: list[str] = []
     come: list[str] = []

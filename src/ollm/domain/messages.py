@@ -14,7 +14,7 @@ UNPARSED_KEY = "_unparsed"  # where arguments that are no object are kept
 
 
 class MessagePart(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
-    """A piece of a message. Arguments and results of calls stand once, in the session's `toolCalls`."""
+    """A piece of a message. Arguments and results of calls are kept once, in the session's `toolCalls`."""
 
 
 class TextPart(MessagePart, frozen=True, tag="text"):

@@ -109,7 +109,7 @@ class PolicyRequest(Data, frozen=True):
 
 
 class RuleReference(Data, frozen=True):
-    """Where the rule that decided stands: `layer` is configured, built-in, grant, protection, approval or default."""
+    """Where the rule that decided is: `layer` is configured, built-in, grant, protection, approval or default."""
 
     layer: str
     text: str

@@ -40,7 +40,7 @@ class PlanStep(Data, frozen=True):
 
 
 class PlanState(Data, frozen=True):
-    """Where the work stands: the steps, the one under way, and whether it waits for a word."""
+    """How far the work is: the steps, the one under way, and whether it waits for a word."""
 
     steps: tuple[PlanStep, ...] = ()
     current_step_index: int = 0

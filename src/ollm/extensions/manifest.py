@@ -29,7 +29,7 @@ KIND_DESCRIPTIONS: dict[Kind, str] = {
 
 
 class Addition(Data, frozen=True):
-    """One thing it adds: `target` is where it stands, as `module:attribute`."""
+    """One thing it adds: `target` is where it is, as `module:attribute`."""
 
     kind: Kind
     name: str

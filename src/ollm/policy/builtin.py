@@ -1,4 +1,4 @@
-"""The rules that stand when nothing is configured: reading runs, writing and running ask."""
+"""The rules that apply when nothing is configured: reading runs, writing and running ask."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class PolicyEngine:
 
     @cached_property
     def builtin_rules(self) -> dict[str, Rule]:
-        """The rules that stand when nothing is configured, by tool."""
+        """The rules that apply when nothing is configured, by tool."""
         return {rule.tool: rule for rule in list_builtin_rules({**self.categories, FIND_TOOL: "read"})}
 
     @cached_property

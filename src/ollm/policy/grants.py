@@ -38,7 +38,7 @@ class Grant(Data, frozen=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """A shell grant's words, or none when it is a whole line to be compared as it stands."""
+        """A shell grant's words, or none when it is a whole line to be compared as it is."""
         text = (self.text or "").removeprefix("=")
         return tuple(text.split()) if not set(text) & set("'\"\\$`|&;<>(){}[]*?~#!\n") else ()
 

@@ -1,1 +1,1 @@
-"""Model servers, spoken to over HTTP."""
+"""Model servers, reached over HTTP."""

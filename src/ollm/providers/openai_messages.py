@@ -13,7 +13,7 @@ from ollm.providers.wire import build_functions
 
 
 class MessageEncoder:
-    """The messages of the last request as JSON: those that stand in the next one too are not encoded again."""
+    """The messages of the last request as JSON: those that are in the next one too are not encoded again."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[PromptMessage, msgspec.Raw]] = {}

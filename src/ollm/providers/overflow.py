@@ -88,7 +88,7 @@ def _find_number(patterns: tuple[str, ...], text: str) -> tuple[int, bool]:
 
 
 def write_out(value: Any) -> str:
-    """A decoded body as text, for reading numbers wherever in it they stand."""
+    """A decoded body as text, for reading numbers wherever in it they are."""
     import msgspec
 
     return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Which server is spoken to: what is configured, else one that answers at its usual port, else the embedded one."""
+"""Which server is used: what is configured, else one that answers at its usual port, else the embedded one."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
 
 
 def strip_ollama_path(url: str) -> str:
-    """Ollama's own pages stand beside `/v1` and under `/api`; an address that ends in either is meant as the root."""
+    """Ollama's own pages are beside `/v1` and under `/api`; an address that ends in either is meant as the root."""
     return url.rstrip("/").removesuffix("/v1").removesuffix("/api")
 
 

@@ -78,10 +78,10 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
 
 def choose_window_page(listed: Any, model: str) -> str | None:
     """The page on which a server that this list may be of says its window; None where none is likely to, so that a
-    turn waits for no page in vain."""
+    turn never waits for a page that does not come."""
     entries = as_entries(as_mapping(listed).get("data"))
     if not entries:
-        return SERVED_PAGE  # transformers, text-generation-inference of old
+        return SERVED_PAGE  # transformers, old versions of text-generation-inference
     owner = next((as_text(entry.get("owned_by")) for entry in entries if entry.get("id") == model), "")
     if owner == "openai":
         return PROXY_PAGE  # what litellm says of every model

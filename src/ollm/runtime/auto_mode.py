@@ -1,4 +1,4 @@
-"""What happens when a message fits another mode: nothing, a word about it, or the change itself."""
+"""Proposes another mode, or switches to it, when a message fits it better."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def auto_switch_mode(conversation: Changeable, text: str) -> None:
-    """Propose or make the change a message asks for, as `modes.autoSwitch` says; it is not off."""
+    """Propose the mode that a message fits, or switch to it, as `modes.autoSwitch` says; not called when it is off."""
     found = propose_mode(text, conversation.prompt.mode)
     if found is None or found.mode in conversation.state.proposed_modes:
         return

@@ -1,4 +1,4 @@
-"""Where the plan stands (W): the steps are the todo list, the one under way is the first that is not done."""
+"""How far the plan is (W): the steps are the todo list, the one under way is the first that is not done."""
 
 from __future__ import annotations
 

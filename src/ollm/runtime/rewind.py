@@ -170,5 +170,5 @@ def show_path(path: str) -> str:
 
 
 def show_bytes(path: str) -> str:
-    """A name with its bytes that are not UTF-8 written as `\\xff`: they stand in no text and no JSON as they are."""
+    """A name with its bytes that are not UTF-8 written as `\\xff`: no text and no JSON can hold them as they are."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

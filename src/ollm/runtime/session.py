@@ -104,7 +104,7 @@ class OpenSession:
         return load_history_page(lambda part: self.service.load(session_id, part), before, limit)
 
     async def record_compression(self, record: CompressionRecord) -> None:
-        """A compression happened: it counts, and its checkpoint stands whole in the history."""
+        """A compression happened: it counts, and its checkpoint is kept whole in the history."""
         from ollm.services.chat_compression import make_compression_changes
 
         changes = make_compression_changes(self._metadata, record)

@@ -1,6 +1,6 @@
 """The loop: from the user's message to the final answer.
 
-Recording, compaction, policy, tools and loop detection are collaborators: here stands what follows what.
+Recording, compaction, policy, tools and loop detection are collaborators: here is what follows what.
 """
 
 from __future__ import annotations

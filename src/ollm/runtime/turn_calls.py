@@ -159,13 +159,13 @@ class TurnCalls:
         await self._record(tuple(parts))
 
     def _check_calls_for_loop(self, calls: Sequence[ToolCall]) -> LoopPattern | None:
-        taken = [call for call in calls if call.id not in self._refusals]
-        self._refused_in_row = 0 if taken else self._refused_in_row + 1
+        all_refused = all(call.id in self._refusals for call in calls)
+        self._refused_in_row = self._refused_in_row + 1 if all_refused else 0
         if self._refused_in_row >= MAX_REFUSED_STEPS or len(self._refusals) >= MAX_REFUSED_IN_TURN:
             return LoopPattern(type="repeated-cycle", details="blocks came to nothing", count=len(self._refusals))
         for call in calls:
-            again = {} if call in taken else {"refused": self._refused_in_row}
-            self._parts.loops.record_tool_call(call.name, {**call.arguments, **again})
+            refused = {"refused": self._refused_in_row} if call.id in self._refusals else {}
+            self._parts.loops.record_tool_call(call.name, {**call.arguments, **refused})
         return self._parts.loops.check_for_loop()
 
     def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:

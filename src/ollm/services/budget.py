@@ -78,13 +78,13 @@ def _compute_least_result(window: int) -> int:
 
 
 def compute_user_cap(state: Budget) -> int:
-    """One user message, before it stands as head, tail and id: half of what is there beside the instructions. Records
+    """One user message, before it is cut to head, tail and id: half of what is there beside the instructions. Records
     make room for it."""
     return (state.available + state.checkpoints) // 2
 
 
 def compute_ledger_cap(window: int) -> int:
-    """What was asked before stands verbatim while all of it fits into this."""
+    """What was asked before stays verbatim while all of it fits into this."""
     return window // 5
 
 

@@ -1,7 +1,7 @@
 """Records of old messages (H: checkpoints): added one after the other, and written anew as one when they take too much.
 
-Until then none is touched, so that what a server has read of them stands. Shortening needs no model: content stays
-before headings, the first lines of a section before its last, facts before all; what goes stands in the archive under
+Until then none is touched, so that what a server has read of them stays. Shortening needs no model: content stays
+before headings, the first lines of a section before its last, facts before all; what goes is in the archive under
 the numbers a record cites.
 """
 
@@ -23,7 +23,7 @@ FACTS = "Facts: "
 
 
 class AgingResult(msgspec.Struct, frozen=True):
-    """The checkpoints as they stand now, and those that became shorter."""
+    """The checkpoints as they are now, and those that became shorter."""
 
     checkpoints: tuple[Checkpoint, ...]
     changed: tuple[Checkpoint, ...] = ()

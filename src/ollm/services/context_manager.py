@@ -31,7 +31,7 @@ class ContextManager:
     """Entries by key. Adding a key again replaces its content and keeps its place.
 
     What a turn sees is settled by `begin_turn`: a TTL that ends inside a turn changes nothing until the next one, so
-    the front of the prompt stands. An invalid entry is skipped with one warning.
+    the front of the prompt does not change. An invalid entry is skipped with one warning.
     """
 
     def __init__(self, clock: Clock = now, warn: Callable[[str], None] | None = None) -> None:

@@ -90,7 +90,7 @@ def describe_goals(stack: GoalStack) -> str:
 
 
 def make_goals_checkpoint(stack: GoalStack, counter: TokenCounter) -> tuple[Checkpoint, ...]:
-    """Goals and decisions in force as they stand behind the records; nothing when there are none."""
+    """Goals and decisions in force as they come behind the records; nothing when there are none."""
     kept = describe_goals(stack)
     if not kept:
         return ()

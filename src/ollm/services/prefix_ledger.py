@@ -21,7 +21,7 @@ class PrefixPart(Data, frozen=True):
 
 
 class LedgerEntry(Data, frozen=True):
-    """One request: the share of the previous one that stands unchanged at the front of it, and what broke the rest."""
+    """One request: the share of the previous one that is unchanged at the front of it, and what broke the rest."""
 
     reused_share: float
     reused_tokens: int

@@ -28,7 +28,7 @@ _MARKERS = re.compile(
 
 
 def strip_markers(text: str) -> str:
-    """The text as it was said, as far as it still stands."""
+    """The text as it was said, as far as it is still there."""
     return _MARKERS.sub(" ", text) if "[" in text or "recall" in text else text
 
 

@@ -34,7 +34,7 @@ class RecentWindow:
         self._ring.append(message)
 
     def collect_messages(self) -> tuple[PromptMessage, ...]:
-        """What fits, oldest first. When no user message does, the newest one stands at the front, before the rest."""
+        """What fits, oldest first. When no user message does, the newest one is at the front, before the rest."""
         units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]
         first = [shorten_unit([self._request], self._settings)[0]] if self._request else []
         available = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)
@@ -46,7 +46,7 @@ class RecentWindow:
 
 
 def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
-    """Messages grouped so that an answer stands with the results of its calls; stray results are left out."""
+    """Messages grouped so that an answer is with the results of its calls; stray results are left out."""
     units: list[list[PromptMessage]] = []
     waiting: dict[str, ToolCall] = {}
     for message in messages:

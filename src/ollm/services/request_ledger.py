@@ -1,8 +1,8 @@
 """The request ledger: what the user asked, oldest first, in place of messages that left the context.
 
-A request stands verbatim while all of them fit; after that the oldest become numbered lines made without a model, and
+A request stays verbatim while all of them fit; after that the oldest become numbered lines made without a model, and
 the very oldest a range of numbers. Lines are only added until the ledger is over its share; then it is written anew,
-well under it, so that what a server has read stands for many turns.
+well under it, so that what a server has read stays for many turns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ollm.services.protected_facts import find_facts, strip_markers
 TextCost = Callable[[str], int]
 
 LINE_TOKENS = (40, 34, 28)  # a line of the newest third of the ledger, and of each older one
-NEW_LINE_TOKENS = 64  # a line that is added while there is room, once the oldest stand shortened
+NEW_LINE_TOKENS = 64  # a line that is added while there is room, once the oldest are shortened
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 KEPT_SHARE = 0.55  # of the cap, when the ledger is written anew

@@ -1,4 +1,4 @@
-"""A summary the engine writes, not the model (W): where the work stands, from what was done in each turn.
+"""A summary the engine writes, not the model (W): how far the work is, from what was done in each turn.
 
 Deterministic and capped: the plan and what is unfinished first, then the last turn, then earlier ones, newest first;
 what no longer fits is counted.

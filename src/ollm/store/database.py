@@ -34,7 +34,7 @@ _locked_at: dict[Path, float] = {}  # when this process last gave up on a locked
 
 
 class SpecialFileError(OSError):
-    """A pipe, a socket or a device stands where a file should be."""
+    """A pipe, a socket or a device is where a file should be."""
 
 
 class Database:

@@ -69,7 +69,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
     """Put `data` in place of `path`, whole or not at all, and return how many bytes that were.
 
     Not `durable`, it may be gone or broken after a loss of power: for what its reader checks and can work out again.
-    A symlink at `path` is replaced, never followed. On any error the old file stands and no temporary one is left.
+    A symlink at `path` is replaced, never followed. On any error the old file stays and no temporary one is left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
@@ -122,7 +122,7 @@ class AppendFile:
         self.good = 0
 
     def open(self) -> None:
-        """Open for appending, creating the file (and making its name durable) if need be."""
+        """Open for appending, creating the file (and making its name durable) if needed."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         existed = self.path.exists()
         descriptor = os.open(self.path, flags, FILE_MODE)
@@ -167,7 +167,7 @@ class AppendFile:
             self._recent_start += len(self._recent.popleft())
 
     def is_in_place(self) -> bool:
-        """Whether what was appended stands under the file's name: nobody removed, replaced or cut it."""
+        """Whether what was appended is under the file's name: nobody removed, replaced or cut it."""
         if self._descriptor is None:
             return True
         try:
@@ -185,7 +185,7 @@ class AppendFile:
         self._distrusted = False
 
     def truncate(self, size: int = 0) -> None:
-        """Forget what stands after `size`."""
+        """Forget what is after `size`."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, size)
             self.good = self._recent_start = size
@@ -208,7 +208,7 @@ class AppendFile:
         return b"".join(self._iter_good())
 
     def _iter_good(self) -> Iterator[bytes]:
-        """What was appended last comes from memory: in the file, bytes of another program may stand before it."""
+        """What was appended last comes from memory: in the file, bytes of another program may be before it."""
         assert self._descriptor is not None
         place, end, chunk = 0, self._find_kept_end(self._descriptor), b"\n"
         while more := os.pread(self._descriptor, min(_CHUNK_BYTES, end - place), place):

@@ -17,7 +17,7 @@ PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 
 
 class KnownDirectories(Data, frozen=True):
-    """The directories that protections speak of, all resolved. A root that lies strictly inside the agent's own
+    """The directories that protections name, all resolved. A root that lies strictly inside the agent's own
     directory is taken as a workspace, not as configuration."""
 
     user_home: Path | None = None
@@ -53,7 +53,7 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
 
 
 def _is_without(text: str, path: str) -> bool:
-    """Whether `text` stands nowhere in a path, beyond doubt: most paths need no look at their parts."""
+    """Whether `text` is nowhere in a path, for certain: most paths need no look at their parts."""
     return path.isascii() and text not in path.lower()
 
 

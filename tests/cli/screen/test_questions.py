@@ -196,4 +196,4 @@ def test_a_part_of_many_lines_is_shortened() -> None:
     lines = shorten_part("\n".join(str(n) for n in range(20))).split("\n")
 
     assert lines[:11] == [str(n) for n in range(11)]
-    assert lines[11:] == ["… 8 more lines of it stand in the command above …", "19"]
+    assert lines[11:] == ["… 8 more lines in the command above …", "19"]

@@ -200,7 +200,7 @@ class ConversationRunner:
         return len(options) > 1
 
     async def _run_turn(self, conversation: Conversation, text: str, *, below_message: bool = False) -> None:
-        """Send a message; the names of what goes with it stand directly below it."""
+        """Send a message; the names of what goes with it are directly below it."""
         found, problems = collect_mentions(text, self._display.options.workspace, read_file)
         resources, unread = await collect_resources(text, conversation)
         found, problems = [*found, *resources], [*problems, *unread]

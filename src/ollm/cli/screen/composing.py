@@ -22,7 +22,7 @@ _RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)
 
 
 class Pastes:
-    """Long pasted blocks stand in the input as a chip, and are sent whole."""
+    """Long pasted blocks appear in the input as a chip, and are sent whole."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

@@ -105,7 +105,7 @@ class WorkspaceFiles:
             threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        """Hear of changes from here on; where the system cannot tell of them the list grows old by time alone."""
+        """Hear of changes from here on; where the system cannot report them the list grows old by time alone."""
         from ollm.domain.errors import OllmError
 
         try:

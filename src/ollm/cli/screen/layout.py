@@ -33,7 +33,7 @@ def indent_like(prompt: StyleAndTextTuples) -> str:
 
 
 def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
-    """Inline: as tall as it needs to be, never the whole terminal; the input stands between two lines where there is
+    """Inline: as tall as it needs to be, never the whole terminal; the input is between two lines where there is
     room for them."""
     framed = Condition(lambda: get_app().output.get_size().rows >= FRAME_MIN_ROWS)
     search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")

@@ -1,4 +1,4 @@
-"""Markdown as the chat shows it: headings stand at the left, without a frame; changes have line numbers."""
+"""Markdown as the chat shows it: headings are at the left, without a frame; changes have line numbers."""
 
 from __future__ import annotations
 

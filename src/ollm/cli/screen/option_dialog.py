@@ -1,4 +1,4 @@
-"""Which list stands above the input, and what becomes of the keys pressed at it."""
+"""Which list is above the input, and what becomes of the keys pressed at it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the screen writes through. tmux keeps a copy of all that stands when a screen is cleared from its first cell; so
-that no half-written lines are left in the scroll-back, ours is cleared from the second."""
+"""What the screen writes through. tmux keeps a copy of all that is shown when a screen is cleared from its first cell;
+so that no half-written lines are left in the scroll-back, ours is cleared from the second."""
 
 from __future__ import annotations
 

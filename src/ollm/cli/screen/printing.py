@@ -33,7 +33,7 @@ class ScreenPrinter:
         self._wake.set()
 
     def hurry(self) -> None:
-        """What stands on the screen is no longer so: do not wait for the next frame."""
+        """What the screen shows is out of date: do not wait for the next frame."""
         self._wake.set()
         self._hurry.set()
 

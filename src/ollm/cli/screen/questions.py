@@ -18,7 +18,7 @@ EDIT_TOOLS = ("edit_file", "write_file")
 QUIET_SECONDS = 0.4
 HOLD_SECONDS = 0.25  # seconds in which no other key may follow an answer: then it was the first letter of a word
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
-MAX_PART_LINES = 12  # lines of a part that asks; the whole command stands above it
+MAX_PART_LINES = 12  # lines of a part that asks; the whole command is above it
 MAX_PART_CHARS = 400
 MAX_REASON_CHARS = 240
 MAX_GRANT_CHARS = 80
@@ -162,18 +162,16 @@ def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
 
 
 def shorten_part(text: str) -> str:
-    """A part that is too long to stand beside the keys, with how much of it stands above alone."""
+    """A part that is too long to fit beside the keys, with how much of it is only shown above."""
     lines = [shorten_text(line, MAX_PART_CHARS) for line in text.split("\n")]
     if len(lines) <= MAX_PART_LINES:
         return "\n".join(lines)
     hidden = len(lines) - MAX_PART_LINES
-    return "\n".join(
-        [*lines[: MAX_PART_LINES - 1], f"… {hidden} more lines of it stand in the command above …", lines[-1]]
-    )
+    return "\n".join([*lines[: MAX_PART_LINES - 1], f"… {hidden} more lines in the command above …", lines[-1]])
 
 
 def shorten_text(text: str, most: int) -> str:
-    """The beginning and the end of a text that stands above as a whole, with how much of it is left out here."""
+    """The beginning and the end of a text that is above as a whole, with how much of it is left out here."""
     if len(text) <= most:
         return text
     begin, end = most * 2 // 3, most // 3
@@ -181,7 +179,7 @@ def shorten_text(text: str, most: int) -> str:
 
 
 def describe_rule(details: ConfirmationDetails) -> str:
-    """The rule that asks, and where it stands."""
+    """The rule that asks, and where it is."""
     found = details.rule
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""Where a resumed session stood: its last messages, said again in short."""
+"""Where a resumed session was left: its last messages, said again in short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A narrower terminal wraps again what stands on it: the rows of ours above the cursor become more, and all of them are
+"""A narrower terminal wraps again what is on it: the rows of ours above the cursor become more, and all of them are
 to be taken away before they are drawn again."""
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class RewindTarget(Data, frozen=True):
 
 
 class RewindList:
-    """`warning` is what the conversation says it would do; while it stands, Enter does it. Where files would go back
+    """`warning` is what the conversation says it would do; while it is shown, Enter does it. Where files would go back
     too, `scopes` are what can be chosen from then."""
 
     def __init__(self, said: list[RewindTarget]) -> None:

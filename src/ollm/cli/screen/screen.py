@@ -232,7 +232,7 @@ class ChatScreen:
         self.buffer.insert_text(held + text)
 
     def refuse(self, yes: bool) -> None:
-        """Ask for the reason in the input line; what stood there comes back afterwards."""
+        """Ask for the reason in the input line; what was there comes back afterwards."""
         if yes and self.questions.held:
             self.type_at_question("n")
             return

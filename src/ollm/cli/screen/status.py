@@ -1,4 +1,4 @@
-"""The status line: who answers, how full the window is, what it costs, where the work stands."""
+"""The status line: who answers, how full the window is, what it costs, how far the work is."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
 class ContextFill(NamedTuple):
-    """How full the window is, where compression starts, and the share of the last prompt that stood before."""
+    """How full the window is, where compression starts, and the share of the last prompt that was sent before."""
 
     used: int = 0
     limit: int = 0
@@ -67,7 +67,7 @@ class Transcript:
         self._last_output = ""
         self._last_thought = ""
         self._after_call = False  # whether the last thing printed is a call
-        self._wants_gap = False  # whether no blank line stands below what was printed last
+        self._wants_gap = False  # whether there is no blank line below what was printed last
         self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn that had any brought, by name
         self._outputs_past = False  # whether they are of an earlier turn, to which a running one does not go back
         self._in_turn = False
@@ -125,7 +125,7 @@ class Transcript:
                 self._finish_turn(event)
 
     def _note_question(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
-        """The question itself is printed beside its keys; what was answered, wherever that was, stands below it."""
+        """The question itself is printed beside its keys; what was answered, wherever that was, is below it."""
         if isinstance(event, ConfirmationRequested):
             if self._after_call:
                 self._out("\n")
@@ -145,7 +145,7 @@ class Transcript:
         self._outputs, self._outputs_past = outputs, True
 
     def apply_status(self, status: Status) -> None:
-        """What stands now, told between turns: a command may have changed it."""
+        """What is true now, told between turns: a command may have changed it."""
         reused = self.fill.reused
         self.fill = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
         self.todos = status.todos

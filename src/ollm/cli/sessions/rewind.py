@@ -1,4 +1,5 @@
-"""`sessions rewind` and `sessions redo`: a session that is not open goes back to before a message, and forth again."""
+"""`sessions rewind` and `sessions redo`: a session that is not open goes back to before a message, and forward
+again."""
 
 from __future__ import annotations
 

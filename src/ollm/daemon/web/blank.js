@@ -1,4 +1,4 @@
-// What stands where there is nothing to show: what that means, and the way on.
+// What is shown where there is nothing to show: what that means, and the way on.
 import { h, ICON_URL } from "./dom.js";
 
 /** @param {string} title @param {string} words @param {{back?: boolean}} [more] */

@@ -64,7 +64,7 @@ export class ConfirmationCard extends HTMLElement {
 }
 customElements.define("ollm-confirmation", ConfirmationCard);
 
-/** What asks stands last, beside the buttons. @param {any[]} parts */
+/** What asks comes last, beside the buttons. @param {any[]} parts */
 function sortParts(parts) {
   return [...parts.filter((part) => part.decision === "allow"), ...parts.filter((part) => part.decision !== "allow")];
 }

@@ -102,8 +102,8 @@ class SessionList extends HTMLElement {
   draw() {
     if (!this.list || !this.found || !this.more) return;
     const shown = this.lines.filter((line) => !this.hidden_.has(line.sessionId));
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest?.("li")?.getAttribute("data-id");
-    const place = this.findLinks().findIndex((link) => link.closest("li")?.getAttribute("data-id") === focused);
+    const focused = findSessionId(document.activeElement);
+    const place = this.findLinks().findIndex((link) => findSessionId(link) === focused);
     fill(this.list, ...this.group(shown));
     if (!shown.length && !this.hits.length) fill(this.list, h("li", { class: "empty" }, this.words ? "No matching sessions." : EMPTY[this.status]));
     fill(this.found, ...(this.hits.length ? [h("h2", null, "In messages"), h("ul", { class: "sessions" }, ...this.hits.map((hit) => this.makeHit(hit))), shown.length ? h("h2", null, "Sessions") : null] : []));
@@ -116,10 +116,10 @@ class SessionList extends HTMLElement {
     return /** @type {HTMLElement[]} */ ([...(this.list?.querySelectorAll("li[data-id] a") ?? [])]);
   }
 
-  /** Its line, or what stands in its place now. @param {string} sessionId @param {number} place */
+  /** Its line, or the one in its place now. @param {string} sessionId @param {number} place */
   focusLine(sessionId, place) {
     const links = this.findLinks();
-    const same = links.find((link) => link.closest("li")?.getAttribute("data-id") === sessionId);
+    const same = links.find((link) => findSessionId(link) === sessionId);
     (same ?? links[Math.min(place, links.length - 1)] ?? this.search)?.focus();
   }
 
@@ -227,6 +227,11 @@ class SessionList extends HTMLElement {
 }
 customElements.define("ollm-session-list", SessionList);
 
+/** The session whose line holds an element. @param {Element | null} element */
+function findSessionId(element) {
+  return element?.closest("li")?.getAttribute("data-id");
+}
+
 /** @param {string} stamp */
 function nameDay(stamp) {
   const days = Math.floor(new Date().setHours(0, 0, 0, 0) / 864e5 - new Date(stamp).setHours(0, 0, 0, 0) / 864e5);
@@ -236,7 +241,7 @@ function nameDay(stamp) {
   return days < 31 ? "This month" : "Earlier";
 }
 
-/** The words that were found stand between « and ». @param {string} snippet */
+/** The words that were found are between « and ». @param {string} snippet */
 function markWords(snippet) {
   return snippet.split(/«([^«»]*)»/).map((text, index) => (index % 2 ? h("mark", null, text) : text));
 }

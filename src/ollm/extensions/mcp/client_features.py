@@ -23,7 +23,7 @@ LOG_LEVELS = {
     "emergency": logging.ERROR,
 }
 MAX_LOG_CHARACTERS = 500
-MAX_TOLD_ERRORS = 5  # log lines of a server that the person is shown; the others stand in the log file
+MAX_TOLD_ERRORS = 5  # log lines of a server that the person is shown; the others are in the log file
 
 
 def discard_notice(text: str) -> None:

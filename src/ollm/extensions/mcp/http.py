@@ -61,7 +61,7 @@ def make_event_hooks(server: McpServer, note_refusal: Callable[[int], None]) -> 
 
 
 def may_be_newer(status: int, error: BaseException) -> bool:
-    """Whether a server that refused the handshake answered at all, and not for want of a login."""
+    """Whether a server that refused the handshake answered at all, and not because a login is missing."""
     answered = status > 0 or type(find_root_error(error)).__name__ == "MCPError"
     return answered and status not in (401, 403)
 

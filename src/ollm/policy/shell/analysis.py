@@ -42,7 +42,7 @@ _OUTPUT_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
 def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAnalysis:
-    """Everything a line would do when run in `start`. Never raises: what is not understood is remarked upon."""
+    """Everything a line would do when run in `start`. Never raises: what is not understood gets a remark."""
     remarks = []
     hidden = find_hidden_characters(command)
     if hidden:
@@ -62,7 +62,7 @@ _QueuedCommand = tuple[tuple[ShellWord, ...], InnerCommand, tuple[str, ...]]
 
 
 class _ScriptContext(Data, frozen=True):
-    """Where a script stands: nested how deep, with which arguments, and whether it is a guess."""
+    """Where a script is: nested how deep, with which arguments, and whether it is a guess."""
 
     directories: Directories
     arguments: tuple[str, ...] = ()
@@ -279,7 +279,7 @@ def _find_evaluated(program: Program, words: tuple[ShellWord, ...]) -> list[Inne
 
 
 def _remark_on_unknown_words(program: Program, words: tuple[ShellWord, ...], found: list[InnerCommand]) -> list[str]:
-    """A wrapper whose own words are not known may run something else than what stands there."""
+    """A wrapper whose own words are not known may run something else than what is there."""
     inner = [one.words for one in found if one.words and not one.guess]
     if program.wraps is None or not inner:
         return []

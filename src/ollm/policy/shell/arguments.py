@@ -36,7 +36,7 @@ def find_ungranted(name: str, steering: str, words: Sequence[ShellWord], judge: 
 
 
 def list_path_candidates(word: ShellWord) -> Iterator[ShellWord]:
-    """The paths that a word may hold: as it stands, behind `=`, `:`, `@` or `,`, or joined to an option's letter."""
+    """The paths that a word may hold: as it is, behind `=`, `:`, `@` or `,`, or joined to an option's letter."""
     text = word.text
     rests = [text, *re.split(r"[=@,]|:(?!//)", text)[1:]]
     if re.match(r"-[A-Za-z][^-]", text):

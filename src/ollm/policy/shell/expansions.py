@@ -32,7 +32,7 @@ class ExpansionVisitor(SyntaxVisitor):
         self._quoted = before
 
     def _visit_arithmetic_expansion(self, node: Node, scope: ShellScope) -> None:
-        """Arithmetic: what stands in single quotes is expanded all the same, and so is what a name stands for."""
+        """Arithmetic: what is in single quotes is expanded all the same, and so is what a name stands for."""
         self._check_arithmetic(node, node.get("X"), scope)
         self._arithmetic_depth += 1
         self._visit_children(node, scope)

@@ -61,7 +61,7 @@ def parse_required_flags(flags: Iterable[str], command: Sequence[str]) -> Requir
 
 
 def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
-    """All flags before `--`, wherever they stand."""
+    """All flags before `--`, wherever they are."""
     program = words[0].text.rpartition("/")[2] if words else ""
     found: set[str] = set()
     for word in words[1:]:

@@ -81,7 +81,7 @@ def _is_integer_part(part: Node, names: frozenset[str]) -> bool:
         case "DblQuoted":
             return all(_is_integer_part(one, names) for one in part.get("Parts") or ())
         case "ArithmExp":
-            return True  # its value is a number; what stands in it is looked at by itself
+            return True  # its value is a number; what is in it is looked at by itself
         case "ParamExp":
             return _is_integer_parameter(part, names)
         case "CmdSubst":

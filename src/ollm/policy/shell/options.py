@@ -13,7 +13,7 @@ _NUMBER = r"[-+]?(0[xX][0-9a-fA-F]+|\d+)"
 
 class OptionGrammar(Data, frozen=True):
     """How a program's options look. `values` are short options (one string of letters) and long ones that take a
-    value in the next word, `joined` and `optional` those whose value can only stand in the same word; `known` are other
+    value in the next word, `joined` and `optional` those whose value can only be in the same word; `known` are other
     long options that matter or must not be taken for an abbreviation. `flags` are the short options that take no
     value, None when not all options are listed: then none of them counts as unknown."""
 

@@ -119,7 +119,7 @@ def split_unparsed(text: str) -> Iterator[list[str]]:
         words = re.sub(_QUOTES, "", stretch).split()
         for some in (words, words[1:]) if separator in ("<", ">") else (words,):
             while some and (some[0] in _RESERVED or re.match(_ASSIGNMENT, some[0])):
-                some = some[1:]  # noqa: PLW2901 - what stands before the program is left out
+                some = some[1:]  # noqa: PLW2901 - what is before the program is left out
             if some:
                 yield some
 

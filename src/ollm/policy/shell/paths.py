@@ -52,7 +52,7 @@ class PathJudge:
         self._judged_before = judged
 
     def check_read(self, word: ShellWord) -> Objections:
-        """What stands against reading the place a word names."""
+        """What speaks against reading the place a word names."""
         if word.descriptor or (word.text in ("-", "") and word.static):
             return NO_OBJECTIONS
         if not word.static:
@@ -62,13 +62,13 @@ class PathJudge:
         return self._check_path(word.text, writing=False)
 
     def check_names(self, word: ShellWord) -> Objections:
-        """What stands against telling the names that a pattern stands for."""
+        """What speaks against telling the names that a pattern stands for."""
         return (
             self._check_path(_find_glob_base(word.text), writing=False) if word.static and word.glob else NO_OBJECTIONS
         )
 
     def check_write(self, word: ShellWord) -> Objections:
-        """What stands against writing there."""
+        """What speaks against writing there."""
         if word.descriptor or (word.static and is_stream(word.text)):
             return NO_OBJECTIONS
         if not word.static:
@@ -79,7 +79,7 @@ class PathJudge:
         return found
 
     def check_removal(self, word: ShellWord) -> Objections:
-        """What stands against removing a directory with everything in it: a protected one below counts as well."""
+        """What speaks against removing a directory with everything in it: a protected one below counts as well."""
         return self._check_contents(word.text) if word.static else self._check_unknown(word)
 
     def check_protected(self, word: ShellWord) -> Objections:
@@ -98,7 +98,7 @@ class PathJudge:
         return Objections(locks=tuple(f"{word.text}: {one.read_protection}" for one in judged if one.read_protection))
 
     def check_directory(self) -> Objections:
-        """What stands against reading where the command runs."""
+        """What speaks against reading where the command runs."""
         if self._directories is None:
             return Objections(remarks=("its working directory is unknown",))
         outside = [place for place in self._directories if not self._judge(str(place)).inside]
@@ -235,7 +235,7 @@ def add_objections(
     git: bool = False,
     unknown: Sequence[str] = (),
 ) -> CommandPart:
-    """The part with what stands against it. What is run by a path, or with words nobody sees, is no reader."""
+    """The part with what speaks against it. What is run by a path, or with words nobody sees, is no reader."""
     bare = bool(part.words) and "/" not in part.words[0].text
     return msgspec.structs.replace(
         part,

@@ -151,7 +151,7 @@ def _match_program(words: list[str], flags: Sequence[str], view: CommandView) ->
 
 
 def _match_words(words: list[str], view: CommandView, *, exact: bool) -> RuleMatch:
-    """Options in the rule count as flags, wherever they stand in the command; other words stand in their order."""
+    """Options in the rule count as flags, wherever they are in the command; other words keep their order."""
     plain = [words[0], *(word for word in words[1:] if not _is_option(word))]
     options = [word for word in words[1:] if _is_option(word)]
     named = _match_order(plain, view)

@@ -158,7 +158,7 @@ class ShellJudge:
         return "maybe" if "maybe" in answers else "yes"
 
     def _only_reads(self, part: CommandPart) -> bool:
-        """Known to only read: nothing to remark upon, and git only where the workspace is trusted."""
+        """Known to only read: nothing to remark on, and git only where the workspace is trusted."""
         if part.guess or part.transparent:
             return True
         clean = not (part.remarks or part.runs or (part.unknown and self._find_level() not in WHOLE_LEVELS))

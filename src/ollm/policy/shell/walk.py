@@ -1,4 +1,4 @@
-"""Finds every simple command and redirection of a syntax tree, wherever it stands.
+"""Finds every simple command and redirection of a syntax tree, wherever it is.
 
 Working directories are followed through `cd`, and values through assignments and loops.
 """

@@ -20,7 +20,7 @@ READ_TIMEOUT_SECONDS = 60.0
 
 
 def fetch_file(url: str, part: Path, progress: Progress) -> None:
-    """Bring the whole of `url` into `part`, going on after what stands there. What came stays there on a failure."""
+    """Bring the whole of `url` into `part`, going on after what is there. What came stays there on a failure."""
     make_private_directory(part.parent)
     parts = urlsplit(url)
     if parts.scheme == "file":

@@ -1,4 +1,4 @@
-"""The embedded model: llama.cpp in a child process, spoken to like any other server, started when first needed."""
+"""The embedded model: llama.cpp in a child process, used like any other server, started when first needed."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def read_trained_window(path: Path) -> int | None:
 
 
 def _read_facts(file: BinaryIO) -> dict[str, Any]:
-    """Keys and values up to the context length, which stands before the long lists of the tokenizer."""
+    """Keys and values up to the context length, which is before the long lists of the tokenizer."""
     if file.read(4) != MAGIC:
         raise ValueError("it does not start with GGUF")
     _, _, count = struct.unpack("<IQQ", _read_exactly(file, 20))

@@ -78,7 +78,7 @@ def find_in_catalogue(name: str) -> CatalogueModel | None:
 
 
 def get_model_path(directory: Path, name: str) -> Path:
-    """Where a model of this name stands; a name that would leave the directory is refused."""
+    """Where a model of this name is; a name that would leave the directory is refused."""
     if not name or name in (".", "..") or any(c in name for c in "/\\\0") or name.startswith("."):
         raise UsageError(f"{name!r} is not a valid model name.", action="List the names with `ollm models list`.")
     return directory / f"{name.removesuffix(MODEL_SUFFIX)}{MODEL_SUFFIX}"

@@ -10,7 +10,13 @@ import re
 from collections.abc import Collection
 
 from ollm.domain.struct import Data
-from ollm.providers.text_calls.definitions import WHOLE_SHARE, find_definitions, place_definitions, remove_definitions
+from ollm.providers.text_calls.definitions import (
+    WHOLE_SHARE,
+    find_definitions,
+    list_defined_names,
+    place_definitions,
+    remove_definitions,
+)
 from ollm.providers.text_calls.indentation import match_indentation
 from ollm.providers.text_calls.line_edits import (
     append_lines,
@@ -110,7 +116,7 @@ def _begins_inside(new: list[str], old: list[str]) -> bool:
 def _explain_partial(path: str, body: str, current: str) -> str:
     """Why the block was not taken, with the lines of the file that come nearest to it."""
     old = current.splitlines()
-    names = {found.name for found in find_definitions(body.splitlines())}
+    names = list_defined_names(body)
     told = f"{path} has {len(old)} lines, and this block is not all of it: nothing was changed."
     near = next((found for found in find_definitions(old) if found.name in names), None)
     return f"{told} {near.name} is now:\n```\n{near.text[:1200]}\n```\nWrite it with your change." if near else told

@@ -172,7 +172,7 @@ def _opens_inner(lines: list[str], number: int, known: Collection[str]) -> bool:
 
 
 def _remove_indent(body: str, indent: int) -> str:
-    """The lines of a block that stands under a list item, as far left as its fence."""
+    """The lines of a block that is under a list item, as far left as its fence."""
     if not indent:
         return body
     lines = body.splitlines(keepends=True)
@@ -223,7 +223,7 @@ def _admit_bare_command(blocks: list[Block], text: str) -> list[Block]:
 
 
 def clean_command(body: str) -> str:
-    """The command without the prompts of a terminal; where there are some, what stands between them is output."""
+    """The command without the prompts of a terminal; where there are some, what is between them is output."""
     lines = body.strip("\n").splitlines()
     prompted = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
     return "\n".join(prompted) if prompted else body.strip("\n")

@@ -40,7 +40,7 @@ class JsonEndScanner:
 
 
 class MarkEndScanner:
-    """The end of the first place where a mark stands."""
+    """The end of the first place where a mark is."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark

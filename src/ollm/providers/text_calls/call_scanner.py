@@ -40,7 +40,7 @@ def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def has_mark_character(text: str) -> bool:
-    """Whether a mark can stand in it at all: most of what is streamed are words."""
+    """Whether a mark can be in it at all: most of what is streamed are words."""
     return "<" in text or "[" in text or "{" in text or "`" in text
 
 

@@ -30,7 +30,7 @@ class Definition(Data, frozen=True):
 
 
 def find_definitions(lines: list[str]) -> list[Definition]:
-    """Functions and classes, outer ones and those in them. One ends where a line stands as far left again."""
+    """Functions and classes, outer ones and those in them. One ends where a line is as far left again."""
     found = []
     for number, line in enumerate(lines):
         if not (named := _DEFINITION.match(line)):
@@ -44,6 +44,11 @@ def find_definitions(lines: list[str]) -> list[Definition]:
         text = "\n".join(lines[first:last])
         found.append(Definition(name=named["name"], indent=indent, start=first, end=last, text=text))
     return found
+
+
+def list_defined_names(text: str) -> set[str]:
+    """The names of all functions and classes in a text."""
+    return {found.name for found in find_definitions(text.splitlines())}
 
 
 def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
@@ -149,7 +154,7 @@ def _indent_like(definition: Definition, place: Definition) -> str:
 
 
 def _append_definitions(added: list[Definition], old: list[str]) -> tuple[str, str]:
-    """Behind the last definition that stands as deep, or at the end of the file."""
+    """Behind the last definition that is as deep, or at the end of the file."""
     indent = added[0].indent
     texts = [definition.text for definition in added]
     alike = [found for found in find_definitions(old) if found.indent == indent]
@@ -173,7 +178,7 @@ def _add_imports(new: list[str], outer: list[Definition], old: list[str]) -> lis
 
 def remove_definitions(body: str, current: str, removed: Collection[str]) -> tuple[tuple[str, str], ...]:
     old = current.splitlines()
-    shown = {found.name for found in find_definitions(body.splitlines())}
+    shown = list_defined_names(body)
     return tuple(
         make_edit_at(old, found.start, _skip_blank(old, found.end), REMOVED)
         for found in find_definitions(old)

@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 
 SIMILAR_LINE = 0.65  # how like a line must be that a single one takes the place of
-SIMILAR_SHARE = 0.5  # of a block's lines that stand in the file, for it to be a changed part of it
+SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
 REMOVED = "\0"  # in place of lines that go
 KEY_LINES = 8  # a block of so few lines may be taken for lines that take the place of others
 ELLIPSIS = re.compile(
@@ -21,7 +21,7 @@ _KEY = re.compile(r"^\s*(?:export\s+|const\s+|let\s+|var\s+|-\s+)?[\"']?([A-Za-z
 
 
 def make_edit_at(old: list[str], start: int, end: int, replacement: str) -> tuple[str, str]:
-    """These lines as a target that stands only once in the file: with lines from above where they alone do not."""
+    """These lines as a target that is there only once in the file: with lines from above where they alone do not."""
     first, text = start, "\n".join(old)
     while first > 0 and text.count("\n".join(old[first:end])) > 1:
         first -= 1

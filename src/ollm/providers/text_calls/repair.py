@@ -74,7 +74,7 @@ def _is_valid_json(text: str) -> bool:
 
 
 def _parse_value(text: str) -> Any:
-    """One JSON value, or a list of several that stand after one another; repaired where that is needed."""
+    """One JSON value, or a list of several that are after one another; repaired where that is needed."""
     text = text.strip()
     try:
         return msgspec.json.decode(text)

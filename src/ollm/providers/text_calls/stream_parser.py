@@ -1,4 +1,5 @@
-"""A streamed answer in which calls may stand as text: what cannot be a call goes out at once, what may be is held."""
+"""A streamed answer in which calls may be written as text: what cannot be a call goes out at once, what may be is
+held."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class CallStreamParser:
 
     @property
     def is_calling(self) -> bool:
-        """A call of an offered tool is being written, beyond doubt."""
+        """A call of an offered tool is being written, for certain."""
         return self._open is not None and (self._open.kind == "tag" or has_named_call(self._waiting, self._offered))
 
     def feed(self, text: str) -> str:

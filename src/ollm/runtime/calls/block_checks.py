@@ -7,7 +7,8 @@ import ast
 import re
 from collections import Counter
 
-from ollm.providers.text_calls.definitions import Definition, find_definitions
+from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
+from ollm.runtime.calls.test_runs import is_constant
 
 MAX_REFUSALS = 2  # of one file in a turn; then the block is taken as it is, and what is wrong with it is said
 MIN_LOST_LINES = 2  # more lines than came, from which a page or a file of settings seems cut
@@ -46,13 +47,17 @@ class BlockChecks:
 
 
 def find_loss(path: str, before: str, after: str, request: str) -> str:
-    """What a file would lose that the request does not speak of: lines, a definition or the body of one."""
+    """What a file would lose that the request does not mention: lines, a definition or the body of one."""
     if not before.strip() or _REMOVES.search(request):
         return ""
     if path.endswith(_CODE):
-        gone = [name for name in _list_names(before) - _list_names(after) if not re.search(rf"\b{name}\b", request)]
+        gone = [
+            name
+            for name in list_defined_names(before) - list_defined_names(after)
+            if not re.search(rf"\b{name}\b", request)
+        ]
         hollow = _list_hollow(path, after) - _list_hollow(path, before)
-        lost = sorted({*gone, *(hollow & _list_names(before))})
+        lost = sorted({*gone, *(hollow & list_defined_names(before))})
         return f"{path} loses {', '.join(lost)}" if lost else ""
     lost_lines = _count_lines(before) - _count_lines(after)
     return f"{path} loses {lost_lines} lines" if lost_lines >= MIN_LOST_LINES else ""
@@ -91,10 +96,6 @@ def _count_lines(text: str) -> int:
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
-def _list_names(text: str) -> set[str]:
-    return {found.name for found in find_definitions(text.splitlines())}
-
-
 def _list_hollow(path: str, text: str) -> set[str]:
     """Functions of which nothing is left but what describes them."""
     if not path.endswith(".py"):
@@ -104,11 +105,7 @@ def _list_hollow(path: str, text: str) -> set[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return {made.name for made in functions if len(made.body) == 1 and _is_text(made.body[0])}
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return {made.name for made in functions if len(made.body) == 1 and is_constant(made.body[0])}
 
 
 def keep_other_parts(before: str, after: str, request: str) -> str:

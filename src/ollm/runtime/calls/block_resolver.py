@@ -59,13 +59,9 @@ class BlockResolver:
         self._pending = {}
 
     def resolve(self, piece: CallPiece, request: str, names: Sequence[str], ran: Collection[str]) -> Resolved:
-        """The call that a piece of an answer means. `names` are the project's files, `ran` the commands since one of
-        them changed."""
+        """The call that a piece of an answer means: a block that names a file becomes the call that makes its change.
+        `names` are the project's files, `ran` the commands since one of them changed."""
         self._request, self._names, self._ran = request, names, ran
-        return self._resolve_call(piece)
-
-    def _resolve_call(self, piece: CallPiece) -> Resolved:
-        """A block that names a file becomes the call that makes its change."""
         arguments = piece.arguments
         if not isinstance(arguments, dict):
             return Resolved(name=piece.name, arguments=arguments)

@@ -45,7 +45,7 @@ def mend_command(command: str) -> str:
 
 
 def read_written_file(command: str) -> tuple[str, str]:
-    """The path and the text of a command that does nothing but write a file as it stands; empty for every other."""
+    """The path and the text of a command that only writes a file; both empty for any other command."""
     written = _HEREDOC.fullmatch(command.strip())
     if written is None or (not written["quote"] and _EXPANDS.search(command)):
         return "", ""
@@ -167,7 +167,7 @@ def separate_columns(command: str) -> str:
 
 
 def _split_stages(command: str) -> list[str]:
-    """The parts of a pipeline with what stands between them, each its own; quotes hold together."""
+    """The parts of a pipeline with what is between them, each its own; quotes hold together."""
     hidden = _QUOTED.sub(lambda found: "_" * len(found[0]), command)
     places = [0]
     for mark in re.finditer(r"\|+|;|&&|\n", hidden):

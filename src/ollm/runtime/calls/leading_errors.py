@@ -31,8 +31,8 @@ def find_meant_tool(name: str, arguments: Any, known: Iterable[str]) -> str:
 
 
 def rename_parameters(message: str, arguments: Any) -> dict[str, Any]:
-    """The arguments with the names that a failed check suggests for unknown ones; empty where one of those is given
-    besides, or nothing was suggested."""
+    """The arguments with the names that a failed check suggests for unknown ones; empty where a
+    suggested name is already given, or nothing was suggested."""
     renamed: dict[str, str] = dict(_UNKNOWN.findall(message))
     if not isinstance(arguments, dict) or not renamed or any(name in arguments for name in renamed.values()):
         return {}

@@ -105,7 +105,7 @@ async def list_small_changes(invocation: Invocation, context: ToolContext) -> tu
 
 async def preview_change(invocation: Invocation, context: ToolContext, verdict: Verdict) -> str:
     """What the call would change. One that is going to fail is not asked about, unless the reason why it fails would
-    tell of a file that may not be read unasked."""
+    reveal a file that may not be read unasked."""
     try:
         return await invocation.preview(context)
     except ToolFailure:

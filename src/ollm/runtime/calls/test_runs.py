@@ -31,7 +31,7 @@ def _run_file(found: re.Match[str], text: str) -> str:
 
 
 def only_defines_tests(text: str) -> bool:
-    """Whether a module defines tests and does nothing besides."""
+    """Whether a module defines tests and does nothing else."""
     if "test" not in text.lower():
         return False
     try:
@@ -39,9 +39,10 @@ def only_defines_tests(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    quiet = all(isinstance(node, _QUIET) or _is_text(node) for node in body)
+    quiet = all(isinstance(node, _QUIET) or is_constant(node) for node in body)
     return quiet and any(name.lower().startswith("test") for name in names)
 
 
-def _is_text(node: ast.stmt) -> bool:
+def is_constant(node: ast.stmt) -> bool:
+    """Whether a statement is a bare value that does nothing, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -271,7 +271,7 @@ async def load_editor_buffers(context: ToolContext, invocation: Invocation) -> T
 
 
 def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
-    """The tool that a name means which none has."""
+    """The tool meant by a name that no tool has."""
     from ollm.runtime.calls.leading_errors import find_meant_tool
 
     return registry.get(find_meant_tool(call.name, call.arguments, [spec.name for spec in registry.list()]))

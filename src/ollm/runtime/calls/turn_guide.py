@@ -47,7 +47,7 @@ class TurnGuide:
         self._window = window
         self._request = ""
         self._names: list[str] = []
-        self._meant: tuple[str, ...] = ()  # files that the request speaks of without naming them
+        self._meant: tuple[str, ...] = ()  # files that the request is about without naming them
         self._there: set[str] = set()  # the files there were before the first step
         self._before: dict[str, str] = {}
         self._changed: dict[str, None] = {}
@@ -168,10 +168,14 @@ class TurnGuide:
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
         facts = "\n".join(filter(None, (facts, counted)))
         failed = any(record.error for record in records)
-        if (idle := find_idle_sed(calls, records) if before == after else "") or (before == after and failed):
+        if before == after and ((idle := find_idle_sed(calls, records)) or failed):
             return "\n".join(filter(None, (facts, idle, self.find_missing())))
-        next_run = self._name_run() if before != after and not failed and not self._names_steps else ""
-        return "\n\n".join(filter(None, (facts, self._name_next_step() if self._names_steps else next_run)))
+        step = ""
+        if self._names_steps:
+            step = self._name_next_step()
+        elif before != after and not failed:
+            step = self._name_run()
+        return "\n\n".join(filter(None, (facts, step)))
 
     def is_circling(self) -> bool:
         """Whether files are changed there and back: they were left the same way again and again."""

@@ -62,8 +62,10 @@ async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
     found = split_words(arguments, 2)
     if found and found[0] == "export":
         return await export(conversation, found[1] if len(found) > 1 else "")
-    count = MAX_PAGE_MESSAGES if found == ["all"] else parse_number(arguments.strip())
-    limit = count if found else DEFAULT_PAGE_MESSAGES
+    if found == ["all"]:
+        limit: int | None = MAX_PAGE_MESSAGES
+    else:
+        limit = parse_number(arguments.strip()) if found else DEFAULT_PAGE_MESSAGES
     if not limit:
         raise make_usage_error("history", HISTORY_USAGE)
     page = conversation.session.load_page(None, limit)
@@ -78,7 +80,7 @@ async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
 
 
 def format_message(message: dict[str, Any]) -> str:
-    """A message with its calls; results stand beside the call that brought them."""
+    """A message with its calls; results are beside the call that brought them."""
     if message["role"] == "user":
         return "\n\n".join(fence_text(part["text"]) for part in message["parts"] if part["type"] == "text")
     lines = [format_part(part) for part in message["parts"] if part["type"] in ("text", "thinking")]

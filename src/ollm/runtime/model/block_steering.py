@@ -77,7 +77,8 @@ def find_words_instead(messages: Sequence[PromptMessage]) -> str:
 
 def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) -> str:
     """What the answer begins with; empty where the next step is not plain. `whole`: for a tiny model, to which a step
-    that is plain to its end is not left. A line that seems wrong is shown to it, and to others after a step in vain."""
+    that is plain to its end is not left. A line that seems wrong is shown to it, and to others after a step without
+    success."""
     from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_words
     from ollm.services.request_reading.plain_words import strip_courtesy
 

@@ -137,7 +137,7 @@ class Model:
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
     ) -> AsyncIterator[str]:
         """The text of an answer to the conversation's own messages, sent as its last request was: what a server has
-        read of that stands. Nothing is learnt from it."""
+        read of that stays. Nothing is learnt from it."""
         messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens

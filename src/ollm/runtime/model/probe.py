@@ -1,4 +1,4 @@
-"""A minute of tiny trials that show what a model can do: how it calls, how it takes results, what it can bear.
+"""A minute of tiny trials that show what a model can do: how it calls, how it takes results, what it can handle.
 
 Every trial is one short request at temperature 0. What comes out is kept as facts and shown as a card.
 """

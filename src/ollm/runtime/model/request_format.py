@@ -22,7 +22,7 @@ def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
 
 
 def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
-    """Messages and schemas as they are sent. The tools stand in the system prompt where the server refuses schemas."""
+    """Messages and schemas as they are sent. The tools are in the system prompt where the server refuses schemas."""
     if tools and facts.call_form == "blocks":
         from ollm.providers.text_calls.block_rendering import render_block_messages
 

@@ -18,7 +18,7 @@ ANSWER_TIMEOUT_SECONDS = 5.0
 
 
 class ExtensionObserver(TurnObserver):
-    """What a source no longer says is taken out; the last word of one that fails stands."""
+    """What a source no longer says is taken out; the last word of one that fails is kept."""
 
     def __init__(
         self, sources: Sequence[ContextSource], entries: ContextManager, emit: Callable[[Event], None]

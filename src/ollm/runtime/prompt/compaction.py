@@ -40,7 +40,7 @@ Speeds = tuple[float | None, float | None]  # tokens a second a model reads and 
 RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
-RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression in vain
+RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression without success
 ESTIMATE_SLACK = 1.1  # of what is counted before and measured after
 FREES_TOO_LITTLE = "it would free less than the tool takes that brings folded messages back"
 CONTEXT_FULL_ACTIONS = (
@@ -61,7 +61,7 @@ class CompactionPlan(msgspec.Struct, frozen=True):
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
-    """For contexts that no session stands behind."""
+    """For contexts that have no session."""
 
 
 async def _skip_announcement() -> None:
@@ -167,7 +167,7 @@ class Compactor:
         self._told_open = False
         self._near_overflow = False
         self.speeds: Speeds = (None, None)  # of the model that writes the summaries
-        self.prepared: PreparedSummary | None = None  # of what stands now, written while nobody asked anything
+        self.prepared: PreparedSummary | None = None  # of what is there now, written while nobody asked anything
         if snapshots:
             snapshots.on_before_overflow(self._note_overflow)
 

@@ -28,7 +28,7 @@ class MessageLimiter:
 
     def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int = 0) -> PromptMessage:
         """A tool's result; `waiting` of them, with this one, are still to share what is left; `messages`
-        tokens stand before it."""
+        tokens come before it."""
         cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
         short = self._cut_message(entry, cap)
         self._step_left = max(0, self._step_left - self._counter.count_text(short.content))
@@ -55,7 +55,7 @@ def shrink_last_step(
     messages: Sequence[PromptMessage], over: int, hardness: int, counter: TokenCounter
 ) -> tuple[PromptMessage, ...]:
     """The last step smaller by `over` tokens: first its results share what is left, then they keep a line each, at last
-    only the first and last of its calls stand. The user's words before it are never touched."""
+    only the first and last of its calls stay. The user's words before it are never touched."""
     start = _find_last_step(messages)
     before, step = messages[:start], list(messages[start:])
     available = max(0, sum(map(counter.count_message, step)) - over)

@@ -35,7 +35,7 @@ class MessageHistory:
     def add_message(
         self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = "", primed: str = ""
     ) -> bool:
-        """A message that was just recorded; `aside` and `primed` go with a user's. Whether it stands shortened. What
+        """A message that was just recorded; `aside` and `primed` go with a user's. Whether it is shortened. What
         this costs does not depend on how long the context is."""
         cut = False
         new = render_message(message, calls)
@@ -57,7 +57,7 @@ class MessageHistory:
         self._recount()
 
     def count_restored(self) -> None:
-        """What stands here now was said before: it counts, if nothing more is known."""
+        """What is here now was said before: it counts, if nothing more is known."""
         self.units = max(self.units, self._meter.message_units)
 
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str, primed: str) -> PromptMessage:

@@ -1,4 +1,4 @@
-"""What stands before the messages and does not move: instructions, context entries, tools and checkpoints."""
+"""What is before the messages and does not move: instructions, context entries, tools and checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ollm.services.token_counting import TokenCounter
 ENTRY_LEFT_OUT = "Skipped context entry {key!r}: entries may use at most a quarter of the context window."
 ENTRY_SHORTENED = "{key} is long: the model sees its beginning and its headings, and can read the rest."
 FACTOR_STEPS = (1.25, 1.75, 2.5, 4.0)  # most vocabularies stay below the first
-ENTRY_FRAME_TOKENS = 16  # of the heading an entry stands under
+ENTRY_FRAME_TOKENS = 16  # of the heading an entry is under
 ToolChoice = Callable[[], Sequence[ToolSchema]]
 
 

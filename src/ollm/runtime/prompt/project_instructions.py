@@ -49,7 +49,7 @@ def read_project_instructions(
 
 
 def _build_entry(name: str, text: str, depth: int) -> ContextEntry:
-    """Nearer files stand later, so that they have the last word; all of them stand before what the user adds."""
+    """Nearer files are later, so that they have the last word; all of them are before what the user adds."""
     return ContextEntry(key=name, content=text, timestamp="", priority=PRIORITY - depth / 100, source="system")
 
 

@@ -1,4 +1,5 @@
-"""A map of the project as a context entry: made once for a conversation, so that the prompt's prefix stands."""
+"""A map of the project as a context entry: made once for a conversation, so that the prompt's prefix does not
+change."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.project_map import render_project_map
 from ollm.services.token_counting import estimate_units
 
-PRIORITY = 0.0  # it stands last, and is the first to go when there is no space
+PRIORITY = 0.0  # it is last, and is the first to go when there is no space
 CHARS_PER_TOKEN = 3
 CODE_PERCENT = 60  # of the map, for definitions
 MIN_CODE_TOKENS = 80

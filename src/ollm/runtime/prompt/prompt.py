@@ -209,7 +209,7 @@ class Prompt:
         return self._parts.build_request_messages(self._history.messages, cause)
 
     def preview_request(self) -> tuple[PromptMessage, ...]:
-        """The messages of the next request as they stand, without sending it."""
+        """The messages of the next request as they are, without sending it."""
         return self._parts.preview_messages(self._history.messages)
 
     def should_verify_usage(self, usage: Usage) -> bool:

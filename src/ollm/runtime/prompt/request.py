@@ -1,4 +1,5 @@
-"""The parts of a request behind a prefix that stands: a message is named and counted once, when it is first sent."""
+"""The parts of a request behind a prefix that does not change: a message is named and counted once, when it is first
+sent."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ollm.services.token_counting import TokenCounter
 
 
 class RequestBuilder:
-    """What is sent is what was sent before and what is new. `ledger` says how much of it stood."""
+    """What is sent is what was sent before and what is new. `ledger` says how much of it was unchanged."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.ledger = PrefixLedger()
@@ -24,7 +25,7 @@ class RequestBuilder:
     def set_prefix(
         self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
     ) -> None:
-        """What stands before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
+        """What is before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
         own form with the worked calls behind it: the fallback writes them, the ledger counts them."""
         first, *worked = as_sent
         self._prefix_messages = (system, *records)

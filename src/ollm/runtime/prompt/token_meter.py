@@ -80,7 +80,7 @@ class Meter:
 
     @property
     def counted_prompt(self) -> CountedPrompt | None:
-        """What the last count proved of the prompt as it stands."""
+        """What the last count proved of the prompt as it is."""
         if self._counted is None or self._unsure:
             return None
         return CountedPrompt(

@@ -108,7 +108,7 @@ def _merge_checkpoints(standing: list[Checkpoint], records: Sequence[Compression
 
 
 def _fold_uncited_messages(uncited: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """What was folded without a checkpoint stands as one line with its numbers."""
+    """What was folded without a checkpoint becomes one line with its numbers."""
     folded = [entry for entry in uncited if entry.role != "user"]
     return [merge_folded_lines(folded)] if folded else []
 

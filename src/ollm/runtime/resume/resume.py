@@ -111,7 +111,7 @@ def fill_prompt_for_viewing(
 
 
 def restore_entries(prompt: Prompt, found: SavedContext | None) -> None:
-    """Context entries of the user stand until they are taken back."""
+    """Context entries of the user stay until they are taken back."""
     for entry in found.entries if found else ():
         prompt.entries.restore_entry(entry)
 

@@ -1,4 +1,4 @@
-"""The context as it stood at the end of a turn, kept so that a resume can send exactly that."""
+"""The context as it was at the end of a turn, kept so that a resume can send exactly that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ollm.services.prefix_ledger import LedgerEntry
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
-RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session stood
+RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session was left
 
 
 class SavedContext(Data, frozen=True):
@@ -61,7 +61,7 @@ class SavedContext(Data, frozen=True):
 
 
 class ResumePoint(Data, frozen=True):
-    """What a resumed session stood at, to see whether commands alone have changed it."""
+    """What a resumed session was at, to see whether commands alone have changed it."""
 
     last_number: int
     revision: int

@@ -22,7 +22,7 @@ RECALL = "recall"  # whose own calls and results answer nothing
 
 
 class SessionArchive:
-    """`load` gives the session as it stands on disk, or at least a page of it; None before there is one."""
+    """`load` gives the session as it is on disk, or at least a page of it; None before there is one."""
 
     def __init__(self, load: Callable[[MessagePage | None], Awaitable[Session | None]]) -> None:
         self._load = load

@@ -1,4 +1,4 @@
-"""Keeps the workspace's record of a session: what was done, where the plan stands, what was said last (W).
+"""Keeps the workspace's record of a session: what was done, how far the plan is, what was said last (W).
 
 The archive is the truth and this can be rebuilt from it, so a long record is not written after every short turn: it
 is when it is small, when as much again was said, and at the end.
@@ -50,7 +50,7 @@ class RecordedConversation(Protocol):
 class WorkspaceMemory(TurnObserver):
     """A new session is written down with its first turn: until then the archive alone has it.
 
-    `opened` is when the session was, `resume_point` where it stood if it was resumed. With `at_end`, as suits a session
+    `opened` is when the session was, `resume_point` where it was if it was resumed. With `at_end`, as suits a session
     of one turn, all is written when it closes."""
 
     def __init__(

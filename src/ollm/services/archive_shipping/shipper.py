@@ -13,7 +13,7 @@ OpenOutgoing = Callable[[], AbstractContextManager[OutgoingSession]]
 
 
 def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender, *, known: bool = True) -> int:
-    """Bring the archive to where the session stands; gives how many records were sent. Safe to break off and repeat.
+    """Bring the archive up to date with the session; gives how many records were sent. Safe to break off and repeat.
     Where it is not `known` whether this machine sent it before, what it holds decides whether it went on elsewhere."""
     try:
         sender.begin()

@@ -49,7 +49,7 @@ class CompressionState:
         return (*self._system, *(checkpoint.message for checkpoint in self.checkpoints), *standing)
 
     def list_gone_numbers(self) -> tuple[int, ...]:
-        """Numbers of the messages that no longer stand in the context themselves."""
+        """Numbers of the messages that are no longer in the context themselves."""
         standing = [m for group in (*self.old, *self.recent) for m in group if not folding.is_folded_line(m)]
         before = list_numbers([m for group in self._before for m in group if not folding.is_folded_line(m)])
         return tuple(sorted(set(before) - set(list_numbers(standing))))

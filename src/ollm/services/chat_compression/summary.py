@@ -43,7 +43,7 @@ MIN_TELLING_WORDS = 12
 MIN_KNOWN_SHARE = 0.15  # of them that a summary of this record must have from it
 MIN_CHECKED_FACTS = 4  # in a record, of which a summary must name one
 MAX_CHECKED_FACTS = 400
-COPIED_SHARE = 0.6  # of a summary that stands word for word in the record
+COPIED_SHARE = 0.6  # of a summary that is word for word in the record
 COPIED_RECORD_SHARE = 0.4  # of the record that such a summary gives back
 MIN_REPEAT_CHARS = 16
 MOSTLY_FOREIGN_SHARE = 0.5  # of the letters that are not Latin, in a text of another script
@@ -125,7 +125,7 @@ def cut_lines(text: str, tokens: int, cost: Callable[[str], int]) -> str:
 
 
 def drop_repeats(text: str, asked: Sequence[RequestLine]) -> str:
-    """The summary without lines that only say again what stands among the requests, and without headings left bare."""
+    """The summary without lines that only say again what is among the requests, and without headings left bare."""
     known = " ".join(" ".join(line.text.split()) for line in asked)
     kept: list[str] = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""User messages: what rides with the newest one for a moment, and how a very long one stands."""
+"""User messages: what rides with the newest one for a moment, and how a very long one is shortened."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ MAX_VALUE_CHARS = 70
 
 class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False):
     """A class, function or the like. `line` is where it is named, `first` where its decorators or comments begin and
-    `last` where it ends, counting from 1. `scope` is what it stands in, with dots."""
+    `last` where it ends, counting from 1. `scope` is what it is in, with dots."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ def render_definition(found: CodeDefinition) -> str:
 
 
 def render_outline(definitions: Sequence[CodeDefinition]) -> list[str]:
-    """A line for each, with its line number, indented by what it stands in."""
+    """A line for each, with its line number, indented by what it is in."""
     return [render_definition(found) for found in definitions]
 
 

@@ -9,7 +9,7 @@ from ollm.domain.struct import Data
 
 class CodeLanguage(Data, frozen=True, kw_only=True):
     """`definitions` maps the nodes that define something to its kind, `containers` are those of them that are looked
-    into, `wrappers` are other nodes that definitions may stand in."""
+    into, `wrappers` are other nodes that definitions may be in."""
 
     name: str
     module: str

@@ -22,7 +22,7 @@ def outline_text(name: str, data: bytes) -> list[CodeDefinition]:
 
 
 def fit_outline(definitions: Sequence[CodeDefinition], max_tokens: int, count: CountTokens) -> list[str]:
-    """The outline within so many tokens: what stands inside others goes first, deepest first, then the end is cut; what
+    """The outline within so many tokens: what is inside others goes first, deepest first, then the end is cut; what
     is left out is said."""
     shown = list(definitions)
     deepest = max((found.depth for found in shown), default=0)

@@ -149,7 +149,7 @@ def _collect_headers(lines: list[str]) -> list[_Header]:
 
 
 def _add_scopes(headers: list[_Header], lines: list[str], *, flat: bool) -> list[CodeDefinition]:
-    """Give each what it stands in and where it ends."""
+    """Give each what it is in and where it ends."""
     found = list[CodeDefinition]()
     outer: list[tuple[_Header, int]] = []  # with the last line of each
     for header, following in zip(headers, _find_following_rows(headers, len(lines)), strict=True):
@@ -168,7 +168,7 @@ def _add_scopes(headers: list[_Header], lines: list[str], *, flat: bool) -> list
 
 
 def _find_following_rows(headers: list[_Header], end: int) -> list[int]:
-    """For each header the row of the next one that does not stand inside it."""
+    """For each header the row of the next one that is not inside it."""
     rows = [end] * len(headers)
     later: list[_Header] = []  # those that nothing nearer hides
     for number in range(len(headers) - 1, -1, -1):

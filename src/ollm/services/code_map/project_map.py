@@ -10,7 +10,7 @@ from ollm.services.code_map.ranking import LISTED_KINDS, QueryScores, score_defi
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
-MAX_DESCRIBED_FILES = 10  # of a map for a question; the others stand by name
+MAX_DESCRIBED_FILES = 10  # of a map for a question; the others are named only
 MAX_MATCHES = 3
 
 CountTokens = Callable[[str], int]
@@ -32,7 +32,7 @@ def render_code_map(
     files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str = "", prefix: str = ""
 ) -> str:
     """At most so many tokens. Without a question: the definitions most used by other files. With one: the files that
-    have most to do with it. The same files give the same text. `prefix` is what stands before each path."""
+    have most to do with it. The same files give the same text. `prefix` is what is before each path."""
     if query.strip():
         return _render_for_query(files, max_tokens, count, query, prefix)
     weights = score_definitions(files)

@@ -12,7 +12,7 @@ from ollm.services.code_map.definition import CodeDefinition
 from ollm.services.code_map.facts import FileFacts
 from ollm.services.code_map.languages import get_family, is_code
 
-UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition stands
+UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition is
 TEST_SHARE = 0.3  # of a use in a test
 PRIVATE_SHARE = 0.2
 TESTED_SHARE = 0.1  # of what tests define
@@ -83,12 +83,12 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
 
 
 def _weigh_place(path: str, test_share: float) -> float:
-    """How much counts what stands in a file: tests less, code of others hardly."""
+    """How much what is in a file counts: tests less, code of others hardly."""
     return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
 
 
 def _only_lists(found: CodeDefinition) -> bool:
-    """Whether it defines nothing itself: a heading, or a module whose content stands in another file (`mod cart;`)."""
+    """Whether it defines nothing itself: a heading, or a module whose content is in another file (`mod cart;`)."""
     return found.kind in LISTED_KINDS or (found.kind == "module" and found.line == found.last)
 
 

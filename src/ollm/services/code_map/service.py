@@ -36,7 +36,7 @@ class CodeMap(Data, frozen=True):
 
 
 class FoundSymbol(Data, frozen=True):
-    """A definition and the file it stands in."""
+    """A definition and the file it is in."""
 
     path: str
     definition: CodeDefinition
@@ -59,7 +59,7 @@ class CodeMapService:
         query: str = "",
         prefix: str = "",
     ) -> CodeMap:
-        """A map of the files (paths from the root) within the budget, by default the configured one. `prefix` stands
+        """A map of the files (paths from the root) within the budget, by default the configured one. `prefix` is
         before each path in it."""
         kept = self._select_files(paths)
 

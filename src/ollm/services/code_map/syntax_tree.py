@@ -133,7 +133,7 @@ class _TreeReader:
             self._visit_children(body, scope, None, depth + 1)
 
     def _visit_called(self, node: Node, depth: int) -> None:
-        """Into functions that are called, or handed over, where they stand: `(function () { … })()`."""
+        """Into functions that are called, or handed over, where they are: `(function () { … })()`."""
         if node.start_point[0] == node.end_point[0] and node.end_byte - node.start_byte > MAX_ONE_LINE_BYTES:
             return
         for child in node.named_children:
@@ -145,7 +145,7 @@ class _TreeReader:
                 self._visit_called(child, depth + 1)
 
     def _find_members(self, node: Node, kind: str) -> Node | None:
-        """What stands inside a value: the functions of an object, the methods of a struct or class declared in it."""
+        """What is inside a value: the functions of an object, the methods of a struct or class declared in it."""
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         if value is not None and value.type in ("object", "call"):
             return value
@@ -159,7 +159,7 @@ class _TreeReader:
     def _add(self, node: Node, whole: Node, kind: str, name: str, scope: str) -> CodeDefinition:
         signature = shorten_signature(self._read_signature(node), kind)
         if node.type == "type_definition" and not re.search(rf"\b{re.escape(name)}\b", signature):
-            signature = f"{signature} {name}"  # which stands behind the braces
+            signature = f"{signature} {name}"  # which is behind the braces
         named = node.child_by_field_name("name") or node
         line, last = named.start_point[0] + 1, _find_last_row(whole) + 1
         found = CodeDefinition(kind, name, scope, signature, line, self._find_first_line(whole), max(line, last))
@@ -191,7 +191,7 @@ class _TreeReader:
             if before is None or before.type not in _COMMENTS or _find_last_row(before) < first - 1:
                 break
             if before.prev_sibling is not None and _find_last_row(before.prev_sibling) == before.start_point[0]:
-                break  # it stands behind something else on its line
+                break  # it is behind something else on its line
             first, before = before.start_point[0], before.prev_sibling
         return first + 1
 
@@ -286,7 +286,7 @@ class _TreeReader:
             return self._name_marked_class(node, scope) or self._name_inner_type(node, scope)
         if declarator is None:
             return None
-        text = self._read_text(declarator).lstrip("(*^& ")  # a pointer to a function stands in brackets
+        text = self._read_text(declarator).lstrip("(*^& ")  # a pointer to a function is in brackets
         name = _TEMPLATE_ARGUMENTS.sub("", re.split(r"[()]", text)[0]).strip().replace("::", ".")
         outer, _, bare = name.rpartition(".")
         return kind, bare, ".".join(filter(None, (scope, outer)))

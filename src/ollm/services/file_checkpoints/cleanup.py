@@ -87,7 +87,7 @@ def _drop_records(objects: FileObjects, is_old: Callable[[CheckpointRecord], boo
 
 
 class CheckpointEraser:
-    """Takes a session's checkpoints away, in whichever workspace they are, and what no other session shares."""
+    """Takes a session's checkpoints away, in any workspace, and what no other session shares."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

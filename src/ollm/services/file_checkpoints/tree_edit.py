@@ -39,7 +39,7 @@ def _edit(objects: KeepsTrees, entries: Entries, changes: dict[str, TreeEntry | 
 
 
 def _edit_name(objects: KeepsTrees, entry: TreeEntry | None, deeper: dict[str, TreeEntry | None]) -> TreeEntry | None:
-    """What is under a name; the change of the name itself stands under the empty path."""
+    """What is under a name; the change of the name itself is under the empty path."""
     own, wanted = "" in deeper, deeper.pop("", entry)
     if wanted is not None and wanted.kind != "d" and (own or not any(deeper.values())):
         return wanted

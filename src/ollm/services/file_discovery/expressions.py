@@ -56,7 +56,7 @@ class NameSearch:
         return compile_bytes(self._whole, ignore_case=self._ignore_case)
 
     def find_matches(self, base: str, names: Sequence[str]) -> frozenset[str] | set[str]:
-        """`base` is the directory's path, empty or ending with `/`. Each path stands between `NUL /` and NUL."""
+        """`base` is the directory's path, empty or ending with `/`. Each path is between `NUL /` and NUL."""
         text = os.fsencode(f"\0/{base}" + f"\0\0/{base}".join(names) + "\0")
         if not names or not self._any.Match(text):
             return _NOTHING

@@ -1,4 +1,4 @@
-"""Where git keeps the rules that stand in no `.gitignore`: `info/exclude` and core.excludesFile."""
+"""Where git keeps the rules that are in no `.gitignore`: `info/exclude` and core.excludesFile."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def iter_upwards(path: str) -> Iterator[str]:
 
 
 def _needs_git(repository: str | None, settings: Sequence[str]) -> bool:
-    """Whether only git can tell, for its settings may stand elsewhere or say something about it."""
+    """Whether only git can tell, for its settings may be elsewhere or say something about it."""
     elsewhere = sys.platform != "linux" or any(name in os.environ for name in _CONFIG_VARIABLES)
     in_worktree = repository is not None and os.path.isfile(os.path.join(repository, ".git"))
     return elsewhere or in_worktree or any(map(_may_say, settings))
@@ -107,7 +107,7 @@ def _read_reference(file: str, prefix: str) -> str | None:
 
 
 def _read_config(root: str, home: str, config_home: str) -> tuple[str, bool]:
-    """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually stands."""
+    """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually is."""
     import subprocess
 
     from ollm.system.sandbox.confined import start_confined

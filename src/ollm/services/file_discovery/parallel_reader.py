@@ -95,14 +95,14 @@ class _ForkedReader:
             os.kill(self._pid, 9)
 
     def wait(self) -> None:
-        """Once: after that its number may be another's."""
+        """Only once: after that its process id may belong to another process."""
         if self._pid:
             os.waitpid(self._pid, 0)
             self._pid = 0
 
 
 def _serve_and_exit(root: str, requests: int, answers: int) -> NoReturn:
-    """Ends with the requests; nothing of what the process was doing is gone on with, whatever happens."""
+    """Serve until there are no more requests, then exit: the forked process never returns to what it was doing."""
     try:
         confine_process([root])
         with open(requests, "rb") as wanted, open(answers, "wb") as found:

@@ -40,7 +40,7 @@ def _flatten_rule(rule: IgnoreRule, offset: bytes) -> bytes | None:
 
 
 def _flatten_from_above(sign: bytes, pattern: bytes, base: bytes, offset: bytes) -> bytes | None:
-    """A pattern with slashes that stands above the root: what is left of it below the root, if it leads there."""
+    """A pattern with slashes that is above the root: what is left of it below the root, if it leads there."""
     parts = pattern.removeprefix(b"/").split(b"/")
     way = offset[len(base) :].strip(b"/").split(b"/")
     while way and parts and parts[0] != b"**":

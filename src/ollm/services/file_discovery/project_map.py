@@ -13,7 +13,7 @@ _MAX_FAILURES = 50
 
 
 def render_project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
-    """At most so many characters. The same files give the same text, so that a prompt's prefix stands.
+    """At most so many characters. The same files give the same text, so that a prompt's prefix does not change.
 
     Directories are opened from the top down, the fullest first, as long as there is room.
     """

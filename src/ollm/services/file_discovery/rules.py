@@ -46,7 +46,7 @@ class IgnoreRule:
 
 
 class BadIgnoreRule:
-    """A line that was skipped, where it stands and why."""
+    """A line that was skipped, where it is and why."""
 
     __slots__ = ("line", "reason", "source", "text")
 

@@ -131,7 +131,7 @@ class RootWatch:
         except FileNotFoundError:
             self._listened = set()
             return
-        except Exception as error:  # noqa: BLE001 - no more watches or descriptors to be had: look every now and then
+        except Exception as error:  # noqa: BLE001 - no more watches or descriptors: look every now and then
             self._start_polling(error)
             return
         self._unheard = self._read_leftover_words()

@@ -21,7 +21,7 @@ def escape_literal(text: bytes) -> bytes:
 
 
 def measure_literal(pattern: bytes) -> int:
-    """How many bytes stand before the first wildcard or escape."""
+    """How many bytes are before the first wildcard or escape."""
     return next((at for at, code in enumerate(pattern) if code in _SPECIAL), len(pattern))
 
 

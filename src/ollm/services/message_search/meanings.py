@@ -1,6 +1,6 @@
 """Words that stand for the same thing in talk about software and the work around it, a group a line.
 
-Written by hand. A word may stand in several groups; questions find a message by any word of the groups theirs is in.
+Written by hand. A word may be in several groups; questions find a message by any word of the groups theirs is in.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ MIN_ALIKE_SHARE = 0.6  # of their trigrams two words have in common
 MIN_PART_CHARS = 3
 MAX_LONGER_CHARS = 24  # than the other, for two words to be compared
 MIN_COVERAGE = 0.34  # of what a question asks for by weight that a message must hold
-MIN_RARE_COVERAGE = 0.12  # where it holds a word of the question, as it stands, that hardly any other does
+MIN_RARE_COVERAGE = 0.12  # where it holds a word of the question, as it is, that hardly any other does
 RARE_SHARE = 0.6  # of the weight of a word that nobody said
 BESIDE_WEIGHT = 0.5  # of a word that only the question before an answer has, or the answer after what was told
 KIND_WEIGHT = 1.3  # of a text that holds what the question asks for: a time, an amount, a person, a place
@@ -181,7 +181,7 @@ def _score_message(
     importance: dict[str, float],
     count: int,
 ) -> float:
-    """How well a message answers, with what stands beside it; 0 where it holds too little of what was asked."""
+    """How well a message answers, with what is beside it; 0 where it holds too little of what was asked."""
     whole = sum(importance.values())
     beside = {word: max((held[word][0] for held in near), default=0.0) * BESIDE_WEIGHT for word in own}
     scores = {word: max(score, beside[word]) for word, (score, _) in own.items()}

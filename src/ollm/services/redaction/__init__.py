@@ -44,7 +44,7 @@ class Redactor:
 
 
 def _redact_named(text: str) -> str:
-    """Without what stands behind a telling name or in a telling place."""
+    """Without what is behind a telling name or in a telling place."""
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
         return text
@@ -76,14 +76,14 @@ def find_secrets(values: Iterable[str]) -> dict[str, str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what stands under this name is secret whatever it looks like."""
+    """Whether what is under this name is secret whatever it looks like."""
     from ollm.services.redaction.names import NameSensitivity, classify_name
 
     return classify_name(name) >= NameSensitivity.SECRET
 
 
 def _list_forms(value: str) -> set[str]:
-    """A value as it may stand in text: as it is, inside JSON, and inside a URL."""
+    """A value as it may be in text: as it is, inside JSON, and inside a URL."""
     if value.isascii() and value.isalnum():
         return {value}
     import json

@@ -47,7 +47,7 @@ def redact_assignments(text: str) -> str:
 
 
 def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The secret behind the name that stands here, if there is one."""
+    """The secret behind the name that is here, if there is one."""
     name = text[start:end]
     before = text[max(0, start - 80) : start].rpartition("\n")[2]
     family = NameSensitivity.SECRET if _is_key_in_two_words(before, name) else classify_name(name.strip("-."))
@@ -129,7 +129,7 @@ def _find_value(text: str, start: int, place: AssignmentContext) -> tuple[int, i
 
 
 def _find_block(text: str, before: str, start: re.Match[str], place: AssignmentContext) -> tuple[int, int] | None:
-    """The lines of YAML below `name: |`: as far as they stand further in than the name, empty ones between them."""
+    """The lines of YAML below `name: |`: as far as they are further in than the name, empty ones between them."""
     if place.family < NameSensitivity.SECRET:
         return None
     indent = re.escape(re.sub(r"-(?=[ \t])", " ", before.rstrip("\"'")))

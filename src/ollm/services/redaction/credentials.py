@@ -1,4 +1,4 @@
-"""Secrets known by where they stand: private key blocks, passwords in URLs, headers and on command lines."""
+"""Secrets known by where they are: private key blocks, passwords in URLs, headers and on command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what stands behind a name that says secret is one, or code, a type, a placeholder or prose."""
+"""Whether what is behind a name that says secret is one, or code, a type, a placeholder or prose."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LITERALS = _PROSE | _CODE | frozenset(f"{_TYPES} {_STATES}".split())
 
 
 class AssignmentContext(NamedTuple):
-    """Where a value stands: behind which name, how tightly, and what is before the name on its line: nothing
+    """Where a value is: behind which name, how tightly, and what is before the name on its line: nothing
     (`own_line`), `{` or `,` (`listed`), `?` or `&` (`query`)."""
 
     name: str

@@ -15,7 +15,7 @@ from ollm.services.request_reading.named_parts import (
     find_removed_section,
     make_section_removal,
 )
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, list_shown_names
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
@@ -103,11 +103,6 @@ def find_new_script(request: str, primed: str) -> str:
     if not name.endswith(CODE) or name in listed or not asks_for_change(request):
         return ""
     return "" if _EARLIER.search(request[:place]) else name
-
-
-def list_shown_names(primed: str) -> list[str]:
-    """The files whose names went with the request."""
-    return primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
 
 
 def _name_language(path: str) -> str:

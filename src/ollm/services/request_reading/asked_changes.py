@@ -112,7 +112,7 @@ def says_how_it_should_be(sentence: str) -> bool:
 
 
 def _orders_edit(sentence: str) -> bool:
-    """A verb where an order stands: at the beginning, or after `and`, `then` or a comma."""
+    """A verb in the place of an order: at the beginning, or after `and`, `then` or a comma."""
     if sentence.endswith("?"):
         return False
     if ASKING.match(sentence):

@@ -101,12 +101,18 @@ def is_question(request: str) -> bool:
     if forbids_change(words):
         return True
     sentences = split_sentences(words)
-    if any(map(says_how_it_should_be, sentences)) or any(
-        _WISHED.match(said) or _RUNS.match(said) or _is_plain_order(said) for said in sentences
-    ):
+    if not sentences or any(map(_is_wish, sentences)):
         return False
-    asked = any(_asks(said) for said in (sentences[:1] + sentences[-1:]))
-    return asked or (bool(sentences) and _TELLING.match(sentences[0]) is not None and not _WRITTEN.search(words))
+    if _asks(sentences[0]) or _asks(sentences[-1]):
+        return True
+    return _TELLING.match(sentences[0]) is not None and not _WRITTEN.search(words)
+
+
+def _is_wish(sentence: str) -> bool:
+    """Whether a sentence wants something done, whatever its mark."""
+    if says_how_it_should_be(sentence) or _is_plain_order(sentence):
+        return True
+    return (_WISHED.match(sentence) or _RUNS.match(sentence)) is not None
 
 
 def _asks(sentence: str) -> bool:
@@ -148,7 +154,7 @@ def _find_new_files(request: str, shown: str) -> set[str]:
 
 def is_looking(command: str, *, runs: bool, kept: str = "") -> bool:
     """Whether a command only looks; `runs`: or runs a program without changing something by itself, and writes into
-    files that `kept` does not speak of."""
+    files that `kept` does not mention."""
     if runs:
         command = _TARGET.sub(lambda found: "" if kept and found[1] not in kept else found[0], command)
     if _WRITES.search(re.sub(r"'[^']*'|\"[^\"]*\"", "_", command)):

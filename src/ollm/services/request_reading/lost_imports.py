@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from ollm.providers.text_calls.definitions import find_definitions
+from ollm.providers.text_calls.definitions import list_defined_names
 
 MAX_READ_MODULES = 200
 _ENDINGS = frozenset({"js", "mjs", "cjs", "ts", "jsx", "tsx"})
@@ -37,20 +37,18 @@ def _find_lost_uses(
     steps = []
     for source, text in before.items():
         stem, dot, ending = source.rpartition("/")[2].rpartition(".")
-        gone = _list_defined(text) - _list_defined(after.get(source, text)) if ending in _ENDINGS else set()
+        gone = list_defined_names(text) - list_defined_names(after.get(source, text)) if ending in _ENDINGS else set()
         users = [name for name in names if gone and name != source and name.endswith(f"{dot}{ending}")]
         for user in users[:MAX_READ_MODULES]:
             held = read(user) or ""
             used = [
-                name for name in sorted(gone - _list_defined(held)) if re.search(rf"(?<![\w$]){name}(?![\w$])", held)
+                name
+                for name in sorted(gone - list_defined_names(held))
+                if re.search(rf"(?<![\w$]){name}(?![\w$])", held)
             ]
             if used and re.search(rf"[\"'/]{re.escape(stem)}(?:\.\w+)?[\"']", held):
                 steps.append(f"{user} uses {used[0]} from {source}, which no longer has it. Now change {user}.")
     return steps
-
-
-def _list_defined(text: str) -> set[str]:
-    return {found.name for found in find_definitions(text.splitlines())}
 
 
 def _check_module(path: str, text: str, lost: Mapping[tuple[str, str], str], after: Mapping[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files that a request means without naming them: those that define what it speaks of, or alone hold its words; the
+"""Files that a request means without naming them: those that define what it is about, or alone hold its words; the
 modules of a test that fails; files that another one leads to. Pure: names and texts in, names out.
 """
 
@@ -79,7 +79,7 @@ def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | N
 
 
 def find_tiny_project(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> list[str]:
-    """All files of a project that is soon read, for a request that names none and is not about files."""
+    """All files of a tiny project, for a request that names none of them and is not about files."""
     if len(names) > MAX_TINY_FILES or not _find_telling_words(request):
         return []
     if _ABOUT_FILES.search(request) or _PATH.search(request):
@@ -112,8 +112,8 @@ def _weigh_word(word: str, texts: dict[str, str]) -> dict[str, float]:
 def find_led_to(
     request: str, named: Sequence[str], names: Collection[str], read: Callable[[str], str | None]
 ) -> list[str]:
-    """The modules that a test imports which is all that the request names, or the files that named ones speak of where
-    the request says that they do."""
+    """The modules that the named tests import, where the request names nothing but tests; else the files that the named
+    ones mention, where the request says that they do."""
     if named and all(map(is_test, named)):
         return [module for name in named for module in _find_modules(read(name) or "", names)][:MAX_LED]
     if not _LEADS.search(request):

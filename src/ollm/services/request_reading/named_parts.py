@@ -6,8 +6,9 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 
-from ollm.providers.text_calls.definitions import Definition, find_definitions
-from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
+from ollm.services.request_reading.plain_words import FILE_NAME, list_shown_names
+from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 
 _VERBS = "let|make|change|fix|correct|mend|repair|extend|rewrite|update|give|modify|adjust|improve"
 _KIND = r"(?:the\s+)?(?:(?:functions?|methods?|class)\s+)?"
@@ -63,13 +64,13 @@ def find_removed_names(request: str) -> set[str]:
 
 
 def find_constant_move(request: str, primed: str) -> str:
-    """The command that takes a constant from one file that was shown to the end of another; where it is used in the
-    first besides, it is imported there. None unless it stands on one line."""
+    """The command that takes a constant from one file that was shown to the end of another; if the
+    first file uses it elsewhere, it is imported there. Empty unless the constant is on one line."""
     found = _CONSTANT_MOVE.match(request)
     name, source, target = (
         (found["name"], found["source"], found["target"]) if found else _find_put_constant(request, primed)
     )
-    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    listed = list_shown_names(primed)
     text = _find_shown_text(source, primed)
     lines = [line for line in text.splitlines() if re.search(rf"\b{name}\b", line)] if name else []
     made = [line for line in lines if re.match(rf"{name} *=(?!=)", line)]
@@ -127,7 +128,7 @@ def aim_at_part(step: str, texts: Mapping[str, str], failure: str) -> str:
     text = texts.get(found["path"], "") if found else ""
     if found is None or not failure or text.count("\n") <= MAX_WHOLE_LINES:
         return step
-    names = {definition.name for definition in find_definitions(text.splitlines())}
+    names = list_defined_names(text)
     base = re.escape(found["path"].rsplit("/", 1)[-1])
     inside = [name for name in re.findall(rf'{base}", line \d+, in (\w+)', failure) if name in names]
     called = [name for name in re.findall(r"\b([A-Za-z_]\w*)\(", _find_failing_line(failure)) if name in names]
@@ -167,9 +168,8 @@ def find_heading_change(request: str, primed: str) -> str:
     holding = [path for path in shown if _holds(path, heading, primed)]
     if found is None or len(holding) != 1:
         return ""
-    old = re.sub(r"([.\[\]*^$/\\])", r"\\\1", heading)
-    new = re.sub(r"([/\\&])", r"\\\1", f"{heading.partition(' ')[0]} {found['new']}")
-    return f"sed -i {shlex.quote(f's/^{old} *$/{new}/')} {holding[0]}"
+    new = escape_replacement(f"{heading.partition(' ')[0]} {found['new']}")
+    return f"sed -i {shlex.quote(f's/^{escape_for_sed(heading)} *$/{new}/')} {holding[0]}"
 
 
 def _holds(path: str, heading: str, primed: str) -> bool:

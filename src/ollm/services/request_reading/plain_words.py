@@ -132,3 +132,8 @@ def is_test(path: str) -> bool:
 def split_sentences(request: str) -> list[str]:
     """Its sentences, with their marks. A point inside a name ends none."""
     return [part.strip() for part in re.split(r"(?<=[.;!?])\s+|\n+", request) if part.strip()]
+
+
+def list_shown_names(primed: str) -> list[str]:
+    """The files whose names went with the request."""
+    return primed.partition("Files here: ")[2].partition("\n")[0].split(", ")

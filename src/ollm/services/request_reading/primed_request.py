@@ -19,8 +19,8 @@ MAX_WHOLE_CHARS = 3_200
 MAX_EXCERPT_LINES = 60
 MAX_DEFINITION_LINES = 45
 MAX_LINES = 20  # lines shown for a word that is to become another
-FIRST_HITS = 2  # of a word that stands on more lines than `MAX_HITS`
-MAX_HITS = 8  # lines a word may stand on and still say where to look
+FIRST_HITS = 2  # of a word that is on more lines than `MAX_HITS`
+MAX_HITS = 8  # lines a word may be on and still say where to look
 CONTEXT_LINES = 3
 MAX_COLUMNS = 20
 _PATH = r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*"
@@ -114,7 +114,7 @@ _PAGES = (".md", ".rst", ".txt")  # shown first, for what is shown last is what 
 
 class Primed(Data, frozen=True):
     """`text` goes behind the request; `whole` are the files the model has seen all of, `meant` those that the request
-    speaks of without naming them."""
+    is about without naming them."""
 
     text: str = ""
     whole: tuple[str, ...] = ()

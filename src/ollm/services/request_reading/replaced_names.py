@@ -1,4 +1,4 @@
-"""A word that is to become another one, as the request says it, and where it still stands. Pure."""
+"""A word that is to become another one, as the request says it, and where it still occurs. Pure."""
 
 from __future__ import annotations
 
@@ -47,21 +47,19 @@ def find_replacement(request: str) -> WordChange | None:
         if found is None:
             continue
         old, new = ((found[quoted] or found[bare]).removesuffix("()") for quoted, bare in _PLACES)
-        if is_distinct(old) and not re.search(
-            rf"(?<!\w){re.escape(old)}(?!\w)", new
-        ):  # else it would stand there still
+        if is_distinct(old) and not re.search(rf"(?<!\w){re.escape(old)}(?!\w)", new):  # `new` must not contain `old`
             kind = found.groupdict().get("kind") or ""
             return WordChange(old=old, new=new, called=kind.lower() in _CALLED)
     return None
 
 
 def is_distinct(word: str) -> bool:
-    """Whether a word hardly stands somewhere by chance."""
+    """Whether a word is unlikely to occur by chance."""
     return len(word) >= 3 and not word.isdigit() and not _FILE_ENDING.search(word)
 
 
 def find_left_over(wanted: WordChange, texts: Mapping[str, str]) -> list[str]:
-    """The files in which the old word still stands."""
+    """The files in which the old word still occurs."""
     word = re.escape(wanted.old)
     pattern = (
         rf"(?<![\w.-]){word}(?![\w-])"
@@ -72,4 +70,10 @@ def find_left_over(wanted: WordChange, texts: Mapping[str, str]) -> list[str]:
 
 
 def escape_for_sed(text: str) -> str:
+    """A pattern of sed that matches exactly this text."""
     return re.sub(r"([.\[\]*^$/\\&])", r"\\\1", text)
+
+
+def escape_replacement(text: str) -> str:
+    """A replacement of sed that writes exactly this text."""
+    return re.sub(r"([/\\&])", r"\\\1", text)

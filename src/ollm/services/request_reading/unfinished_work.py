@@ -86,7 +86,7 @@ class Deeds(Data, frozen=True):
     since_change: tuple[tuple[str, int], ...] = ()  # those that ran after the last change of a file
     texts: Mapping[str, str] = {}  # of the files as they are now
     before: Mapping[str, str] = {}  # of those that were changed, as they were
-    meant: tuple[str, ...] = ()  # files that the request speaks of without naming them
+    meant: tuple[str, ...] = ()  # files that the request is about without naming them
     failure: str = ""  # what the last command printed, where it failed
 
 
@@ -208,7 +208,7 @@ def _find_only_target(request: str, existing: Collection[str]) -> str:
 
 
 def _find_left_words(request: str, deeds: Deeds, wanted: Collection[str]) -> dict[str, str]:
-    """Where a word still stands that was to become another one, by file."""
+    """Where a word still occurs that was to become another one, by file."""
     replacement = find_replacement(request)
     if replacement is None:
         return {}
@@ -289,7 +289,7 @@ def make_command(named: str) -> str:
 
 
 def _find_unmoved(request: str, deeds: Deeds) -> list[str]:
-    """What was to move from one file to another and stands in the first still."""
+    """What was to move from one file to another and is still in the first."""
     facts = []
     for found in _MOVED.finditer(request):
         name, source = found[1], found[2]

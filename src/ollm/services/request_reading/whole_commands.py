@@ -9,8 +9,8 @@ import re
 import shlex
 
 from ollm.services.request_reading.named_parts import find_removed_section
-from ollm.services.request_reading.plain_words import FILE_NAME
-from ollm.services.request_reading.replaced_names import escape_for_sed, find_replacement
+from ollm.services.request_reading.plain_words import FILE_NAME, list_shown_names
+from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.unfinished_work import (
     find_first_command,
     find_wanted_commands,
@@ -18,7 +18,6 @@ from ollm.services.request_reading.unfinished_work import (
 )
 from ollm.services.request_reading.wanted_files import find_changed_files
 
-ESCAPED_SLASH = r"\/"
 _LISTED = rf"(?:{FILE_NAME})(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:{FILE_NAME}))*"
 _ENDS = r"(?=\s*(?:[.!]?\s*$|[.;,]\s|\s(?:and|then)\b))"
 _START = r"\s*(?:please\s+)?"
@@ -64,7 +63,7 @@ def find_edit_command(request: str, primed: str) -> str:
 
 def find_file_command(request: str, primed: str) -> str:
     """Files that are deleted, moved or copied."""
-    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    listed = list_shown_names(primed)
     for pattern in (_DELETED, _MADE, _MOVED):
         found = pattern.match(request)
         files = re.findall(FILE_NAME, found["files"]) if found else []
@@ -101,7 +100,7 @@ def find_setting_command(request: str, primed: str) -> tuple[str, int]:
 
 
 def _find_setting_file(request: str, primed: str) -> list[str]:
-    """The only file shown in which the names stand that get a value, where the request names none."""
+    """The only shown file that contains the names which get a value, where the request names none."""
     if re.search(FILE_NAME, re.sub(r"\b[\d.]+\b", " ", request)):
         return []
     texts = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)
@@ -127,7 +126,7 @@ def _set_value(name: str, value: str, text: str) -> str:
     if old is None or found["rest"][0] in "[{(":
         return ""
     new = found["head"] + _style_value(old[0], value) + found["rest"][old.end() :]
-    return f"s/^{escape_for_sed(line)}$/{_escape_written(new)}/" if new != line else ""
+    return f"s/^{escape_for_sed(line)}$/{escape_replacement(new)}/" if new != line else ""
 
 
 def _style_value(old: str, value: str) -> str:
@@ -162,9 +161,4 @@ def _find_run(request: str) -> str:
 def make_sed(old: str, new: str) -> str:
     """The expression that replaces a word everywhere."""
     before, after = (r"\b" if re.match(r"\w", end) else "" for end in (old[0], old[-1]))
-    return f"s/{before}{escape_for_sed(old)}{after}/{_escape_written(new)}/g"
-
-
-def _escape_written(text: str) -> str:
-    """What sed is to write, as it is."""
-    return text.replace("\\", r"\\").replace("/", ESCAPED_SLASH).replace("&", r"\&")
+    return f"s/{before}{escape_for_sed(old)}{after}/{escape_replacement(new)}/g"

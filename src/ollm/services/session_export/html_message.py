@@ -90,7 +90,7 @@ def _render_image(part: ImagePart) -> str:
 
 
 def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> Iterator[str]:
-    """A change stands open, everything else is folded."""
+    """A change is open, everything else is folded."""
     outcome = describe_outcome(call)
     diff = call.result.diff if call.result else ""
     kind = outcome if outcome in ("ok", "running") else "failed"

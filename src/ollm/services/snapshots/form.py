@@ -103,7 +103,7 @@ def read_context(snapshot: ContextSnapshot) -> ActiveContext:
 
 
 def _order_entries(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
-    """User and other messages joined by id; by index where there is one, else by time, else as they stand."""
+    """User and other messages joined by id; by index where there is one, else by time, else as they are."""
     users = [entry for entry in snapshot.user_messages if entry.get("index", 0) is not None]
     ids = {str(entry["id"]) for entry in users if "id" in entry}
     others = [entry for entry in snapshot.messages if entry.get("role") != "user" or str(entry.get("id")) not in ids]

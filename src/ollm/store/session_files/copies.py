@@ -21,7 +21,7 @@ def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "dam
 
 
 def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
-    """Where the file stands under its second name: the same file, or a copy where the disk has no links. A directory
+    """Where the file is under its second name: the same file, or a copy where the disk has no links. A directory
     is moved."""
     when = format_stamp(clock()).replace(":", "").replace(".", "-")
     copy = _find_free_name(file.with_name(f"{file.name}.{kind}-{when}"))
@@ -37,7 +37,7 @@ def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
 
 def restore_journal(journal: AppendFile, clock: Clock) -> str:
     """Write a journal anew that another program removed or changed, and keep what took its place; what happened, in a
-    sentence. Nothing where it stands as it was left."""
+    sentence. Nothing where it is as it was left."""
     if journal.is_in_place():
         return ""
     path, before = journal.path, journal.good

@@ -39,7 +39,7 @@ class SessionDocument:
             damage.note("the file is truncated")
 
     def narrow(self, messages: Range, calls: Range) -> None:
-        """Read only what stands between these places."""
+        """Read only what is between these places."""
         self._only = messages, calls
 
     def iter_messages(self) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ class SessionDocument:
         self._damage.note("the file is truncated")
 
     def _iter_inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """A line that is too long to be held: the entries in it, one by one from where they stand."""
+        """A line that is too long to be held: the entries in it, one by one from where they are."""
         data = memoryview(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))[:end]
         try:
             for count, (first, last) in enumerate(find_entries(data, start, lambda: self._damage.is_late(0))):

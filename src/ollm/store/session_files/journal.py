@@ -18,10 +18,10 @@ MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse mo
 
 
 class JournalMark(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What stands before a place from which a long journal can be read: a message of the user's follows, and no call
+    """What is before a place from which a long journal can be read: a message of the user's follows, and no call
     runs. Good for the document it names."""
 
-    previous: int  # where the mark before this one stands; -1 without one
+    previous: int  # where the mark before this one is; -1 without one
     document: str
     head: JsonObject
     count: int  # messages so far, and the number of the last

@@ -1,4 +1,4 @@
-"""How a document stands on disk: one JSON document (S2.1), its head on the first line, one message or call a line.
+"""How a document is laid out on disk: one JSON document (S2.1), its head on the first line, one message or call a line.
 
 The lines make it cheap to fold (old lines are copied, never parsed), to read in part and to salvage.
 """

@@ -55,7 +55,7 @@ def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
 
 
 def find_messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
-    """The messages that stand whole inside damage, each with its bytes, which are not taken for sound."""
+    """The messages that are whole inside damage, each with its bytes, which are not taken for sound."""
     for inner in _find_inside(data):
         found = parse_strict_message(inner)
         if found is None and not parse_strict_call(inner):
@@ -67,7 +67,7 @@ def find_messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, by
 
 
 def find_calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
-    """The calls that stand whole inside damage, each with its bytes."""
+    """The calls that are whole inside damage, each with its bytes."""
     for inner in _find_inside(data):
         if found := parse_strict_call(inner) or parse_call(inner, DamageReport()):
             yield found, inner, False
@@ -79,7 +79,7 @@ def _find_inside(data: bytes) -> Iterator[bytes]:
 
 
 def parse_strict_message(data: bytes) -> Message | None:
-    """The message in `data` when nothing is odd about it: its bytes can be written as they stand."""
+    """The message in `data` when nothing is odd about it: its bytes can be written as they are."""
     try:
         found = _message_decoder.decode(data)
     except _ERRORS:

@@ -96,7 +96,7 @@ class SessionStream:
             yield mark_interrupted(record) if record.status == "running" and not self._alive else record
 
     def find_call(self, call_id: str) -> ToolCallRecord | None:
-        """One call, once, read for when its turn comes: calls stand in the order in which messages ask for them."""
+        """One call, once, read for when its turn comes: calls are in the order in which messages ask for them."""
         if self._ahead is None:
             self._ahead = self.iter_calls()
         if call_id in self._passed:
@@ -119,7 +119,7 @@ class SessionStream:
         return record
 
     def iter_document(self) -> Iterator[bytes]:
-        """All that can be read as one JSON document: what is whole exactly as it stands."""
+        """All that can be read as one JSON document: what is whole exactly as it is."""
         return layout.iter_document(
             complete_head(self.reader.head, self.session), self._iter_message_bytes(), self._iter_call_bytes()
         )

@@ -1,4 +1,4 @@
-"""Marks in a long journal: from each of them on it can be read without what stands before. Found from its end."""
+"""Marks in a long journal: from each of them on it can be read without what is before. Found from its end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MarkSchedule:
         self._place, self.next = -1, MARK_EVERY_BYTES
 
     def continue_journal(self, path: Path, calls: int, document: str) -> None:
-        """Go on with a journal that stands there, after so many calls. Where its marks do not speak of this document,
+        """Go on with a journal that is there, after so many calls. Where its marks are not about this document,
         as in a copy, the next one is due at once."""
         self.restart()
         self._calls = calls
@@ -59,7 +59,7 @@ class MarkSchedule:
         self._calls = max(self._calls, read_call_number(call_id))
 
     def make_line(self, place: int, at: str, document: str, head: JsonObject, numbers: tuple[int, int]) -> bytes:
-        """The line of a mark that is to stand at `place`."""
+        """The line of a mark that is to be at `place`."""
         count, last = numbers
         mark = journal.JournalMark(
             previous=self._place, document=document, head=head, count=count, last=last, calls=self._calls

@@ -58,7 +58,7 @@ def _parse_end(data: memoryview, start: int) -> int | None:
 
 
 def find_entries(data: memoryview, place: int = 0, late: Callable[[], bool] | None = None) -> Iterator[tuple[int, int]]:
-    """Where everything stands that looks like a message or a call and is whole, from `place` on.
+    """Where everything is that looks like a message or a call and is whole, from `place` on.
 
     `late` is asked after each that is not whole, which can take long; True ends it.
     """

@@ -69,7 +69,7 @@ class SessionReader:
         self.skipped = 0  # messages up to this number are left out
         self.empty = True  # no message and no call was read so far
         self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
-        self.mark: journal.JournalMark | None = None  # the last one: what stands before it was not read
+        self.mark: journal.JournalMark | None = None  # the last one: what is before it was not read
         self._journal_range = 0, MAX_BYTES
         self._call_places: dict[str, list[Range]] = {}
         try:
@@ -88,7 +88,7 @@ class SessionReader:
         self._read_journal_changes()
 
     def _begin_at_mark(self) -> None:
-        """Leave out what stands before the journal's last mark, when that speaks of this document."""
+        """Leave out what is before the journal's last mark, when that is about this document."""
         if not self._journal or not self._document or self.foreign:
             return
         found = next(iter_marks(self._journal), None)
@@ -140,7 +140,7 @@ class SessionReader:
         return True
 
     def _skip_in_journal(self, number: int, least: int, before: int | None) -> bool:
-        """Begin at a mark of the journal when all that is wanted stands behind one; otherwise all of it is read."""
+        """Begin at a mark of the journal when all that is wanted is behind one; otherwise all of it is read."""
         if not self.mark or not self._journal:
             return False
         wanted, stop, begin = min(number, self.mark.last - least), MAX_BYTES, None
@@ -158,7 +158,7 @@ class SessionReader:
         return True
 
     def _widen_journal(self, begin: int, stop: int) -> None:
-        """Read from an earlier place on, and up to another; what stands between is looked at for the first time."""
+        """Read from an earlier place on, and up to another; what is between is looked at for the first time."""
         behind, self._call_places = self._call_places, {}
         self._journal_range = begin, min(stop, self._journal_range[0])
         for place, record in self._iter_records(self.damage):
@@ -186,7 +186,7 @@ class SessionReader:
         for data in self._entries.iter_messages() if self._entries else ():
             count += 1
             yield data
-        last = read_number(data) or count  # numbers may stand twice: a count says nothing of what is new
+        last = read_number(data) or count  # numbers may occur twice: a count says nothing of what is new
         partial: journal.Parts = []
         again: dict[int, int] = {}
         for _, record in self._iter_records(DamageReport()):  # what is wrong with it was told when it was read first
@@ -249,7 +249,7 @@ class SessionReader:
             self.damage.note(f"{name} is not what it should be")
 
     def _read_journal_changes(self) -> None:
-        """What the journal says of the head, and where its calls stand."""
+        """What the journal says of the head, and where its calls are."""
         for place, record in self._iter_records(self.damage):
             journal.change_head(self.head, record)
             self._note_call(place, record)

@@ -44,7 +44,7 @@ class RecoveredSession(NamedTuple):
 
 
 class _NothingWrongError(Exception):
-    """What was read is what stands there: it need not be written."""
+    """What was read is what is there: it need not be written."""
 
 
 class _EntryCollector:

@@ -46,7 +46,7 @@ class _BrokenDocument(Exception):  # noqa: N818 - a signal inside this module
 
 
 class DocumentScan:
-    """Where the entries of a document stand, and its other fields. `read` is how many bytes were gone through."""
+    """Where the entries of a document are, and its other fields. `read` is how many bytes were gone through."""
 
     def __init__(self, file: BinaryIO, damage: DamageReport) -> None:
         self.head: JsonObject = {}

@@ -1,6 +1,6 @@
-"""Where the entries of a document of ours stand, found by halving: a long one is read from where it is needed on.
+"""Where the entries of a document of ours are, found by halving: a long one is read from where it is needed on.
 
-Messages stand in the order of their numbers, calls in the order of the messages that asked for them (`layout`).
+Messages are in the order of their numbers, calls in the order of the messages that asked for them (`layout`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CALL = b'{"id":"'  # how a call's line starts and a message's never does
 
 
 class OddLayoutError(Exception):
-    """The document does not stand as we write it: it has to be read whole."""
+    """The document is not laid out as we write it: it has to be read whole."""
 
 
 class _Message(msgspec.Struct):
@@ -56,7 +56,7 @@ class DocumentSections:
             raise OddLayoutError
 
     def find_messages(self, after: int, before: int | None = None) -> tuple[int, int]:
-        """From where to where the messages between two numbers stand."""
+        """From where to where the messages between two numbers are."""
 
         def find_behind(number: int) -> int:
             return self._find_first(self._messages, self.middle, lambda line: read_number(line) > number)
@@ -64,7 +64,7 @@ class DocumentSections:
         return find_behind(after), find_behind(before - 1) if before else self.middle
 
     def find_calls(self, after: int, before: int | None = None) -> tuple[int, int]:
-        """From where to where the calls of the messages between two numbers stand."""
+        """From where to where the calls of the messages between two numbers are."""
 
         def find_behind(number: int) -> int:
             return self._find_first(self._calls, self._end, lambda line: _parse_call(line).message_id > number)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
 KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not written anew
-MAX_FOLDED_BYTES = 64 << 20  # a longer journal stands beside its document for good
+MAX_FOLDED_BYTES = 64 << 20  # a longer journal stays beside its document for good
 LOOK_EVERY_SECONDS = 0.05  # at a journal that is written to: many records at once are not looked after one by one
 MAX_BEFORE_MARK = 64  # records that wait
 
@@ -49,7 +49,7 @@ class SessionWriter:
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # what other programs did to the files
-        self._displaced = False  # what was appended stands under no name: another program removed the journal
+        self._displaced = False  # what was appended is under no name: another program removed the journal
         self.document_size = 0
         self._written = False  # the document exists
         self._partial: journal.Parts = []
@@ -95,7 +95,8 @@ class SessionWriter:
         self._lock.acquire(f"Session {self.session_id}")
 
     def adopt(self, numbers: tuple[int, int], calls: int, journal_good: int, partial: journal.Parts) -> None:
-        """Go on where the files stand (`numbers`: messages, number of the last); a torn journal line is cut off."""
+        """Go on from the files as they are (`numbers`: messages, number of the last); a torn journal line is cut
+        off."""
         self.message_count, self.last_number = numbers
         self._partial = partial
         self.document_size = self.document.path.stat().st_size
@@ -267,7 +268,7 @@ class SessionWriter:
         self._lock.release()
 
     def open_reader(self, *, newest: bool = False, document: Path | None = None) -> SessionReader:
-        """Reads also the records that are not on disk yet; `document` is where that stands if it lost its name."""
+        """Reads also the records that are not on disk yet; `document` is where that is if it lost its name."""
         place, waiting = document or self.document.path, b"".join(self.pending)
         if self._displaced or not self._journal.is_in_place():
             return self._open_files(place, None, self._journal.read_good() + waiting)
@@ -290,7 +291,7 @@ class SessionWriter:
         self._append_record(journal.JournalRecord(at=at, message=raw, continues=more is not None, tokens=tokens))
 
     def _mark_when_due(self, at: str) -> None:
-        """Say now and then what stands before a message, so that who resumes need not read it."""
+        """Say now and then what is before a message, so that who resumes need not read it."""
         place = self._journal.good + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
         due = place >= self._marks.next and len(self.pending) < MAX_BEFORE_MARK
         if due and self._written and not self._running:

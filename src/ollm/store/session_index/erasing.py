@@ -73,7 +73,7 @@ def _merge_pages(connection: sqlite3.Connection, pages: int) -> bool:
 
 
 def _forget_texts(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
-    connection.execute("PRAGMA application_id = 1")  # the mark: words were taken out that still stand in the file
+    connection.execute("PRAGMA application_id = 1")  # the mark: words were taken out that are still in the file
     forget_rows(connection, texts)
 
 

@@ -131,7 +131,7 @@ class _Search:
         return _RowBatch(rows, ranked, max(found.total, more.total), found.complete and more.complete)
 
     def find_by_signs(self) -> _RowBatch:
-        """What was typed as it stands, newest first, where the same signs are."""
+        """Exactly what was typed, newest first, where the same signs are."""
         wanted = fold_text(self._typed.strip())
         return self._look_through(
             [quote_phrase(mark) for mark in make_sign_marks(wanted)], lambda text: wanted in fold_text(text)

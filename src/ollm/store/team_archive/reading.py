@@ -61,7 +61,7 @@ def find_session(connection: Connection, prefix: str) -> ArchivedSession:
 
 @contextlib.contextmanager
 def open_records(connection: Connection, session_id: str, after: int = 0) -> Iterator[Iterator[ArchiveRecord]]:
-    """The records as they stand at one moment: pieces of files, head, messages, calls, each in their order.
+    """The records as they are at one moment: pieces of files, head, messages, calls, each in their order.
 
     With `after` those that came behind a sequence number.
     """
@@ -102,7 +102,7 @@ def search_messages(
 
 
 def find_phrases(typed: list[str]) -> list[str]:
-    """What was typed as one word and is several (a path, ideographs): it must stand together, too."""
+    """What was typed as one word and is several (a path, ideographs): it must occur together, too."""
     several = [word.lower() for word in typed if len(split_words(word)) > 1]
     return [word.strip("".join(letter for letter in set(word) if not letter.isalnum())) for word in several]
 

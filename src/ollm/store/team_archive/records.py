@@ -15,7 +15,7 @@ DIGEST_BYTES = 16
 class ArchiveRecord(NamedTuple):
     """One thing a session holds, by its name (`kind`, `key`): the newest body of a name counts, None means it is gone.
 
-    `text` is what a search finds of it. `position` orders messages and pieces of files; calls stand as they came.
+    `text` is what a search finds of it. `position` orders messages and pieces of files; calls are as they came.
     """
 
     kind: RecordKind

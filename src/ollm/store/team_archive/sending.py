@@ -59,7 +59,8 @@ class SessionSender:
         self._stored = True
 
     def begin(self) -> None:
-        """Look where the session stands. Raises when it is another person's, was deleted, or went on elsewhere."""
+        """Look how much of the session is there. Raises when it is another person's, was deleted, or went on
+        elsewhere."""
         with translate_faults():
             deleted = self._connection.execute(
                 "SELECT 1 FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer()", (self._id,)
@@ -72,7 +73,7 @@ class SessionSender:
             self._check(row)
 
     def adopt(self) -> None:
-        """Go on from where the archive stands: for a machine that has all of it and forgot that it had sent it."""
+        """Go on from what the archive has: for a machine that has all of it and forgot that it had sent it."""
         with translate_faults():
             row = self._read_row("")
         self.seq = row.last_seq if row else 0

@@ -18,7 +18,7 @@ from ollm.store.migrations import ARCHIVE_STATE_MIGRATIONS
 
 
 class SentState(NamedTuple):
-    """How a session stood when it was last sent: its files' stamp, for which target, up to which sequence number."""
+    """The state of a session when it was last sent: its files' stamp, for which target, up to which sequence number."""
 
     stamp: str
     target: str

@@ -273,7 +273,7 @@ CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text
 )
 
 # What is compared with a text that a caller chose, and could make slow or let fail, is compared with what the caller
-# may see alone: neither an error nor the time it takes tells of the rest.
+# may see alone: neither an error nor the time it takes reveals the rest.
 _SEARCH_BY_PARTS = (
     _SEARCH_WITH_OWN_WORDS.replace(
         "DECLARE\n",

@@ -53,7 +53,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _list_endpoints(host: str, port: int) -> tuple[tuple[str, int], ...]:
-    """`localhost` is known without asking anybody, and whichever of its two addresses listens is taken."""
+    """`localhost` is known without asking anybody, and the one of its two addresses that listens is taken."""
     if host == "localhost":
         return (("127.0.0.1", port), ("::1", port))
     return ((host, port),)

@@ -42,7 +42,7 @@ def open_client(
     proxied: bool = False,
 ) -> Client:
     """A client for this base URL; nothing is connected yet. Raises ValueError when the URL is no server's. `proxied`
-    says that the environment names a proxy for `http://`; a server on this machine is spoken to without one."""
+    says that the environment names a proxy for `http://`; a server on this machine is reached without one."""
     address = addresses.parse_address(url, socket_path)
     if address.secure or (proxied and not address.local):
         from ollm.system.http.secure import SecureClient

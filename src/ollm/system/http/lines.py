@@ -15,7 +15,7 @@ MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 async def iter_lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES) -> AsyncGenerator[bytes, None]:
-    """Lines without their ending (`\\n` or `\\r\\n`); what stands after the last `\\n` counts as one when not empty."""
+    """Lines without their ending (`\\n` or `\\r\\n`); what is after the last `\\n` counts as one when not empty."""
     pending = bytearray()
     async with aclosing(chunks):
         async for chunk in chunks:

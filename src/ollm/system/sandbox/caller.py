@@ -76,7 +76,7 @@ class CallerMasks:
 
 
 class NamedPlace:
-    """A name in a directory that is held open: where a path leads, but for a link that stands there itself."""
+    """A name in a directory that is held open: where a path leads, but for a link that is there itself."""
 
     def __init__(self, directory: int, above: str, name: str) -> None:
         self.directory = directory
@@ -144,8 +144,8 @@ class BoxedCaller:
         return self._split(None, f"/proc/{self.thread}/fd/{_to_signed(descriptor)}")
 
     def check_process(self, path: str, *, writing: bool) -> None:
-        """What /proc tells of us is ours: we would be let in where the caller is not. And a caller writes there only to
-        what is its own."""
+        """What /proc says about us is ours: we would be let in where the caller is not. And a caller writes there only
+        to what is its own."""
         process = path.split("/")[2] if path.startswith("/proc/") else ""
         if not process.isdigit() or (int(process) != os.getpid() and not writing):
             return

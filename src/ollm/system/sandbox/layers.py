@@ -17,7 +17,7 @@ _PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 class LayerEntry(NamedTuple):
-    """What stands in a directory: a link by its text, a file or directory by a descriptor of its mounts."""
+    """What is in a directory: a link by its text, a file or directory by a descriptor of its mounts."""
 
     name: str
     text: str = ""
@@ -28,7 +28,7 @@ class LayerEntry(NamedTuple):
 def lay_over(place: str, memory: str, depth: int = 0) -> None:
     """Lay a layer over a directory; what is written goes to `memory`, a file system of ours. A socket of a running
     daemon cannot be connected to through it. The kernel lays nothing over a directory in which other file systems are
-    mounted: there every directory in it gets a layer of its own, and files stand as they are, to be read."""
+    mounted: there every directory in it gets a layer of its own, and files stay as they are, to be read."""
     mode = stat.S_IMODE(os.stat(place).st_mode)
     upper = f"{memory}/{os.stat(memory).st_nlink}"  # as many as there are directories in it
     os.mkdir(upper)

@@ -109,7 +109,7 @@ def _hide(box: Box, environment_files: list[str]) -> None:
 
 
 def _hide_one(place: str, back: list[str], *, private: bool = False) -> None:
-    """Put emptiness over one place, and back into it what may be seen; a `private` one can be written. What stands
+    """Put emptiness over one place, and back into it what may be seen; a `private` one can be written. What is
     there instead is made once in a session: a file system in memory for each would cost more than all the rest."""
     if not stat.S_ISDIR(os.stat(place).st_mode):
         kernel.attach_tree(kernel.clone_tree("/dev/null"), place)

@@ -115,7 +115,7 @@ def _find_git_steering_name(below: list[str]) -> str | None:
 
 
 def is_moved_as_a_whole(path: str) -> bool:
-    """Whether a directory must not come to stand at this path or leave it in one piece, whatever is inside it: a moved
+    """Whether a directory must not come to be at this path or leave it in one piece, whatever is inside it: a moved
     directory brings its contents along."""
     parts = [normalize_name(part) for part in path.split("/") if part]
     if parts[-1:] == [".github"]:

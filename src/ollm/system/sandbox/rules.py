@@ -84,7 +84,7 @@ class BoxRules:
         self._check_contents(path)
 
     def _check_contents(self, path: str) -> None:
-        """What comes to stand at this path, or leaves it, would bring files along that must not come or go."""
+        """What comes to be at this path, or leaves it, would bring files along that must not come or go."""
         if not self._is_guarded(path) or self._box.is_approved(path):
             return
         if is_moved_as_a_whole(path) or any(is_inside(file, path) for file in self._executed):

@@ -192,7 +192,7 @@ DESCRIPTIONS: dict[Level, str] = {
 
 
 def make_git_environment() -> dict[str, str]:
-    """Settings for git that stand over those of any repository."""
+    """Settings for git that override those of any repository."""
     variables = {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",

@@ -161,7 +161,7 @@ def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, ope
     with a name, owners and attributes of files are out, and the broker decides about modes and times."""
     calls = CallFilter()
     calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
-    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
+    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
     calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
     calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
@@ -203,7 +203,7 @@ def build_helper_filter() -> CallFilter:
     calls = CallFilter()
     calls.forbid_cutting("openat", 2, fail_with(errno.EPERM))
     calls.forbid_cutting("open", 1, fail_with(errno.EPERM))
-    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags stand in memory
+    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
     calls.add_rule(
         [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *OLD_TIMES, "fchmod", "utimensat"],
         fail_with(errno.EPERM),

@@ -22,7 +22,7 @@ MAX_LISTED_MATCHES = 12
 
 
 class SymbolLines(Data, frozen=True):
-    """Where one definition stands, and in words what else is defined for it, such as `impl` blocks."""
+    """Where one definition is, and in words what else is defined for it, such as `impl` blocks."""
 
     lines: LineRange
     others: str = ""
@@ -43,7 +43,7 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
 
 
 async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> SymbolLines:
-    """Where one definition stands. Raises ToolFailure when there is none of that name, or more than one."""
+    """Where one definition is. Raises ToolFailure when there is none of that name, or more than one."""
     data = _read_all(path, file)
     file.seek(0)
     definitions = await asyncio.to_thread(outline_text, path, data)

@@ -38,7 +38,7 @@ class EditMatch(Data, frozen=True):
 
 
 class FlatText:
-    """A text with its CRLFs as LFs, and the way back to where each character stood."""
+    """A text with its CRLFs as LFs, and the way back to where each character was."""
 
     def __init__(self, raw: str) -> None:
         self.raw = raw

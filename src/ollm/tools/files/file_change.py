@@ -1,4 +1,4 @@
-"""Changing a file (T3): what stands there now, the difference, and putting the new content in its place."""
+"""Changing a file (T3): what is there now, the difference, and putting the new content in its place."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _slice_text(text: str, wanted: LineRange) -> _LineSlice:
 
 
 def _find_offset(text: str, lines: int, start: int = 0) -> int:
-    """Where the text stands after so many lines."""
+    """Where the text is after so many lines."""
     for _ in range(lines):
         found = text.find("\n", start)
         if found < 0:

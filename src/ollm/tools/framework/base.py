@@ -163,7 +163,7 @@ class Tool(
 ):
     """Base of all tools. The docstring of a subclass is the description the model reads.
 
-    What is known of a tool stands on its class: policy, modes and the choice of what a model is shown follow from it.
+    What is known of a tool is on its class: policy, modes and the choice of what a model is shown follow from it.
     `category` decides what runs without a question and which modes show it; `priority` is its place among the tools of
     each mode, the most needed first; where the window is small the last ones are left out. Tools that need nothing more
     than the context are `Tool[None]`.

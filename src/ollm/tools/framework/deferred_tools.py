@@ -54,7 +54,8 @@ def split_by_budget(
     theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, max_tools: int | None
 ) -> tuple[list[ToolSchema], list[ToolSchema]]:
     """The tools from outside that are shown, and those that must be found. Servers that fit are shown whole, the
-    smallest first; what is left of the budget goes to the others in turn. `max_tools`: so many more the model bears."""
+    smallest first; what is left of the budget goes to the others in turn. `max_tools`: how many more the model can
+    handle."""
     if cost(theirs) <= budget and (max_tools is None or len(theirs) <= max_tools):
         return list(theirs), []
     prices = {tool.name: cost([tool]) for tool in theirs}
@@ -77,7 +78,7 @@ def split_by_budget(
 
 
 def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:
-    """By what stands before `__` in the name; tools of extensions are a group of their own."""
+    """By what is before `__` in the name; tools of extensions are a group of their own."""
     found: dict[str, list[ToolSchema]] = {}
     for tool in tools:
         server, mark, _ = tool.name.partition("__")
@@ -206,7 +207,7 @@ def _has_word(word: str, words: set[str]) -> bool:
 
 
 def render_found_tools(found: Sequence[ToolSchema]) -> str:
-    """As many as a small window bears with their arguments, the first always; the others by name."""
+    """As many as fit a small window with their arguments, the first always; the others by name."""
     lines: list[str] = []
     for tool in found:
         line = f"{tool.name}: {tool.description}\n  arguments: {_render_parameters(tool)}"

@@ -1,6 +1,6 @@
 """JSON Schemas of tool parameters (T1.6): short, because every model reads them with every request.
 
-No titles, defaults, null branches or bounds (a value out of bounds is explained when it comes), and structs stand
+No titles, defaults, null branches or bounds (a value out of bounds is explained when it comes), and structs are
 where they are used instead of in `$defs`.
 """
 
@@ -56,7 +56,7 @@ def is_optional(info: types.Type) -> bool:
 
 
 def find_note(info: types.Type) -> str:
-    """The description an annotation carries, however deep it stands."""
+    """The description an annotation carries, however deep it is."""
     if isinstance(info, types.Metadata):
         text = (info.extra_json_schema or {}).get("description", "")
         return str(text) or find_note(info.type)

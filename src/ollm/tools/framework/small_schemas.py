@@ -1,4 +1,4 @@
-"""Tools as a small window can bear them: the parameters a small model needs, in few words.
+"""Tools as they fit a small window: the parameters a small model needs, in few words.
 
 What is left out can still be given in a call: only the description is shorter, the tool is the same.
 """

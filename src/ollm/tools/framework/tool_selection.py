@@ -35,7 +35,7 @@ def select_tools(
     1,500 tokens (twelve and 2,000 where there is much room), and with the instructions under 15 % of the window; the
     last ones in few words where more does not fit. Those that extensions bring have 15 % to themselves, since a person
     asked for them; the rest is found with `find_tool`. Those that are `permitted` by name are shown in every mode.
-    `most` is how many the model was seen to bear. Once something was `folded` away `recall` is one of them. A tool
+    `most` is how many the model was seen to handle. Once something was `folded` away `recall` is one of them. A tool
     that is not shown can still be called."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)

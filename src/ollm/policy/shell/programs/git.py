@@ -64,7 +64,7 @@ _PROGRAM_SETTINGS = (
 
 
 class GitCommand(Data, frozen=True):
-    """A git command line sorted out: where the subcommand stands, and what its words do."""
+    """A git command line sorted out: where the subcommand is, and what its words do."""
 
     subcommand: int | None
     dangers: tuple[tuple[int, str], ...]

@@ -1,4 +1,4 @@
-"""Commands inside other commands, as the records tell where they stand. Where a program finds its command is not
+"""Commands inside other commands, as the records tell where they are. Where a program finds its command is not
 followed word by word for those that only launch: every reading counts, and each can only forbid."""
 
 from __future__ import annotations
@@ -193,7 +193,8 @@ def unwrap_rest(_program: Program, words: Sequence[ShellWord]) -> list[InnerComm
 
 
 def unwrap_user_shell(program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """`su [-] [USER] [-c SCRIPT]`: options also stand after the user's name; `runuser -u USER COMMAND` runs words."""
+    """`su [-] [USER] [-c SCRIPT]`: options may also come after the user's name; `runuser -u USER COMMAND` runs
+    words."""
     found = scan_options(words, msgspec.structs.replace(program.options, stops=False))
     if any(option.is_any(("u", "user")) for option in found.options if "user" in program.options.long_values):
         return unwrap_command(program, words)

@@ -1,4 +1,4 @@
-"""Commands that stand as text in a little program of another language: `python -c`, `perl -e`, `php -r`.
+"""Commands that are written as text in a little program of another language: `python -c`, `perl -e`, `php -r`.
 
 Only what can be read off is found, and it can only forbid."""
 

@@ -92,7 +92,7 @@ class Wrapping(Data, frozen=True):
 
 
 class Launching(Data, frozen=True):
-    """It starts what stands somewhere in its words. `after`: the command stands after one of these; right after the
+    """It starts what is somewhere in its words. `after`: the command is after one of these; right after the
     name when there are none. `words`: it is the rest of the words, after at most so many `own` ones. `quoted`: it is
     one word; with `marked` only behind a mark."""
 
@@ -120,7 +120,7 @@ class Program(Data, frozen=True):
     options whose value is a command, `acting` others that make it run or use something else, `acting_words` such words
     as an expression. `code`: its words may be programs in another language. `changes`: what it does to the shell.
     `evaluates`: it looks into subscripts. `fed`: what its input is to it. `steering` letters and `flag_letters` are
-    for grants and rules, the latter by subcommand. `global_values` stand before a subcommand with a value,
+    for grants and rules, the latter by subcommand. `global_values` come before a subcommand with a value,
     `harmless_globals` without an effect.
     """
 
@@ -161,8 +161,8 @@ def split_names(text: str) -> tuple[str, ...]:
 
 def list_options(flags: str = "", values: str = "", longs: str = "", joined: str = "") -> OptionGrammar:
     """All options of a program: letters that stand alone, letters that take a value, and long ones, written `name`,
-    `name=` with a value and `name?` where the value can only stand behind an equals sign. `joined` are letters whose
-    value can only stand in the same word."""
+    `name=` with a value and `name?` where the value can only be behind an equals sign. `joined` are letters whose
+    value can only be in the same word."""
     words = longs.split()
     return OptionGrammar(
         flags=flags,

@@ -50,7 +50,7 @@ def _inspect_awk(part: CommandPart, judge: PathJudge) -> CommandPart:
 
 def _only_prints(program: str) -> bool:
     """Whether an awk program neither redirects what it prints nor runs anything. A statement goes on over the end of a
-    line behind a comma; and where a regular expression or a comment may stand, it is not sure where a string begins."""
+    line behind a comma; and where a regular expression or a comment may be, it is not sure where a string begins."""
     bare = re.sub(_AWK_STRING, "0", program)
     sure = not set(bare) & set('"/#\\')
     redirects = re.search(r"\bprintf?\b[^;}]*>" if sure else r"(?s)print.*>", bare if sure else program)
