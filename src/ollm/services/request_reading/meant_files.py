@@ -130,6 +130,6 @@ def find_led_to(
 
 def _find_modules(text: str, names: Collection[str]) -> list[str]:
     """The project's own files that a module imports."""
-    stems = [next(filter(None, groups)).replace(".", "/") for groups in _IMPORTS.findall(text)]
+    stems = [(inside or module).replace(".", "/") or path for inside, module, path in _IMPORTS.findall(text)]
     wanted = {f"{stem}{ending}" for stem in stems for ending in ("", ".py", ".js", ".ts", "/__init__.py")}
     return [name for name in names if name in wanted or name.partition("/")[2] in wanted]

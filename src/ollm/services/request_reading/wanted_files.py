@@ -40,7 +40,8 @@ _MADE_OF = re.compile(
     re.IGNORECASE,
 )
 _BY_HAND = re.compile(
-    r"\W*(?:\w+\s+)?(?:write|put|create|make|add)\b(?!.*\b(?:output|results?|lines?|prints?|copy)\b)", re.IGNORECASE
+    r"\W*(?:\w+\s+)?(?:write|put|create|make|add)\b(?!\.\w)(?!.*\b(?:output|results?|lines?|prints?|copy)\b)",
+    re.IGNORECASE,
 )
 CODE = (".py", ".js", ".ts", ".sh", ".go", ".rs", ".java", ".c", ".cpp", ".rb", ".php")
 

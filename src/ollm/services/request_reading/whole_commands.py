@@ -93,6 +93,9 @@ def find_setting_command(request: str, primed: str) -> tuple[str, int]:
     pairs = [(found["name"], found["value"].strip("`")) for found in _PAIR.finditer(request)]
     if not _SETS.match(request) or len(files) != 1 or not pairs or len(pairs) != len(re.findall(r"\bto\b", request)):
         return "", 0
+    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+    if listed != [""] and not any(path == files[0] or path.endswith(f"/{files[0]}") for path in listed):
+        return "", 0  # what was shown stands in another file
     changes = [_set_value(name, value, primed) for name, value in pairs]
     if not all(changes):
         return "", 0
