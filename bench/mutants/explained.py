@@ -61,6 +61,12 @@ EXPLAINED = {
         "constant",
     ): "no window has one token",
     ("services/token_counting.py", "if len(cache) > MAX_CACHED_TEXTS:", "comparison"): CACHE,
+    ("services/token_counting.py", "self._units.move_to_end(text)", "call removed"): CACHE,
+    (
+        "services/recent_window.py",
+        "self._ring: deque[PromptMessage] = deque(maxlen=max(settings.messages * 2, 8))",
+        "constant",
+    ): "the window takes as many of them as it wants",
     (
         "store/database.py",
         "return found.f_blocks > 0 and found.f_bavail * found.f_frsize < MIN_ROOM_BYTES",

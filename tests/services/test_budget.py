@@ -101,3 +101,18 @@ def test_every_share_of_an_8k_window() -> None:
     answers = [(0, 0, 8192), (8000, 0, 192), (8000, 500, 64), (8192, 0, 0), (9000, 0, 0), (1000, 100, 7092)]
     for prompt, doubt, tokens in answers:
         assert rules.compute_answer_tokens(state, prompt, doubt) == tokens
+
+
+def test_a_window_that_is_all_instructions_has_nothing_left() -> None:
+    state = rules.compute_budget(1000, 2000)
+
+    assert (state.available, state.trigger) == (0, 0)
+    assert rules.compute_budget(1000, 850).available == 0
+    assert rules.compute_budget(1000, 849).available == 1
+
+
+def test_a_step_may_take_two_thirds_of_what_is_left_before_a_compression() -> None:
+    even = msgspec.structs.replace(rules.compute_budget(8192, 500), trigger=3000)
+
+    assert [rules.compute_step_cap(even, messages) for messages in (0, 300, 1200, 3000)] == [2000, 1800, 1200, 682]
+    assert rules.compute_step_cap(even) == 2000

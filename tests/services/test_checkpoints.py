@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
+from ollm.domain.messages import PromptMessage
 from ollm.services.checkpoints import CheckpointManager, merge_summaries, shorten_summary
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
@@ -183,3 +184,54 @@ def test_what_records_become_when_they_are_written_anew(
     assert (merged.id, merged.timestamp, merged.message_ids) == ("k2", "k2", (1, 2, 3, 9))
     assert (merged.tokens, merged.age) == (tokens, age)
     assert merged.text.splitlines()[-2:] == [last, "Facts: f1; f2; f three; f4"]
+
+
+class CharacterCounter(TokenCounter):
+    """A token a character, so that limits can be told by eye."""
+
+    def count_text(self, text: str) -> int:
+        return len(text)
+
+    def count_message(self, message: PromptMessage) -> int:
+        return len(message.content)
+
+
+@pytest.mark.parametrize(
+    ("line", "tokens", "left"),
+    [("x" * 10, 10, 10), ("x" * 10, 9, 8), ("x" * 10, 5, 8), ("x" * 9, 5, 7), ("x" * 8, 5, 8), ("x" * 20, 1, 7)],
+)
+def test_a_single_line_is_cut_by_a_fifth_until_it_fits_or_is_short(line: str, tokens: int, left: int) -> None:
+    assert shorten_summary(line, tokens, CharacterCounter()) == "x" * left
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (59, "A:\n- one\nB:\n- two\nFacts: x; y"),
+        (30, "A:\n- one\nB:\n- two\nFacts: x; y"),
+        (29, "A:\n- one\nFacts: x; y"),
+        (22, "A:\n- one\nFacts: x; y"),
+        (21, "A:\n- one\nFacts: y"),
+        (18, "A:\n- one\nFacts: y"),
+        (17, "A:\n- one"),
+        (9, "A:\n- one"),
+        (8, "- one"),
+    ],
+)
+def test_what_each_token_more_leaves_of_a_summary(tokens: int, text: str) -> None:
+    """Facts may take half; each line costs one more, a heading with its first line."""
+    whole = "A:\n- one\nB:\n- two\nFacts: x; y"
+    assert shorten_summary(whole + "\nC:\n- three and a half and more", tokens, CharacterCounter()) == text
+
+
+@pytest.mark.parametrize(
+    ("cap", "kept"),
+    [(6226, 240), (6225, 220), (5726, 220), (5725, 202), (0, 0), (249, 0), (250, 1), (275, 1), (276, 2)],
+)
+def test_of_requests_that_fill_a_record_the_oldest_go_a_twelfth_at_a_time(cap: int, kept: int) -> None:
+    asked = tuple(RequestLine(number=1000 + n, text=f"{n:03}") for n in range(240))
+    record = msgspec.structs.replace(made(1, "Goal:"), requests=asked, tokens=10**6)
+
+    (merged,) = CheckpointManager(CharacterCounter()).age([record], cap).checkpoints
+
+    assert [line.number for line in merged.requests] == [line.number for line in asked[240 - kept :]]

@@ -205,3 +205,13 @@ def test_entries_that_fill_the_cap_exactly_stay_and_nothing_behind_one_that_does
     assert fit_entries(entries, len, sum(sizes) - 1) == (entries[:2], entries[2:])
     assert fit_entries(entries, len, sum(sizes[:2]) - 1) == (entries[:1], entries[1:])
     assert fit_entries(entries, len, 0) == ([], entries)
+
+
+def test_an_entry_lives_for_its_time_and_not_at_its_end() -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    manager = ContextManager(lambda: now[0])
+    manager.add_context("k", "text", ttl_seconds=10)
+
+    for seconds, gone in ((0, ()), (9.9, ()), (0.1, ("k",))):
+        now[0] += timedelta(seconds=seconds)
+        assert manager.begin_turn() == gone

@@ -155,3 +155,32 @@ def test_what_each_part_of_a_message_costs_and_how_the_factor_moves() -> None:
     fresh.trust_estimate()
     assert fresh.samples == 1
     assert (TokenCounter(-1, -5).factor, TokenCounter(-1, -5).samples, TokenCounter(9).factor) == (0.4, 0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("code", "units"),
+    [
+        (0x80, 0.5), (0x5FF, 0.5), (0x600, 0.9), (0x1FFF, 0.9), (0x2000, 1.0), (0x2FFF, 1.0), (0x3000, 0.85),
+        (0x33FF, 0.85), (0x3400, 2.4), (0x4DFF, 2.4), (0x4E00, 0.9), (0x4E02, 1.9), (0x9FFF, 1.9), (0xA000, 2.4),
+        (0xABFF, 2.4), (0xAC00, 1.2), (0xD7AF, 1.2), (0xD7B0, 2.4), (0xFEFF, 2.4), (0xFF00, 0.85), (0xFFFF, 0.85),
+        (0x10000, 2.9), (0x1EFFF, 2.9), (0x1F000, 1.1), (0x1FFFF, 1.1), (0x20000, 2.9),
+    ],
+)  # fmt: skip
+def test_where_each_range_of_signs_begins_and_ends(code: int, units: float) -> None:
+    assert estimate_units(chr(code)) == units
+
+
+def test_counts_of_nothing_teach_nothing() -> None:
+    counter = TokenCounter(2.0, 3)
+
+    for amount, exact in ((0.0, 5), (-1.0, 5), (5.0, 0), (5.0, -1)):
+        counter.learn(amount, exact)
+    assert (counter.factor, counter.samples) == (2.0, 3)
+    counter.learn(1.0, 1)
+    assert (counter.factor, counter.samples) == (1.75, 4)
+    counter.remember("abc", 0)
+    assert counter.count_text("abc") == 2
+    counter.remember("abc", 1)
+    assert counter.count_text("abc") == 1
+    counter.calibrate(2.0, -4)
+    assert (counter.count_text("abc"), counter.samples) == (2, 0)

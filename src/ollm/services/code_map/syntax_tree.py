@@ -31,6 +31,11 @@ _PREFIXES = {
 }
 _ANNOTATIONS = re.compile(r"^(?:@(?!interface\b)[\w.]+(?:\([^()]*\))?\s+)+")
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_CARRIERS = frozenset({"decorated_definition", "export_statement", "template_declaration"})
+_DECLARATIONS = frozenset(
+    "expression_statement lexical_declaration variable_declaration ambient_declaration type_declaration "
+    "const_declaration var_declaration friend_declaration".split()
+)  # of one thing or of several
 _CALLS = frozenset({"call_expression", "parenthesized_expression", "unary_expression", "arguments"})
 MAX_ONE_LINE_BYTES = 2_000  # of a call on one line that is looked into; a longer one is minified
 _CPP_WORDS = re.compile(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
@@ -123,8 +128,7 @@ class _TreeReader:
         if node.type == "expression_statement" and self._language.name in _SCRIPTS:
             self._visit_called(node, depth)
         if node.type in self._language.wrappers:
-            alone = node.named_child_count == 1 or node.type in ("decorated_definition", "export_statement")
-            alone = alone or node.type == "template_declaration"
+            alone = node.type in _CARRIERS or (node.type in _DECLARATIONS and node.named_child_count == 1)
             self._visit_children(node, scope, (outer or node) if alone else None, depth)
 
     def _visit_body(self, node: Node, scope: str, depth: int) -> None:
@@ -308,8 +312,8 @@ class _TreeReader:
 
     def _read_receiver(self, node: Node) -> str:
         receiver = node.child_by_field_name("receiver")
-        words = self._read_text(receiver).strip("()").replace("*", " ").split() if receiver is not None else []
-        return words[-1].partition("[")[0] if words else ""
+        named = self._read_text(receiver).strip("()").partition("[")[0] if receiver is not None else ""
+        return next(reversed(named.replace("*", " ").split()), "")
 
     def _read_name(self, node: Node) -> str:
         name = node.child_by_field_name("name")
