@@ -16,6 +16,7 @@ from tests.cli.forked import finish
 from tests.cli.test_files import project
 from tests.cli.test_main import imported_by
 from tests.services.file_discovery.looking import plant, rules
+from tests.services.file_discovery.test_parallel_walk import wide
 from tests.services.file_discovery.trees import RandomTree
 from tests.sizes import size
 
@@ -82,6 +83,17 @@ def test_both_ways_give_the_same_of_hostile_trees(tmp_path: Path) -> None:
         both = BothWays(root, tmp_path / "home")
         for arguments in ((), ("*.t[xm]?", "deep"), ("**/foo*", "--json")):
             both.compare(*arguments)
+
+
+def test_both_ways_give_the_same_of_a_large_tree_and_of_trouble_in_it(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    wide(root, folders=100)
+    plant(root, os.fsdecode(b"f70/g1/not \xff text"), "f71/g1/.git/HEAD", "f71/g1/x.log")
+    both = BothWays(root, tmp_path / "home")
+    for arguments in ((), ("*.py", "f7"), ("--json", "f1*/**")):
+        assert both.compare(*arguments)[1].count(b"one.py") >= 4
+    rules(root, "f99/g0/.ollmignore", "[x")
+    assert b"f99/g0/.ollmignore:1 skipped" in both.compare()[2]
 
 
 def test_settings_count_as_soon_as_they_are_written(tmp_path: Path) -> None:
@@ -216,4 +228,4 @@ def test_whatever_fails_is_left_to_the_ordinary_way(monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(quick_list, "_read_lines", lambda *_: 1 / 0)
 
-    assert quick_list.print_list_quickly([], lambda error: 9) is None
+    assert quick_list.print_list_quickly([]) is None

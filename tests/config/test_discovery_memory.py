@@ -49,6 +49,19 @@ def test_what_was_remembered_is_recalled_for_the_same_sources_alone(home: Path) 
     assert recall(home) is None
 
 
+def test_the_same_again_is_not_written_again(home: Path) -> None:
+    remember(home, "a")
+    memory = home / "cache" / "walk-settings"
+    first = memory.stat().st_ino
+    remember(home, "a")
+    assert memory.stat().st_ino == first
+    memory.write_text("damaged")
+    remember(home, "a")
+    assert recall(home) == (3, True, ("a",))
+    remember(home, "b")
+    assert recall(home) == (3, True, ("b",))
+
+
 def test_a_secret_is_not_in_the_memory_and_a_variable_counts_by_its_value(home: Path) -> None:
     remember(home, "x", OLLM_API_KEY="1234567890", OLLM_MODEL="m")
     assert recall(home, OLLM_API_KEY="other", OLLM_MODEL="m") == (3, True, ("x",))

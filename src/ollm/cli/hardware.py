@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ollm.domain.struct import Data
+from ollm.system.cores import count_cores
 
 GPU_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 QUERY_TIMEOUT_SECONDS = 5
@@ -41,7 +42,7 @@ def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIME
     import os
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = count_cores()
     limit = _read_number(root / "sys/fs/cgroup/memory.max")
     memory = min(memory, limit) if limit else memory
     try:

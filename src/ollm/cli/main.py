@@ -18,9 +18,7 @@ def run() -> None:
     gc.set_threshold(50_000)  # starting makes many objects and hardly any garbage to look for
     try:
         if sys.argv[1:2] == ["files"] and "_OLLM_COMPLETE" not in os.environ:
-            from ollm.cli.quick_list import print_list_quickly
-
-            code = print_list_quickly(sys.argv[2:], _report_output_error)
+            code = _list_files_quickly(sys.argv[2:])
             if code is not None:
                 sys.exit(code)
         if not {"--help", "-h"}.intersection(sys.argv) and "_OLLM_COMPLETE" not in os.environ:
@@ -34,10 +32,16 @@ def run() -> None:
         gc.freeze()  # all of it goes now: no need to look through it on the way out
 
 
-def _report_output_error(error: OSError) -> int:
-    from ollm.cli.entry import report_output_error
+def _list_files_quickly(words: list[str]) -> int | None:
+    """The exit code; None where the list is for the ordinary way."""
+    from ollm.cli.quick_list import print_list_quickly
 
-    return report_output_error(error)
+    try:
+        return print_list_quickly(words)
+    except OSError as error:
+        from ollm.cli.entry import report_output_error
+
+        return report_output_error(error)
 
 
 def _import_msgspec() -> None:

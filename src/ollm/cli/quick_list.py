@@ -11,11 +11,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from ollm.services.file_discovery.expressions import NameSearch
-    from ollm.services.file_discovery.globs import EndingSearch
     from ollm.services.file_discovery.walk import Walk
 
 CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
@@ -41,9 +39,9 @@ def parse_file_arguments(words: Sequence[str]) -> dict[str, Any] | None:
     return {"patterns": tuple(patterns), "workspace": workspace, "as_json": as_json}
 
 
-def print_list_quickly(words: Sequence[str], report: Callable[[OSError], int]) -> int | None:
-    """Print what `ollm files` is asked for and give the exit code; None where that is for the ordinary way. `report`
-    says that the output could not be written."""
+def print_list_quickly(words: Sequence[str]) -> int | None:
+    """Print what `ollm files` is asked for and give the exit code; None where that is for the ordinary way.
+    Raises OSError where the output cannot be written."""
     import gc
 
     gc.disable()  # what is made here stays to the end
@@ -55,10 +53,7 @@ def print_list_quickly(words: Sequence[str], report: Callable[[OSError], int]) -
         gc.enable()
     if data is None:
         return None
-    try:
-        write_output(data)
-    except OSError as error:
-        return report(error)
+    write_output(data)
     return 0
 
 
@@ -81,10 +76,10 @@ def _render_list(words: Sequence[str]) -> bytes | None:
     found = _read_lines(root, make_globs(root, given["patterns"]))
     if found is None:
         return None
-    text, count = found
+    lines, count = found
     if given["as_json"]:
-        return _render_json(text, count)
-    return None if out.isatty() and not _is_plain(text, count) else os.fsencode(text)
+        return _render_json(os.fsdecode(lines), count)
+    return None if out.isatty() and not _is_plain(os.fsdecode(lines), count) else lines
 
 
 def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -95,25 +90,20 @@ def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return () if "/./**" in globs else globs
 
 
-def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[str, int] | None:
+def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[bytes, int] | None:
     """The paths, one a line, and how many they are; None where there is something to say about the walk."""
     walk = _make_walk(root)
     if walk is None:
         return None
-    search = _compile_search(globs) if globs else None
-    parts, count = [], 0
-    for listing in walk:
-        files, prefix = listing.files, listing.place.prefix
-        if search is not None and files:
-            wanted = search.find_matches(prefix, files)
-            files = [name for name in files if name in wanted]
-        if files:
-            parts.append(prefix + f"\n{prefix}".join(files))
-            count += len(files)
-    if walk.reader.bad or walk.unreadable or walk.too_deep:
-        return None
-    parts.append("")
-    return "\n".join(parts), count
+    from ollm.services.file_discovery.path_lines import PathLineReader
+
+    search = None
+    if globs:
+        from ollm.services.file_discovery.globs import compile_globs
+
+        search = compile_globs(globs)
+    lines = PathLineReader(walk, search).read()
+    return None if walk.has_troubles else lines
 
 
 def _make_walk(root: str) -> Walk | None:
@@ -132,12 +122,6 @@ def _make_walk(root: str) -> Walk | None:
     options = WalkOptions(root, max_depth=settings.max_depth, follow_symlinks=settings.follow_symlinks)
     git = GitFinder(user_home, os.environ.get("XDG_CONFIG_HOME") or f"{user_home}/.config")
     return make_walk(options, git, settings.builtin_ignores)
-
-
-def _compile_search(globs: tuple[str, ...]) -> NameSearch | EndingSearch | None:
-    from ollm.services.file_discovery.globs import compile_globs
-
-    return compile_globs(globs)
 
 
 def _render_json(text: str, count: int) -> bytes | None:

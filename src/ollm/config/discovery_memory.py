@@ -82,12 +82,21 @@ def remember_walk_settings(sources: SettingSources, settings: WalkSettings) -> N
 
     depth = "" if settings.max_depth is None else str(settings.max_depth)
     lines = (str(sources), depth, "yes" if settings.follow_symlinks else "no", *settings.builtin_ignores, "end")
-    memory = Path(sources.memory)
+    memory, data = Path(sources.memory), "\n".join(lines).encode("utf-8", "surrogateescape")
     try:
+        if _holds(sources.memory, data):
+            return
         make_private_directory(memory.parent)
-        replace_file(memory, "\n".join(lines).encode("utf-8", "surrogateescape"), durable=False)
+        replace_file(memory, data, durable=False)
     except OSError:
         return
+
+
+def _holds(file: str, data: bytes) -> bool:
+    try:
+        return read_small_file(file) == data
+    except OSError:
+        return False
 
 
 def _describe_variables(environment: Mapping[str, str]) -> list[str]:

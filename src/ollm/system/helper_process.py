@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ollm.system.sandbox.confined import lies_in_system, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
 
 _BUFFER_BYTES = 1 << 18
 
@@ -64,8 +64,7 @@ async def start_helper(command: Sequence[str | bytes], root: Path) -> HelperProc
             env=make_helper_environment(os.environ),
         )
 
-    home = None if lies_in_system(os.fsdecode(command[0])) else "~"
-    helper = HelperProcess(start_confined(start, [str(root)], home))
+    helper = HelperProcess(start_confined(start, [str(root)], choose_home(os.fsdecode(command[0]))))
     try:
         await helper.connect_streams()
     except BaseException:

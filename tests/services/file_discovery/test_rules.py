@@ -85,24 +85,40 @@ def test_a_line_that_cannot_be_used_is_told_with_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "name", "ending", "anywhere"),
+    ("line", "names", "endings", "beginnings", "anywhere"),
     [
-        ("foo", "foo", "", True),
-        ("*.log", "", ".log", True),
-        ("/foo", "foo", "", False),
-        ("a/foo", "foo", "", False),
-        ("a/*.log", "", ".log", False),
-        ("*", "", "", True),
-        ("f?o", "", "", True),
-        ("**", "", "", True),
-        ("*a*", "", "", True),
-        ("foo/", "foo", "", True),
+        ("foo", "foo", "", "", True),
+        ("*.log", "", ".log", "", True),
+        ("log*", "", "", "log", True),
+        ("/foo", "foo", "", "", False),
+        ("a/foo", "foo", "", "", False),
+        ("a/*.log", "", ".log", "", False),
+        ("*", "", "", "", True),
+        ("f?o", "", "", "", True),
+        ("**", "", "", "", True),
+        ("*a*", "", "", "", True),
+        ("foo/", "foo", "", "", True),
+        ("*.py[cod]", "", ".pyc .pyo .pyd", "", True),
+        ("[Bb]in[12]/", "Bin1 Bin2 bin1 bin2", "", "", True),
+        ("[Ll]og*", "", "", "Log log", True),
+        ("a[/x]b", "", "", "", False),
+        ("*.[a-c]", "", "", "", True),
+        ("*.[!ab]", "", "", "", True),
+        ("\\[ab]", "", "", "", True),
+        ("*.[abcdefghij][ab]", "", "", "", True),
     ],
 )
-def test_what_can_be_told_by_a_name_alone_is_told(line: str, name: str, ending: str, anywhere: bool) -> None:
+def test_what_can_be_told_by_a_name_alone_is_told(
+    line: str, names: str, endings: str, beginnings: str, anywhere: bool
+) -> None:
     (rule,) = parse_ignore_rules([line.encode()], b"", "x").rules
 
-    assert (rule.name, rule.ending, rule.anywhere) == (name, ending, anywhere)
+    assert (rule.names, rule.endings, rule.beginnings, rule.anywhere) == (
+        tuple(names.split()),
+        tuple(endings.split()),
+        tuple(beginnings.split()),
+        anywhere,
+    )
 
 
 def test_rules_of_a_folder_are_about_paths_below_it() -> None:

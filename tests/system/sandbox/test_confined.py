@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ollm.system.sandbox.confined import lies_in_system, make_helper_environment, split_around, start_confined
+import pytest
+
+from ollm.system.sandbox.confined import choose_home, make_helper_environment, split_around, start_confined
 from tests.ordinary_user import as_ordinary_user
 
 SECRET = "canary-c0f1"
@@ -72,13 +74,19 @@ def test_a_helper_without_a_home_reads_what_is_named_and_the_system_alone() -> N
     as_ordinary_user(body)
 
 
-def test_programs_of_the_system_and_our_own_need_no_home(tmp_path: Path) -> None:
+def test_programs_of_the_system_and_our_own_need_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "link").symlink_to("/usr/bin/env")
 
-    assert lies_in_system(sys.executable)
-    assert lies_in_system(str(tmp_path / "link"))
-    assert not lies_in_system(str(tmp_path / "rg"))
-    assert not lies_in_system("/usrlocal/rg")
+    assert choose_home(sys.executable) is None
+    assert choose_home(str(tmp_path / "link")) is None
+    assert choose_home(str(tmp_path / "rg")) == "~"
+    assert choose_home("/usrlocal/rg") == "~"
+
+    monkeypatch.chdir("/usr/bin")
+    (tmp_path / "cat").touch(mode=0o700)
+    assert choose_home("cat") is None
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
+    assert choose_home("cat") == "~"
 
 
 def test_a_helper_does_not_see_the_secrets_of_the_home() -> None:

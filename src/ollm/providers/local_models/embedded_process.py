@@ -17,6 +17,7 @@ import msgspec
 from ollm.domain.errors import ModelError, ModelTimeoutError
 from ollm.providers.local_models.embedded_server import EmbeddedOptions, EmbeddedReady
 from ollm.providers.local_models.model_files import ModelFile
+from ollm.system.cores import count_cores
 
 PASSED_VARIABLES = frozenset(
     (
@@ -145,5 +146,5 @@ class EmbeddedProcess:
 
 def choose_thread_count() -> int:
     """One on two cores, where two starve each other; about half of many."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = count_cores()
     return max(1, min(cores // 2 if cores > 4 else cores - 1, 8))

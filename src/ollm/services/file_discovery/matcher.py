@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Names = frozenset[str] | set[str]
 
 _MAX_GROUP_RULES = 500
+_MAX_SOUGHT_ENDINGS = 6  # endings that are looked for one by one; with more of them tails take less time
 
 
 class Matcher:
@@ -53,29 +54,51 @@ class Matcher:
 
 
 class _QuickMatcher:
-    """Most rules are a name, its beginning or its ending: those need no search, only the others do."""
+    """Most rules are a name, its beginning or its ending: those need no search, only the others do. Nearly always a
+    directory holds nothing of the kind, and that is soon told."""
 
     def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
         plain = [rule for rule in rules if is_plain(rule)] if not ignore_case else []
         others = [rule.expression for rule in rules if ignore_case or not is_plain(rule)]
-        self._names = frozenset(rule.name for rule in plain if rule.name)
-        self._endings = tuple({rule.ending for rule in plain if rule.ending})
+        self._names = frozenset([name for rule in plain for name in rule.names])
+        self._endings = tuple({ending for rule in plain for ending in rule.endings})
         self._ended = tuple(ending + "\0" for ending in self._endings)
-        self._beginnings = tuple({rule.beginning for rule in plain if rule.beginning})
+        self._tails = _NameTails(self._endings) if len(self._endings) > _MAX_SOUGHT_ENDINGS else None
+        self._beginnings = tuple({beginning for rule in plain for beginning in rule.beginnings})
         self._begun = tuple("\0" + beginning for beginning in self._beginnings)
         self._searches = _make_searches(others, ignore_case=ignore_case) if others else []
 
     def find_candidates(self, base: str, names: Sequence[str]) -> Names:
         found: Names = self._names.intersection(names)
-        if self._endings or self._beginnings:
-            together = "\0" + "\0".join(names) + "\0"  # it nearly always holds none of them, and that is soon told
-            if any([ending in together for ending in self._ended]):  # noqa: C419 - a list is faster for so few
-                found = found.union([name for name in names if name.endswith(self._endings)])
-            if any([beginning in together for beginning in self._begun]):  # noqa: C419 - likewise
+        if self._endings and self._may_end_so(names):
+            found = found.union([name for name in names if name.endswith(self._endings)])
+        if self._beginnings:
+            together = "\0" + "\0".join(names)
+            if any([beginning in together for beginning in self._begun]):  # noqa: C419 - a list is faster for so few
                 found = found.union([name for name in names if name.startswith(self._beginnings)])
         for search in self._searches:
             found = found.union(search.find_matches(base, names))
         return found
+
+    def _may_end_so(self, names: Sequence[str]) -> bool:
+        if self._tails is not None:
+            return self._tails.may_hold(names)
+        together = "\0".join(names) + "\0"
+        return any([ending in together for ending in self._ended])  # noqa: C419 - likewise
+
+
+class _NameTails:
+    """The last letters of many endings, as many of each as the shortest has."""
+
+    def __init__(self, endings: Sequence[str]) -> None:
+        from operator import itemgetter
+
+        self._cut = itemgetter(slice(-min(map(len, endings)), None))
+        self._tails = frozenset(map(self._cut, endings))
+
+    def may_hold(self, names: Sequence[str]) -> bool:
+        """Whether one of the names may end so."""
+        return not self._tails.isdisjoint(map(self._cut, names))
 
 
 def _make_searches(expressions: Sequence[bytes], *, ignore_case: bool) -> list[NameSearch]:
@@ -99,14 +122,13 @@ class _RuleGroup:
         self._others: list[int] = []
         self._set: Any = None
         for number, rule in enumerate(rules):
-            if rule.name and not ignore_case:
-                self._named.setdefault(rule.name, []).append(number)
-            elif rule.ending and not ignore_case:
-                self._ended.append((rule.ending, number))
-            elif rule.beginning and not ignore_case:
-                self._begun.append((rule.beginning, number))
-            else:
+            if ignore_case or not is_plain(rule):
                 self._others.append(number)
+                continue
+            for name in rule.names:
+                self._named.setdefault(name, []).append(number)
+            self._ended += [(ending, number) for ending in rule.endings]
+            self._begun += [(beginning, number) for beginning in rule.beginnings]
 
     def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
         for number in sorted(self._find_matching(path), reverse=True):
@@ -135,7 +157,7 @@ class _RuleGroup:
 
 def is_plain(rule: IgnoreRule) -> bool:
     """Whether a name tells already that the rule does not match."""
-    return bool(rule.name or rule.beginning or rule.ending)
+    return bool(rule.names or rule.beginnings or rule.endings)
 
 
 def _matches(rule: IgnoreRule, path: bytes) -> bool:

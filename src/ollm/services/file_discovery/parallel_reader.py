@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 from ollm.services.file_discovery import reading
 from ollm.services.file_discovery.reading import SIZE_BYTES, Reading
+from ollm.system.cores import count_cores
 from ollm.system.sandbox.confined import confine_process, make_helper_environment, start_confined
 
 if TYPE_CHECKING:
@@ -126,5 +127,4 @@ def _start_reader() -> subprocess.Popen[bytes]:
 
 def has_spare_core() -> bool:
     """Whether a second process would run beside this one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores > 1 and bool(sys.executable) and not getattr(sys, "frozen", False)
+    return count_cores() > 1 and bool(sys.executable) and not getattr(sys, "frozen", False)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 import stat
 
-from ollm.services.file_discovery.wildmatch import BadPattern, escape_literal, measure_literal, translate_pattern
+from ollm.services.file_discovery.wildmatch import (
+    BadPattern,
+    escape_literal,
+    expand_sets,
+    measure_literal,
+    translate_pattern,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +23,11 @@ _ANYWHERE = rb"(?:[^\x00]*/)?"
 
 
 class IgnoreRule:
-    """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has the
-    name `name` or one that begins with `beginning` or ends with `ending`, where one of them is set."""
+    """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has one
+    of the `names`, or a name that begins or ends with one of `beginnings` or `endings`, where there are any."""
 
     __slots__ = (
-        "anywhere", "base", "beginning", "ending", "expression", "line", "name", "negated", "only_directories",
+        "anywhere", "base", "beginnings", "endings", "expression", "line", "names", "negated", "only_directories",
         "source", "text",
     )  # fmt: skip
 
@@ -35,14 +41,14 @@ class IgnoreRule:
         base: bytes,
         source: str,
         line: int,
-        name: str = "",
-        beginning: str = "",
-        ending: str = "",
+        names: tuple[str, ...] = (),
+        beginnings: tuple[str, ...] = (),
+        endings: tuple[str, ...] = (),
         anywhere: bool = False,
     ) -> None:
         self.expression, self.negated, self.only_directories = expression, negated, only_directories
         self.text, self.base, self.source, self.line = text, base, source, line
-        self.name, self.beginning, self.ending, self.anywhere = name, beginning, ending, anywhere
+        self.names, self.beginnings, self.endings, self.anywhere = names, beginnings, endings, anywhere
 
 
 class BadIgnoreRule:
@@ -134,16 +140,29 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
     )
 
 
-def _find_name_hints(pattern: bytes) -> dict[str, str]:
+def _find_name_hints(pattern: bytes) -> dict[str, tuple[str, ...]]:
     """What can be told about the names a pattern matches without looking at the whole path."""
-    last = pattern.rpartition(b"/")[2]
-    if last and measure_literal(last) == len(last):
-        return {"name": os.fsdecode(last)}
-    if len(last) > 1 and last.startswith(b"*") and measure_literal(last[1:]) == len(last) - 1:
-        return {"ending": os.fsdecode(last[1:])}
-    if len(last) > 1 and last.endswith(b"*") and measure_literal(last[:-1]) == len(last) - 1:
-        return {"beginning": os.fsdecode(last[:-1])}
+    above, _, last = pattern.rpartition(b"/")
+    if b"[" in above:  # the slash may stand in a set
+        return {}
+    if last and _is_literal(last):
+        return {"names": (os.fsdecode(last),)}
+    names = expand_sets(last)
+    if all(name and _is_literal(name) for name in names):
+        return {"names": _decode_all(names)}
+    if all(name[:1] == b"*" and len(name) > 1 and _is_literal(name[1:]) for name in names):
+        return {"endings": _decode_all([name[1:] for name in names])}
+    if all(name[-1:] == b"*" and len(name) > 1 and _is_literal(name[:-1]) for name in names):
+        return {"beginnings": _decode_all([name[:-1] for name in names])}
     return {}
+
+
+def _is_literal(text: bytes) -> bool:
+    return measure_literal(text) == len(text)
+
+
+def _decode_all(names: list[bytes]) -> tuple[str, ...]:
+    return tuple([os.fsdecode(name) for name in names])
 
 
 def _strip_trailing_spaces(line: bytes) -> bytes:

@@ -92,9 +92,18 @@ class Walk:
         """Whether directories may be read in any order: with links the first way to a directory counts."""
         return not self._options.follow_symlinks
 
+    @property
+    def has_troubles(self) -> bool:
+        """Whether there is something to say about what was read so far."""
+        return bool(self.reader.bad or self.unreadable or self.too_deep)
+
     def __iter__(self) -> Iterator[DirectoryListing]:
         """One directory after the other, each before what is below it."""
-        waiting = [self.start]
+        return self.iter_from(self.start)
+
+    def iter_from(self, place: PendingDirectory) -> Iterator[DirectoryListing]:
+        """A directory and all that is below it."""
+        waiting = [place]
         while waiting:
             listing = self.visit(waiting.pop())
             if listing is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 _ANY = rb"[^\x00]*"
 _WITHIN = rb"[^/\x00]*"
 _SPECIAL = b"*?[\\"
+_MAX_EXPANDED = 16
 _LITERALS = [bytes([code]) if bytes([code]).isalnum() or code == 0x2F else b"\\x%02x" % code for code in range(256)]
 
 
@@ -23,6 +24,19 @@ def escape_literal(text: bytes) -> bytes:
 def measure_literal(pattern: bytes) -> int:
     """How many bytes are before the first wildcard or escape."""
     return next((at for at, code in enumerate(pattern) if code in _SPECIAL), len(pattern))
+
+
+def expand_sets(pattern: bytes) -> list[bytes]:
+    """`*.py[cod]` as `*.pyc`, `*.pyo` and `*.pyd`: the patterns that it stands for, where its sets are a few letters or
+    digits; else the pattern as it is."""
+    found, rest = [b""], pattern
+    while b"[" in rest:
+        start, _, rest = rest.partition(b"[")
+        members, closing, rest = rest.partition(b"]")
+        if b"\\" in start or not closing or not members.isalnum() or len(found) * len(members) > _MAX_EXPANDED:
+            return [pattern]
+        found = [before + start + members[at : at + 1] for before in found for at in range(len(members))]
+    return [before + rest for before in found]
 
 
 def translate_pattern(pattern: bytes) -> bytes:

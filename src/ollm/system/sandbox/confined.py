@@ -53,9 +53,13 @@ def confine_process(readable: Iterable[str]) -> None:
             _confine_thread(None, list(readable))
 
 
-def lies_in_system(program: str) -> bool:
-    """Whether a program, and what it is linked to, can be read without a home."""
-    return os.path.realpath(program).startswith(tuple(f"{place}/" for place in (*_SYSTEM_PLACES, *_OWN_PLACES)))
+def choose_home(program: str) -> str | None:
+    """The home with which `start_confined` starts a program: none where the program, found as a shell finds it, and
+    what it is linked to can be read without."""
+    import shutil
+
+    found = os.path.realpath(shutil.which(program) or program)
+    return None if found.startswith(tuple(f"{place}/" for place in (*_SYSTEM_PLACES, *_OWN_PLACES))) else "~"
 
 
 class _ConfinedStarter(threading.Thread, Generic[T]):

@@ -9,7 +9,7 @@ from functools import cache
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.suggest import suggest_names
-from ollm.system.sandbox.confined import lies_in_system, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
 from ollm.tools.search.ripgrep import find_ripgrep
 
 
@@ -25,7 +25,7 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
 
 @cache
 def _load_types() -> dict[str, tuple[str, ...]]:
-    printed = start_confined(_run_type_list, home=None if lies_in_system(find_ripgrep()) else "~")
+    printed = start_confined(_run_type_list, home=choose_home(find_ripgrep()))
     listed = (line.partition(": ") for line in printed.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}
 
