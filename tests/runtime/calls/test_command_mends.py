@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.runtime.calls.command_mends import mend_command, mend_slashes
+from ollm.runtime.calls.command_mends import mend_command, mend_slashes, read_written_file, show_file
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,10 @@ from ollm.runtime.calls.command_mends import mend_command, mend_slashes
         ("sed -i 's/one/two' one.txt; cat one.txt", "two words"),
         ("awk '{print $2}' one.txt", "words"),
         ("wc -l one.txt | sort | head", "1 one.txt"),
+        ("cat t.csv || true; awk '{print $2}' one.txt", "id,name,amount\n1,red,2\n2,blue,5\nwords"),
+        ("echo x; cat t.csv | awk '{print $3}'", "x\namount\n2\n5"),
+        ("""python3 -c "import sys; for n in (1, 2): print(\\"n\\", n)\"""", "n 1\nn 2"),
+        ("python3 -c 'import sys; if sys.argv: print(\"a\")'", "a"),
     ],
 )
 def test_a_command_says_what_was_meant(tmp_path: Path, command: str, printed: str) -> None:
@@ -98,3 +102,39 @@ def test_slashes_in_the_words_of_sed_are_words_where_the_file_says_so(tmp_path: 
     assert (tmp_path / "a.py").read_text() == "x = (RATE * 100.0)\nurl = https://d\n"
     for same in ("sed -i 's/x/y/' a.py", "sed -i 's/no / such/word/' a.py", "sed -i 's/a/b/c/' none.py", "ls"):
         assert mend_slashes(same, {"a.py": text}.get) == same
+    assert mend_slashes("sed -i 's/x/y/z/g' a.py", {"a.py": text}.get) == "sed -i 's|x|y/z|g' a.py"
+    assert mend_slashes("sed -i 's/(RATE / 100/a|b/' a.py", {"a.py": text}.get) == "sed -i 's/(RATE / 100/a|b/' a.py"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("a.txt", "cat a.txt"),
+        (" docs/a.md\n", "cat docs/a.md"),
+        ("a.sh", None),
+        ("a.py", None),
+        ("a.bat", None),
+        ("none.txt", None),
+        ("app/bin/run.js", None),
+        ("a.txt b.txt", None),
+        ("ls", None),
+    ],
+)
+def test_the_name_of_a_file_that_is_no_program_shows_it(command: str, shown: str | None) -> None:
+    assert show_file(command, lambda name: "none" not in name) == (shown or command)
+
+
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        ("cat > a.py <<EOF\nx = 1\nEOF", ("a.py", "x = 1\n")),
+        ("  cat >d/a.txt <<-'END'\na\n\nb\nEND\n", ("d/a.txt", "a\n\nb\n")),
+        ("cat > a.py <<EOF\nEOF", ("a.py", "")),
+        ("cat > a.py <<EOF\nx = $y\nEOF", ("", "")),
+        ("cat > a.py <<'EOF'\nx = $y\nEOF", ("a.py", "x = $y\n")),
+        ("cat > a.py <<EOF\nx\nEOF\nls", ("", "")),
+        ("cat a.py", ("", "")),
+    ],
+)
+def test_a_command_that_only_writes_a_file_is_read(command: str, written: tuple[str, str]) -> None:
+    assert read_written_file(command) == written

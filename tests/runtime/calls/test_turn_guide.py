@@ -24,7 +24,9 @@ class Scene(Place):
     def block(self, path: str, content: str, *, whole: bool = True) -> object:
         return self.guide.resolve_call(CallPiece(FILE_BLOCK, {"path": path, "content": content, "whole": whole}))
 
-    async def step(self, call: ToolCall, *, code: int | None = None, error: str = "", **files: str | None) -> str:
+    async def step(
+        self, call: ToolCall, *, code: int | None = None, error: str = "", output: str = "", **files: str | None
+    ) -> str:
         """A call with what it did to the files."""
         await self.guide.note_before([call])
         for name, text in files.items():
@@ -33,7 +35,7 @@ class Scene(Place):
                 target.unlink()
             else:
                 target.write_text(text)
-        result = RecordedResult(llm_content="", exit_code=code)
+        result = RecordedResult(llm_content=output, exit_code=code)
         failure = ErrorInfo(type=error, message=error) if error else None
         record = ToolCallRecord(id="c", name=call.name, args=call.arguments, timestamp="", result=result, error=failure)
         return await self.guide.describe_after([call], [record])
@@ -418,3 +420,112 @@ async def test_what_is_missing_is_said_six_times_in_a_turn(scene: Scene) -> None
     said = [bool(scene.guide.find_missing()) for _ in range(8)]
 
     assert said == [True] * 6 + [False] * 2
+
+
+async def test_a_file_changed_by_a_command_is_known_as_it_is_now(scene: Scene) -> None:
+    scene.write("app.py", "x = 1\n")
+    scene.write("other.py", "y = 1\n")
+    await scene.guide.prime_request("Change x in app.py to 2.")
+
+    await scene.step(shell("sed"), code=0, app__py="x = 2\n", other__py="y = 2\n")
+
+    assert scene.files.knows_whole("app.py", "x = 2\n")
+    assert not scene.files.knows_whole("other.py", "y = 2\n")
+    assert not scene.is_stale("other.py")
+
+
+async def test_a_write_that_failed_shows_nothing(scene: Scene) -> None:
+    scene.write("a.txt", "one\n")
+    await scene.guide.prime_request("Do it.")
+    call = ToolCall(id="c", name="write_file", arguments={"path": "a.txt", "content": "x\n"})
+
+    await scene.step(call, error="Denied")
+
+    assert not scene.files.knows_whole("a.txt", "one\n")
+
+
+async def test_only_commands_that_ended_were_run(scene: Scene) -> None:
+    await scene.guide.prime_request("What is here?")
+    await scene.step(shell("ls"), error="Denied")
+    await scene.step(ToolCall(id="c", name="lint", arguments={"command": "all"}), code=0)
+
+    assert scene.guide.describe_deeds() == ""
+
+
+async def test_a_failed_call_is_followed_by_what_is_left(scene: Scene) -> None:
+    scene.write("app.py", "x = 1\n")
+    await scene.guide.prime_request("Change x in app.py to 2.")
+
+    assert await scene.step(shell("patch app.py"), error="Denied") == SHOWN
+
+
+async def test_a_command_that_is_left_is_named_behind_a_change_alone(scene: Scene) -> None:
+    scene.write("app.py", "x = 1\n")
+    await scene.guide.prime_request("Change x in app.py to 2, then run python app.py.")
+
+    assert await scene.step(shell("sed"), code=0, error="Denied", app__py="x = 2\n") == CHANGED
+    assert await scene.step(shell("ls"), code=0) == ""
+    assert await scene.step(shell("sed"), code=0, app__py="x = 2 \n") == (
+        "Changed lines of app.py:\n-x = 2\n+x = 2 \n\nNow run python app.py."
+    )
+    assert [scene.guide.find_missing() for _ in range(3)] == ["Now run python app.py."] * 2 + [""]
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "said"), [(2, "no such file", ""), (0, "", ""), (0, "[no output]", ""), (0, "a.txt", NO_WORDS)]
+)
+async def test_a_look_that_found_nothing_is_not_the_time_for_words(
+    scene: Scene, code: int, output: str, said: str
+) -> None:
+    scene.guide = TurnGuide(scene.files, 4096, names_steps=True)
+    await scene.guide.prime_request("What is here?")
+
+    assert await scene.step(shell("ls"), code=code, output=output) == said
+
+
+async def test_words_are_asked_for_behind_a_change_whatever_was_printed(scene: Scene) -> None:
+    scene.guide = TurnGuide(scene.files, 4096, names_steps=True)
+    await scene.guide.prime_request("Do it.")
+
+    assert await scene.step(shell("touch new.txt"), code=0, new__txt="x\n") == (
+        f"Created new.txt (1 line).\n\n{NO_WORDS}"
+    )
+
+
+async def test_a_file_of_this_turn_that_is_gone_again_was_no_deed(scene: Scene) -> None:
+    scene.write("old.txt", "x\n")
+    scene.guide.adopt_request("Do it.")
+    await scene.step(shell("ls"), code=0)
+    await scene.step(shell("touch new.txt"), code=0, new__txt="x\n")
+    await scene.step(shell("rm new.txt old.txt"), code=0, new__txt=None, old__txt=None)
+
+    assert scene.guide.describe_deeds().startswith("Changed: old.txt (deleted). Ran: ls")
+
+
+@pytest.mark.parametrize(("window", "whole"), [(1024, True), (800, False)])
+async def test_what_goes_with_a_request_takes_a_share_of_the_window(scene: Scene, window: int, whole: bool) -> None:
+    scene.write("app.py", "x = 123456789012345\n" * 42)
+    guide = TurnGuide(scene.files, window)
+
+    primed = await guide.prime_request("Change x in app.py to 2.")
+
+    assert scene.files.knows_whole("app.py", "x = 123456789012345\n" * 42) == whole
+    assert len(primed) <= window * 0.9
+
+
+@pytest.mark.parametrize(
+    ("request_", "left"),
+    [
+        ("Rename total to amount in a.py.", ""),
+        ("Rename total to amount.", "b.py"),
+    ],
+)
+async def test_a_word_is_looked_for_everywhere_unless_it_is_said_where(scene: Scene, request_: str, left: str) -> None:
+    scene.write("a.py", "total = 1\n")
+    scene.write("b.py", "total = 3\n")
+    await scene.guide.prime_request(request_)
+    await scene.step(shell("sed"), code=0, a__py="amount = 1\n")
+
+    said = scene.guide.find_missing()
+
+    assert (left in said) if left else said == ""

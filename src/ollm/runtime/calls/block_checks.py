@@ -32,17 +32,17 @@ class BlockChecks:
     """One for each turn."""
 
     def __init__(self) -> None:
-        self._refused: dict[str, int] = {}
+        self._refused: Counter[str] = Counter()
 
     def find_damage(self, path: str, before: str | None, after: str, request: str) -> str:
         """Why a block is not taken; nothing where it does no harm, or was asked for often enough."""
         from ollm.providers.text_calls.block_edits import BREAKS_FILE
         from ollm.services.syntax_check import describe_lost_syntax
 
-        if self._refused.get(path, 0) >= MAX_REFUSALS:
+        if self._refused[path] >= MAX_REFUSALS:
             return ""
         told = describe_lost_syntax(path, before or None, after) or find_loss(path, before or "", after, request)
-        self._refused[path] = self._refused.get(path, 0) + bool(told)
+        self._refused[path] += bool(told)
         return BREAKS_FILE.format(told.rstrip(".")) if told else ""
 
 
@@ -121,7 +121,7 @@ def keep_other_parts(before: str, after: str, request: str) -> str:
         concerned = found.start <= named[0].start < found.end
         new = next((other for other in _list_outer(after) if other.name == found.name), None)
         if not concerned and new and new.text != found.text:
-            after = after.replace(new.text, found.text, 1)
+            after = after.replace(new.text, found.text)
     return after
 
 

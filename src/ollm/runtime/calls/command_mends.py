@@ -109,7 +109,7 @@ def _break_statements(quoted: str) -> str:
     code = quoted[1:-1]
     broken = re.sub(r";\s*(?=(?:with|for|if|while|try|def|class)\b)", "\n", code)
     plain = (text.replace(r"\"", '"') if quoted[0] == '"' else text for text in (code, broken))
-    return quoted[0] + broken + quoted[0] if broken != code and [*map(_compiles, plain)] == [False, True] else ""
+    return quoted[0] + broken + quoted[0] if [*map(_compiles, plain)] == [False, True] else ""
 
 
 def _compiles(code: str) -> bool:
@@ -130,7 +130,7 @@ def _break_echoed(text: str, path: str) -> str:
     if r"\n" not in body:
         return ""
     plain = body.replace(r"\"", '"') if text[0] == '"' else body
-    ending = path.rsplit(".", 1)[-1].lower()
+    ending = path.rpartition(".")[2].lower()
     meant = ending in _PROSE or (
         ending in ("py", "json")
         and find_syntax_error(path, plain) is not None
@@ -151,13 +151,11 @@ def drop_total(command: str) -> str:
 
 def separate_columns(command: str) -> str:
     """awk on a table with commas gets told so, where it asks for a column and was not told how they are separated."""
-    if ".csv" not in command or not re.search(r"awk|\bsort\b", command):
-        return command
     table, mended = False, []
     for stage in _split_stages(command):
         table = table or ".csv" in stage
         bare = table and _AWK.match(stage) and _COLUMNS.search(stage) and not _SEPARATED.search(stage)
-        mended.append(_AWK.sub(lambda found: f"{found[0]}-F, ", stage, count=1) if bare else stage)
+        mended.append(_AWK.sub(lambda found: f"{found[0]}-F, ", stage) if bare else stage)
         mended[-1] = _SORT.sub(r"\1-t, ", mended[-1]) if table else mended[-1]
         if _AWK.match(stage):
             table = table and "{" not in stage

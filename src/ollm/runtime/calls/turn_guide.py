@@ -6,6 +6,7 @@ Facts are said, never advice: the lines that changed, that a file no longer pars
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ollm.domain.messages import ToolCall
@@ -55,9 +56,9 @@ class TurnGuide:
         self._first: dict[str, str] = {}  # files as they were before their first change
         self._silent: list[str] = []
         self._failure = ""  # what the last command printed, where it failed
-        self._states: dict[int, int] = {}  # how often the files were left as they are
+        self._states: Counter[int] = Counter()  # how often the files were left as they are
         self._since_change: list[tuple[str, int]] = []
-        self._told: dict[str, int] = {}  # how often each step that is left was named
+        self._told: Counter[str] = Counter()  # how often each step that is left was named
         self._rounds = 0
         self._answer = ""
         self._resolver = BlockResolver(files)
@@ -124,7 +125,7 @@ class TurnGuide:
     async def note_before(self, calls: Sequence[ToolCall]) -> None:
         """How the files are that these calls may change."""
         self._names = await self._files.list_names()
-        self._there |= set() if self._changed or self._commands else set(self._names)
+        self._there |= set() if self._changed else set(self._names)
         watched = self._names if len(self._names) <= MAX_WATCHED_FILES else self._find_mentioned(calls)
         self._before = self._files.read_texts(watched)
 
@@ -159,7 +160,7 @@ class TurnGuide:
         if before != after:
             self._since_change = []
             state = hash(tuple(sorted(after.items())))
-            self._states[state] = self._states.get(state, 0) + 1
+            self._states[state] += 1
         for name, text in after.items():
             if before.get(name) != text:
                 self._files.remember_change(name, before.get(name))
@@ -179,7 +180,7 @@ class TurnGuide:
 
     def is_circling(self) -> bool:
         """Whether files are changed there and back: they were left the same way again and again."""
-        return max(self._states.values(), default=0) >= MAX_SAME_STATES
+        return any(count >= MAX_SAME_STATES for count in self._states.values())
 
     def _name_next_step(self) -> str:
         """What is left, or that it is time for words: a model that has done all goes on and undoes it."""
@@ -222,10 +223,10 @@ class TurnGuide:
     def find_missing(self) -> str:
         """What was asked and has visibly not happened; each thing is said once."""
         found = self._list_missing()
-        fact = next((fact for fact in found if self._told.get(fact, 0) < MAX_SAID), "")
+        fact = next((fact for fact in found if self._told[fact] < MAX_SAID), "")
         self._rounds += bool(fact)
-        self._told[fact] = told = self._told.get(fact, 0) + 1
-        if told == MAX_SAID and (named := TARGET.search(fact)):
+        self._told[fact] += 1
+        if self._told[fact] == MAX_SAID and (named := TARGET.search(fact)):
             return f"Now change {named[1]} with a command."
         return show_step(fact, self._files, self._request, self._find_path)
 
@@ -255,12 +256,12 @@ class TurnGuide:
         first = next(iter(self._list_missing()), "")
         if not first.startswith("Now run ") or first in self._told:
             return ""
-        self._told[first] = 1
+        self._told[first] += 1
         return first
 
     def ask_for_words(self) -> str:
         """All was done that can be seen, and nothing was said; asked once."""
-        self._told[NO_WORDS] = self._told.get(NO_WORDS, 0) + 1
+        self._told[NO_WORDS] += 1
         return NO_WORDS if self._told[NO_WORDS] == 1 else ""
 
     def _find_broken(self, texts: Mapping[str, str]) -> list[str]:
