@@ -7,6 +7,7 @@ from bench.mutants.sites import Mutant
 CACHE = "what a cache holds is not seen"
 BY_ONE = "a bound of work moved by one"
 BLOCK = "how much is read at a time is not seen"
+SLOWER = "written to the disk itself at once: only slower"
 CLOCK = "how often the clock is looked at is not seen"
 SHARED = "how reading is shared between two processes is not seen"
 EXPLAINED = {
@@ -107,6 +108,23 @@ EXPLAINED = {
         "MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from",
         "constant",
     ): "a shorter way to the same answer",
+    (
+        "store/file_objects.py",
+        "replace_file(self._state, msgspec.json.encode(state), durable=False)",
+        "constant",
+    ): SLOWER,
+    ("store/file_objects.py", "replace_file(Path(path), content, durable=False)", "constant"): SLOWER,
+    (
+        "store/session_files/objects.py",
+        "following = _ENTRY_START.search(data, start + 1, start + WINDOW_BYTES)",
+        "arithmetic",
+    ): "a shorter way to the same answer",
+    (
+        "store/session_files/objects.py",
+        "following = _ENTRY_START.search(data, start + 1, start + WINDOW_BYTES)",
+        "constant",
+    ): "a shorter way to the same answer",
+    ("store/session_files/reader.py", "if start >= stop:", "comparison"): "a mark stands there, which is no entry",
     ("store/session_files/sections.py", "while high - low > self._block:", "comparison"): BLOCK,
     ("store/session_index/index.py", "for _ in range(2):", "constant"): "another look finds the same",
     ("store/session_index/stamps.py", "BATCH_BYTES = 8_000_000", "constant"): BLOCK,

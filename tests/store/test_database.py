@@ -50,6 +50,17 @@ def test_a_file_that_another_process_has_just_brought_up_to_date_is_taken_as_it_
     assert not connection.in_transaction
 
 
+def test_a_closed_database_holds_its_file_no_longer(tmp_path: Path) -> None:
+    database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
+    connection = database.connect()
+    assert database.connect() is connection
+    database.close()
+    with pytest.raises(sqlite3.ProgrammingError):
+        connection.execute("SELECT 1")
+    assert database.connect().execute("SELECT 1").fetchone()[0] == 1
+    database.close()
+
+
 def test_a_newer_schema_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with sqlite3.connect(path) as connection:

@@ -12,6 +12,7 @@ from ollm.store.workspace_place import (
     ensure_workspace_directory,
     find_database,
     find_databases,
+    find_untrusted_memory,
     get_fallback_directory,
     is_same_path,
 )
@@ -94,6 +95,18 @@ def test_a_memory_that_came_with_the_workspace_is_used_only_where_it_is_trusted(
         assert ensure_workspace_directory(workspace, home) == get_fallback_directory(workspace, home)
     home.trust.write_text(json.dumps({"workspaces": {str(workspace.resolve()): {}}}))
     assert ensure_workspace_directory(workspace, home) == workspace / ".ollm"
+
+
+def test_a_memory_that_came_with_an_untrusted_workspace_is_named(workspace: Path, home: Home) -> None:
+    own = workspace / ".ollm" / "memory.db"
+    assert find_untrusted_memory(workspace, home) is None
+    own.parent.mkdir()
+    assert find_untrusted_memory(workspace, home) is None
+    own.write_bytes(b"theirs")
+    assert find_untrusted_memory(workspace, home) == own
+    home.root.mkdir(exist_ok=True)
+    home.trust.write_text(json.dumps({"workspaces": {str(workspace.resolve()): {}}}))
+    assert find_untrusted_memory(workspace, home) is None
 
 
 def test_a_memory_that_was_made_here_is_used_again(workspace: Path, home: Home) -> None:

@@ -124,7 +124,6 @@ class SnapshotFiles:
         return found
 
     def _write_index(self, session_id: str, entries: list[SnapshotSummary]) -> None:
-        make_private_directory(self._get_directory(session_id))
         replace_file(
             self._get_directory(session_id) / INDEX, _encode_json([msgspec.to_builtins(entry) for entry in entries])
         )

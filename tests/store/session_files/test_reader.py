@@ -435,3 +435,26 @@ def test_parts_are_left_out_only_of_a_document_in_our_layout(tmp_path: Path) -> 
 @pytest.mark.parametrize(("data", "number"), [(b'{"id":5}', 5), (b"{}", 0), (b"", 0), (b'{"id":"x"}', 0), (b"\xff", 0)])
 def test_the_number_of_a_message(data: bytes, number: int) -> None:
     assert read_number(data) == number
+
+
+@pytest.mark.parametrize("place", ["middle", "last"])
+def test_where_a_document_does_not_stand_as_we_write_it_nothing_is_left_out(tmp_path: Path, place: str):
+    lines = [b'{"role":"user","parts":[],"timestamp":"","id":%d}' % number for number in range(1, 101)]
+    lines[49 if place == "middle" else 99] = b'{"role":"user","parts":[],"timestamp":""}'
+    (tmp_path / "s.json").write_bytes(b"".join(layout.iter_document({"sessionId": "s"}, lines, ())))
+    for skip in (
+        lambda reader: reader.skip_to(90 if place == "last" else 60, 10),
+        lambda reader: reader.continue_after(99 if place == "last" else 49, 1),
+    ):
+        with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
+            assert not skip(reader)
+            assert (reader.skipped, len(list(reader.iter_messages()))) == (0, 100)
+
+
+def test_what_is_no_document_is_read_whole(tmp_path: Path):
+    (tmp_path / "s.json").write_text('{"messages": [{"role":"user","parts":[],"id":1}]}')
+    for document, count in ((tmp_path / "s.json", 1), (tmp_path / "none.json", 0)):
+        with contextlib.closing(SessionReader(document, None)) as reader:
+            assert not reader.skip_to(1)
+            assert not reader.continue_after(1, 1)
+            assert (reader.foreign, len(list(reader.iter_messages()))) == (True, count)

@@ -15,7 +15,8 @@ import pytest
 
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.events import Notice
-from ollm.domain.messages import Message, TextPart
+from ollm.domain.messages import Message, TextPart, ToolCallPart
+from ollm.store.session_files import MessagePage, marks
 from ollm.store.session_files import writer as writing
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system import atomic
@@ -572,3 +573,91 @@ def test_what_cannot_be_written_is_kept_and_the_reason_told(tmp_path: Path) -> N
     writer.flush()
     assert home.texts(SESSION_ID) == ["x"]
     writer.abandon()
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mark every few hundred bytes."""
+    monkeypatch.setattr(marks, "MARK_EVERY_BYTES", 400)
+    monkeypatch.setattr(marks, "MARK_EVERY_MARKS", 0)
+
+
+def list_marks(home: Home) -> list[tuple[int, int, int, int]]:
+    """Newest first: where each stands, and what it says of messages, their last number and calls."""
+    with home.journal(SESSION_ID).open("rb") as file:
+        return [(place, mark.count, mark.last, mark.calls) for place, mark in marks.iter_marks(file)]
+
+
+def find_marks(home: Home) -> list[int]:
+    """Where lines with a mark begin, newest first."""
+    content = home.journal(SESSION_ID).read_bytes()
+    lines = content.splitlines(keepends=True)
+    places = [sum(map(len, lines[:number])) for number in range(len(lines))]
+    return [place for place, line in zip(places, lines, strict=True) if b'"mark":' in line][::-1]
+
+
+@pytest.mark.usefixtures("often")
+def test_marks_stand_before_messages_of_the_users_and_lead_back_to_the_first(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    writer.record_call(AT, {"id": "c7", "name": "ls"}, 0)
+    for number in range(1, 11):
+        record(writer, number, "x" * 100)
+    found = list_marks(home)
+    assert len(found) > 2
+    assert [place for place, *_ in found] == find_marks(home)
+    assert all(count == last and calls == 7 for _, count, last, calls in found)
+    with writer.batch_writes():
+        for number in range(11, 21):
+            record(writer, number, "x" * 100)
+    assert [place for place, *_ in list_marks(home)] == find_marks(home)
+    assert len(list_marks(home)) > len(found) + 2
+    writer.fold()
+    for number in range(21, 31):
+        record(writer, number, "x" * 100)
+    anew = list_marks(home)
+    assert [place for place, *_ in anew] == find_marks(home)
+    assert 400 <= anew[-1][0] < 1000
+    assert anew[-1][1] == anew[-1][2] > 20
+    writer.abandon()
+
+
+@pytest.mark.usefixtures("often")
+def test_who_goes_on_with_a_journal_goes_on_with_its_marks_and_cuts_a_torn_line_off(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    for number in range(1, 11):
+        record(writer, number, "x" * 100)
+    writer.abandon()
+    before = list_marks(home)
+    with home.journal(SESSION_ID).open("ab") as file:
+        file.write(b'{"at":"2026-')
+
+    other, loaded = Home(tmp_path).files.open(SESSION_ID)
+    assert (other.message_count, other.last_number, loaded.session.metadata.token_count) == (10, 10, 10)
+    for number in range(11, 21):
+        record(other, number, "x" * 100)
+
+    assert list_marks(home)[-len(before) :] == before
+    assert [place for place, *_ in list_marks(home)] == find_marks(home)
+    assert [line["message"]["id"] for line in records(home) if "message" in line] == list(range(1, 21))
+    page = home.files.read_open(other, MessagePage(before=None, limit=2))
+    assert (page.skipped > 10, page.session.messages[-1].id) == (True, 20)
+    assert home.files.read_open(other).skipped == 0
+    other.abandon()
+
+
+def test_finishing_what_a_crash_left_open_counts_no_tokens(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    answer = Message("assistant", (TextPart("looking"), ToolCallPart("c1"), ToolCallPart("c2")), AT, id=2)
+    writer.record_message(AT, answer, 5)
+    writer.record_call(AT, msgspec.to_builtins(call("c1", message_id=2, status="running")), 3)
+    writer.record_partial(AT, [{"type": "text", "text": "half an ans"}])
+    writer.abandon()
+
+    other, loaded = Home(tmp_path).files.open(SESSION_ID)
+
+    assert home.files.read_open(other).session.metadata.token_count == 3
+    assert [found.status for found in loaded.session.tool_calls] == ["interrupted"]
+    assert [message.role for message in loaded.session.messages] == ["user", "assistant", "assistant"]
+    other.close()
+    assert document(home)["metadata"]["tokenCount"] == 3

@@ -12,7 +12,6 @@ from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.store.session_files.journal import JournalMessage, JournalRecord, encode_json, encode_line
 from ollm.store.session_index.database import connect_in_memory
 from ollm.store.session_index.entries import (
-    MAX_TEXT_CHARS,
     UNREAD_TITLE,
     SessionRow,
     make_call_entry,
@@ -203,6 +202,7 @@ def test_a_row_of_what_cannot_or_was_not_read(home: Home) -> None:
 
     refused = make_unreadable_row(home.document(session_id), session_id, "Permission denied")
     assert (refused.damaged, refused.message_count, refused.title) == ("Permission denied", 0, "")
+    assert (refused.last_number, refused.partial, refused.token_count, refused.archived) == (0, 0, 0, 0)
     unread = make_unread_row(stamp, session_id)
     assert (unread["title"], unread["damaged"], unread["stamp"]) == (UNREAD_TITLE, None, "")
     assert unread["session_id"] == session_id
@@ -254,7 +254,7 @@ def test_a_message_is_found_by_what_was_said_and_thought() -> None:
     message = Message(role="assistant", parts=(ThinkingPart(text="hm"), TextPart(text="yes")), timestamp=AT, id=4)
 
     assert make_message_entry(message) == IndexEntry(4, "assistant", AT, None, "yes\nhm")
-    assert make_message_entry(numbered(1, "x" * (MAX_TEXT_CHARS + 5))).text == "x" * MAX_TEXT_CHARS
+    assert make_message_entry(numbered(1, "x" * 200_005)).text == "x" * 200_000
 
 
 def test_a_call_is_found_by_its_name_arguments_and_result() -> None:

@@ -166,3 +166,14 @@ def test_many_named_sessions_are_asked_for_one_by_one(tmp_path, monkeypatch):
         monkeypatch.setattr(searching, "MAX_SESSIONS", named)
         answer = search_sessions(home.index(), "cart", SearchFilters(workspace="/a"))
         assert (len(answer.hits), answer.total) == (2, 3 if named == 1 else 2)
+
+
+def test_the_same_index_is_searched_and_brought_up_to_date_again_and_again(tmp_path):
+    home = Home(tmp_path)
+    home.recorded("the first apple")
+    index = home.index()
+    assert [len(search_sessions(index, "apple").hits) for _ in range(3)] == [1, 1, 1]
+    home.recorded("another apple")
+    assert len(search_sessions(index, "apple").hits) == 2
+    assert not index.connection.in_transaction
+    index.close()

@@ -42,7 +42,7 @@ class SessionIndex:
         self._large_until = 0.0
         self._read_until = math.inf
         self.unread: dict[str, int] = {}  # sessions the last list had no time for, and their bytes
-        self._look: Callable[[int], None] = partial(_report_progress, None, 0, 0)
+        self._look: Callable[[int], None] = lambda _read: None
         self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
     @property
