@@ -16,7 +16,6 @@ from ollm.extensions.base import NoHooks
 from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
 from ollm.runtime.conversation_options import ConversationOptions
 from tests.app.places import AppPlace
-from tests.servers.openai import ScriptedServer
 
 
 def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path) -> None:
@@ -60,30 +59,6 @@ async def test_without_settings_there_are_no_hooks_servers_or_extensions(place: 
         assert box.search.others == {}
         assert box.search.key is None
         assert box.storage.notices == []
-
-
-async def test_hooks_are_read_and_mistakes_told(place: AppPlace) -> None:
-    place.configure(hooks={"before-tool": ["true"], "nonsense": ["true"]})
-    async with toolbox(place) as box:
-        assert box.hooks is not None
-        assert len(box.storage.notices) == 1
-        assert "hooks.nonsense: unknown event" in box.storage.notices[0]
-
-
-async def test_a_hook_is_told_where_the_session_is_recorded(place: AppPlace) -> None:
-    place.configure(sessions={"dataDir": "~/.ollm/elsewhere"})
-    async with ScriptedServer([]) as server:
-        place.configure(
-            provider={"type": "openai", "baseUrl": server.base_url, "model": "scripted"},
-            sessions={"dataDir": "~/.ollm/elsewhere"},
-        )
-        async with toolbox(place) as box:
-            assert box.find_session_file() == ""
-            model = await box.process.choose_model()
-            session = await box.storage.session.create(model)
-            await model.provider.close()
-            assert box.find_session_file() == str(place.home / "elsewhere" / f"{session}.json")
-            await box.storage.session.close()
 
 
 async def test_servers_of_the_settings_are_there_and_mistakes_told(place: AppPlace) -> None:
@@ -135,15 +110,6 @@ async def test_a_name_that_is_taken_is_not_given_to_an_extension(place: AppPlace
         names = [spec.name for spec in box.registry.list()]
         assert box.storage.notices == ["Skipped the extension's tool ls: that name is already taken."]
         assert names.count("ls") == 1
-
-
-async def test_a_hooks_words_for_the_model_become_an_entry(place: AppPlace) -> None:
-    async with toolbox(place) as box:
-        box.add_hook_context({"key": "k", "content": "Mind the gap.", "priority": 70, "volatile": True})
-        box.add_hook_context({"key": "", "content": ""})
-        (entry,) = box.storage.entries.get_context()
-        assert (entry.key, entry.content, entry.priority, entry.source) == ("k", "Mind the gap.", 70, "hook")
-        assert box.storage.entries.render_volatile_entries()
 
 
 async def test_todos_are_told(place: AppPlace) -> None:

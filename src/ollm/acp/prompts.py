@@ -38,49 +38,65 @@ class PromptContent(Data, frozen=True):
 
 def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     """A prompt's blocks in their order. Raises UsageError for what cannot be sent to a model."""
-    words: list[str] = []
-    typed: list[str] = []
-    known: set[str] = set()  # what the editor itself names
-    attachments: list[Attachment] = []
-    saved: dict[int, str] = {}
-
-    def attach(name: str) -> None:
-        """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
-        for found in attach_file(name, boundary):
-            if found.image is None:
-                saved[len(attachments)] = name
-            attachments.append(found)
-
+    reader = PromptReader(boundary)
     for block in blocks:
+        reader.add_block(block)
+    return reader.finish()
+
+
+class PromptReader:
+    """Takes the blocks of one prompt one after another."""
+
+    def __init__(self, boundary: Boundary) -> None:
+        self._boundary = boundary
+        self._words: list[str] = []
+        self._typed: list[str] = []
+        self._known: set[str] = set()  # what the editor itself names
+        self._attachments: list[Attachment] = []
+        self._saved: dict[int, str] = {}
+
+    def add_block(self, block: JsonObject) -> None:
         kind = block.get("type")
         if kind == "text":
-            words.append(str(block["text"]))
-            typed.append(words[-1])
+            self._words.append(str(block["text"]))
+            self._typed.append(self._words[-1])
         elif kind == "image":
-            attachments.append(read_image(block.get("uri") or "image", block["mimeType"], block["data"]))
+            self._attachments.append(read_image(block.get("uri") or "image", block["mimeType"], block["data"]))
         elif kind == "resource":
-            name, attachment = read_resource(block["resource"], boundary)
-            known.add(name)
-            words.append(f"@{name}")
-            attachments.append(attachment)
+            name, attachment = read_resource(block["resource"], self._boundary)
+            self._mention(name)
+            self._attachments.append(attachment)
         elif kind == "resource_link":
-            name = name_resource(block["uri"], boundary)
-            known.add(name)
-            words.append(f"@{name}")
+            name = name_resource(block["uri"], self._boundary)
+            self._mention(name)
             if "://" not in name:
-                attach(name)
+                self._attach_file(name)
         else:
             raise UsageError(f"A prompt cannot hold {kind}.", action="Send text, files or images.")
-    text = join_words(words)
-    if not text.strip() and not attachments:
-        raise UsageError("The prompt is empty.")
-    named = [name for name in find_mentions("\n".join(typed), boundary.workspace) if name not in known]
-    for name in named:
-        attach(name)
-    gone = [name for name in named if not is_there(boundary.workspace / name)]
-    said = [(name, describe_missing(name, boundary.workspace)) for name in gone]
-    problems = tuple(f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why)
-    return PromptContent(text=text, attachments=tuple(attachments), problems=problems, saved=saved)
+
+    def _mention(self, name: str) -> None:
+        self._known.add(name)
+        self._words.append(f"@{name}")
+
+    def _attach_file(self, name: str) -> None:
+        """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
+        for found in attach_file(name, self._boundary):
+            if found.image is None:
+                self._saved[len(self._attachments)] = name
+            self._attachments.append(found)
+
+    def finish(self) -> PromptContent:
+        """The whole prompt, with the files that its text names attached."""
+        text, workspace = join_words(self._words), self._boundary.workspace
+        if not text.strip() and not self._attachments:
+            raise UsageError("The prompt is empty.")
+        named = [name for name in find_mentions("\n".join(self._typed), workspace) if name not in self._known]
+        for name in named:
+            self._attach_file(name)
+        gone = [name for name in named if not is_there(workspace / name)]
+        said = [(name, describe_missing(name, workspace)) for name in gone]
+        problems = tuple(f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why)
+        return PromptContent(text=text, attachments=tuple(self._attachments), problems=problems, saved=self._saved)
 
 
 async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorBuffers) -> PromptContent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ollm.runtime.resume.saved_context import ResumePoint
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.runtime.session import ResumedSession
+    from ollm.runtime.state import ConversationState
     from ollm.runtime.turn_observer import TurnObserver
     from ollm.tools.framework.base import EditorFiles
 
@@ -152,12 +153,12 @@ class ConversationScope:
 
         if self.task:
             return []  # its parent's turn is the one that is told of
-        toolbox, emit = self.toolbox, parts.stream.emit
+        toolbox = self.toolbox
         observers: list[TurnObserver] = [
             WorkspaceMoveObserver(self.workspace_sessions),
             LazyObserver(lambda opened: self.create_workspace_memory(parts, opened), self.process.clock),
             PageCacheObserver(toolbox.pages),
-            ModelFactsObserver(parts.state, parts.prompt, emit, self.process.save_model_facts),
+            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
         ]
         if toolbox.takes_checkpoints:
             observers.insert(0, LateObserver(toolbox.checkpoint_observer))
@@ -165,26 +166,30 @@ class ConversationScope:
             from ollm.runtime.observers.file_watch import FileWatchObserver
 
             observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
+        return [*observers, *self._create_outside_observers(parts)]
+
+    def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:
+        """Those of hooks, extensions, the team archive and MCP servers, where there are any."""
+        toolbox, emit = self.toolbox, parts.stream.emit
         if toolbox.hooks:
             from ollm.runtime.observers.hooks import HookObserver
 
             observer = HookObserver(toolbox.hooks)
-            observers.append(observer)
             parts.stream.add_listener(observer.notify_hooks)
+            yield observer
         if toolbox.extensions and toolbox.extensions.context:
             from ollm.runtime.observers.extensions import ExtensionObserver
 
-            observers.append(ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit))
+            yield ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit)
         if self.process.settings.archive.is_pushed:
             from ollm.app.archive_process import ArchiveProcess
             from ollm.runtime.observers.archive import ArchiveObserver
 
-            observers.append(ArchiveObserver(ArchiveProcess(self.process), emit))
+            yield ArchiveObserver(ArchiveProcess(self.process), emit)
         if toolbox.mcp:
             from ollm.runtime.observers.mcp import McpObserver
 
-            observers.append(McpObserver(toolbox.mcp, parts))
-        return observers
+            yield McpObserver(toolbox.mcp, parts)
 
     def create_workspace_memory(self, parts: ConversationParts, opened: datetime) -> WorkspaceMemory:
         """What keeps the workspace's record of this session."""
@@ -203,15 +208,10 @@ class ConversationScope:
 
     def build_parts(self, model: Model) -> ConversationParts:
         from ollm.runtime.parts import ConversationParts
-        from ollm.runtime.state import ConversationState
         from ollm.services.budget import compute_result_cap
 
-        settings, storage, toolbox = self.process.settings, self.storage, self.toolbox
-        nobody_answers = settings.modes.auto_switch == "propose" and not self.options.interactive
-        switch = "off" if nobody_answers else settings.modes.auto_switch
-        state = ConversationState(
-            model=model, approval=settings.policy.approval, has_rules=bool(settings.policy.rules), auto_switch=switch
-        )
+        storage, toolbox = self.storage, self.toolbox
+        state = self._create_state(model)
         prompt = self.prompts.build_prompt(model)
         toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, lambda: state.model))
         toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
@@ -240,7 +240,7 @@ class ConversationScope:
             project_files=Lazy(lambda: toolbox.project_files),
             checkpoints=toolbox.checkpoints,
             files=Lazy(lambda: toolbox.file_context),
-            checkpoints_enabled=settings.checkpoints.enabled,
+            checkpoints_enabled=self.process.settings.checkpoints.enabled,
             mcp=toolbox.mcp,
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,
@@ -249,6 +249,19 @@ class ConversationScope:
             asked_to_close=self.asked_to_close,
             closing=self.stack,
             clock=self.process.clock,
+        )
+
+    def _create_state(self, model: Model) -> ConversationState:
+        """A mode is not proposed where nobody could answer."""
+        from ollm.runtime.state import ConversationState
+
+        settings = self.process.settings
+        nobody_answers = settings.modes.auto_switch == "propose" and not self.options.interactive
+        return ConversationState(
+            model=model,
+            approval=settings.policy.approval,
+            has_rules=bool(settings.policy.rules),
+            auto_switch="off" if nobody_answers else settings.modes.auto_switch,
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ollm.app.late_parts import create_answer_log, create_page_cache
 from ollm.app.storage import Storage
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ollm.app.server_gate import ServerGate
     from ollm.domain.tasks import TaskReport, TaskRequest
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
-    from ollm.extensions.hook_process import HookRunner
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
@@ -233,40 +232,9 @@ class Toolbox:
         """The configured hooks; None when there are none, and then nothing of them is imported."""
         if not self.process.settings.hooks:
             return None
-        from ollm.extensions.hook_settings import read_hooks
-        from ollm.extensions.hooks import HookContext, Hooks
+        from ollm.app.hook_setup import create_hooks
 
-        found, problems = read_hooks(self.process.settings.hooks, self.process.own_hooks)
-        self.storage.notices.extend(problems)
-        context = HookContext(
-            lambda: self.storage.session.id,
-            str(self.scope.path),
-            self.storage.stream.emit,
-            self.add_hook_context,
-            self.find_session_file,
-        )
-        return Hooks(found, Lazy(self.create_hook_runner), context)
-
-    def create_hook_runner(self) -> HookRunner:
-        from ollm.extensions.hook_process import HookRunner
-
-        return HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
-
-    def find_session_file(self) -> str:
-        """Where the session is recorded; nothing before it is."""
-        session_id = self.storage.session.id
-        return str(self.process.session_directories[0] / f"{session_id}.json") if session_id else ""
-
-    def add_hook_context(self, entry: Mapping[str, Any]) -> None:
-        """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
-        self.storage.entries.add_context(
-            str(entry.get("key", "")),
-            str(entry.get("content", "")),
-            priority=entry.get("priority", 50),
-            source="hook",
-            ttl_seconds=entry.get("ttl"),
-            volatile=entry.get("volatile") is True,
-        )
+        return create_hooks(self.storage, lambda: self.host, lambda: self.sandbox)
 
     @cached_property
     def edits(self) -> EditLedger:

@@ -1,8 +1,13 @@
 """Confirmations on the screen: their order, their keys, their words."""
 
+import asyncio
+
 import pytest
+from prompt_toolkit.buffer import Buffer
 
 from ollm.cli.screen.questions import (
+    HOLD_SECONDS,
+    AnswerKeys,
     ConfirmationQueue,
     describe_grants,
     describe_rule,
@@ -13,7 +18,7 @@ from ollm.cli.screen.questions import (
 from ollm.domain.events import (
     ConfirmationResolved,
 )
-from ollm.domain.tools import RuleReference, VerdictPart
+from ollm.domain.tools import ConfirmationAnswer, RuleReference, VerdictPart
 from tests.cli.screen.samples import PLAIN, Clock, asked, details
 from tests.covers import covers
 
@@ -197,3 +202,61 @@ def test_a_part_of_many_lines_is_shortened() -> None:
 
     assert lines[:11] == [str(n) for n in range(11)]
     assert lines[11:] == ["… 8 more lines in the command above …", "19"]
+
+
+class KeysAtQuestion:
+    """A question with a draft in the input line, and what was sent as its answer."""
+
+    def __init__(self, **more: object) -> None:
+        self.queue, self.buffer = armed(**more), Buffer()
+        self.buffer.insert_text("a draft")
+        self.sent: list[tuple[str, ConfirmationAnswer]] = []
+        self.accepted = 0
+        self.keys = AnswerKeys(self.queue, self.buffer, lambda *answer: self.sent.append(answer), self.accept)
+
+    def accept(self) -> None:
+        self.accepted += 1
+
+
+async def test_a_key_answers_once_no_other_follows() -> None:
+    at = KeysAtQuestion()
+    at.keys.answer("y")
+    assert at.sent == [], "it may be the first letter of a word"
+    await asyncio.sleep(2 * HOLD_SECONDS)
+
+    assert at.sent == [("a", ConfirmationAnswer(approved=True))]
+    assert at.buffer.text == "a draft"
+
+
+async def test_two_keys_are_words_for_the_input_line() -> None:
+    at = KeysAtQuestion()
+    at.keys.answer("y")
+    at.keys.answer("s")
+    await asyncio.sleep(2 * HOLD_SECONDS)
+
+    assert at.sent == []
+    assert at.buffer.text == "a draftys"
+    assert not at.keys.take_held()
+
+
+def test_the_reason_for_a_no_takes_the_input_line_and_gives_the_draft_back() -> None:
+    at = KeysAtQuestion()
+    at.keys.refuse(True)
+    assert (at.queue.refusing, at.buffer.text) == (True, "")
+    at.keys.refuse(False)
+    assert (at.queue.refusing, at.buffer.text) == (False, "a draft")
+    at.keys.refuse(True)
+    at.buffer.insert_text("too wide")
+    at.keys.submit("too wide")
+
+    assert at.sent == [("a", ConfirmationAnswer(approved=False, reason="too wide"))]
+    assert (at.queue.refusing, at.buffer.text) == (False, "a draft")
+
+
+async def test_one_key_accepts_this_edit_and_all_later_ones() -> None:
+    at = KeysAtQuestion(tool="write_file")
+    at.keys.answer("f")
+    assert at.keys.take_held()
+
+    assert at.accepted == 1
+    assert at.sent == [("a", ConfirmationAnswer(approved=True, text="all file edits this session"))]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.system.terminal_text import clean_lines
+
+if TYPE_CHECKING:
+    from prompt_toolkit.buffer import Buffer
 
 KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always", "p": "always", "e": "everywhere"}
 ALL_EDITS_KEY = "f"
@@ -131,6 +136,89 @@ def describe_grants(details: ConfirmationDetails) -> str:
     wider = f" · [p] always here, all that begins with {prefix}" if prefix else ""
     grant = shorten_text(clean_lines(details.grant or ""), MAX_GRANT_CHARS)
     return f"[s] this session · [a] always in this workspace ({grant}){wider} · [e] everywhere"
+
+
+class AnswerKeys:
+    """What becomes of the keys pressed at a question, and of the draft in the input line meanwhile. `send` gets the
+    question's id with the answer; `accept_edits` lets all later edits through."""
+
+    def __init__(
+        self,
+        questions: ConfirmationQueue,
+        buffer: Buffer,
+        send: Callable[[str, ConfirmationAnswer], None],
+        accept_edits: Callable[[], None],
+    ) -> None:
+        self._questions = questions
+        self._buffer = buffer
+        self._send = send
+        self._accept_edits = accept_edits
+        self._draft = ""
+
+    def answer(self, key: str) -> None:
+        """A key of the question: it counts once no other key has followed for a moment."""
+        asked = self._questions
+        current, offers = asked.current, key == ALL_EDITS_KEY and asked.offers_all_edits
+        if key == "y" and current and current.details.typed and not asked.held:
+            asked.writing = True
+            self._clear_draft()
+        elif asked.held or not (offers or asked.answer(key)):
+            self.type_instead(key)
+        else:
+            asked.held = key
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, current, key)
+
+    def _take_if_held(self, asked: ConfirmationRequested | None, key: str) -> None:
+        if self._questions.held == key and self._questions.current is asked:
+            self.take_held()
+
+    def take_held(self) -> bool:
+        """Answer with the key that was held; whether there was one."""
+        key, self._questions.held = self._questions.held, ""
+        if key == ALL_EDITS_KEY:
+            self._accept_edits()
+            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
+        elif answer := self._questions.answer(key):
+            self._respond(answer)
+        return bool(key)
+
+    def type_instead(self, text: str) -> None:
+        """Words, not an answer: they wait in the input line."""
+        held, self._questions.held = self._questions.held, ""
+        self._buffer.insert_text(held + text)
+
+    def refuse(self, yes: bool) -> None:
+        """Ask for the reason in the input line; what was there comes back afterwards."""
+        if yes and self._questions.held:
+            self.type_instead("n")
+            return
+        self._questions.refusing, self._questions.writing = yes, False
+        if yes:
+            self._clear_draft()
+        else:
+            self._restore_draft()
+
+    def submit(self, text: str) -> None:
+        """What was typed for the question: its answer, or the reason for a no."""
+        yes = self._questions.writing
+        self._respond(ConfirmationAnswer(approved=yes, text=text if yes else "", reason="" if yes else text))
+        self._restore_draft()
+
+    def _clear_draft(self) -> None:
+        self._draft = self._buffer.text
+        self._buffer.reset()
+
+    def _restore_draft(self) -> None:
+        self._buffer.reset()
+        self._buffer.insert_text(self._draft)
+        self._draft = ""
+
+    def _respond(self, answer: ConfirmationAnswer) -> None:
+        current = self._questions.current
+        self._questions.refusing = self._questions.writing = False
+        if current:
+            self._questions.note_answer()
+            self._send(current.correlation_id, answer)
 
 
 def paint_question(details: ConfirmationDetails, painter: Painter) -> str:

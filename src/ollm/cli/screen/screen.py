@@ -19,7 +19,7 @@ from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import ScreenPrinter
-from ollm.cli.screen.questions import ALL_EDITS_KEY, HOLD_SECONDS, ConfirmationQueue, paint_question
+from ollm.cli.screen.questions import AnswerKeys, ConfirmationQueue, paint_question
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
@@ -53,12 +53,14 @@ class ChatScreen:
         self.chat = ConversationRunner(self)
         self.buffer = build_input(options, self.chat, self.questions, find_files)
         self._pick = pick
-        self._draft = ""
         self._began = 0.0
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
         self._options = OptionDialog(self.chat.submit, self.buffer.insert_text)
+        self._answers = AnswerKeys(self.questions, self.buffer, self._send_answer, self._accept_edits)
+        self.answer, self.refuse = self._answers.answer, self._answers.refuse
+        self.take_held_answer, self.type_at_question = self._answers.take_held, self._answers.type_instead
         self.offer_options, self.type_at_list = self._options.offer_options, self._options.type
         self._view = ScreenView(
             self.transcript, self.questions, self._rewinding, self._options, lambda: self.chat.queue
@@ -193,58 +195,11 @@ class ChatScreen:
             self.leave()
             return
         if self.questions.typing:
-            yes, said = self.questions.writing, text.strip()
-            self._respond(ConfirmationAnswer(approved=yes, text=said if yes else "", reason="" if yes else said))
-            self._restore_draft()
+            self._answers.submit(text.strip())
         elif self.chat.can_run_now(text):
             self.spawn(self.chat.run_now(text))
         elif text.strip():
             self.chat.submit(text)
-
-    def answer(self, key: str) -> None:
-        """A key of the question: it counts once no other key has followed for a moment."""
-        current, offers = self.questions.current, key == ALL_EDITS_KEY and self.questions.offers_all_edits
-        if key == "y" and current and current.details.typed and not self.questions.held:
-            self.questions.writing = True
-            self._clear_draft()
-        elif self.questions.held or not (offers or self.questions.answer(key)):
-            self.type_at_question(key)
-        else:
-            self.questions.held = key
-            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_held, current, key)
-
-    def _take_held(self, asked: ConfirmationRequested | None, key: str) -> None:
-        if self.questions.held == key and self.questions.current is asked:
-            self.take_held_answer()
-
-    def take_held_answer(self) -> bool:
-        key, self.questions.held = self.questions.held, ""
-        if key == ALL_EDITS_KEY:
-            self.spawn(self._set_approval("accept-edits"))
-            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
-        elif answer := self.questions.answer(key):
-            self._respond(answer)
-        return bool(key)
-
-    def type_at_question(self, text: str) -> None:
-        """Words, not an answer: they wait in the input line."""
-        held, self.questions.held = self.questions.held, ""
-        self.buffer.insert_text(held + text)
-
-    def refuse(self, yes: bool) -> None:
-        """Ask for the reason in the input line; what was there comes back afterwards."""
-        if yes and self.questions.held:
-            self.type_at_question("n")
-            return
-        self.questions.refusing, self.questions.writing = yes, False
-        if yes:
-            self._clear_draft()
-        else:
-            self._restore_draft()
-
-    def _clear_draft(self) -> None:
-        self._draft = self.buffer.text
-        self.buffer.reset()
 
     def stop(self) -> None:
         """Stop the turn; what waited behind it comes back to the input."""
@@ -326,25 +281,19 @@ class ChatScreen:
         else:
             self.spawn(self._rewinding.confirm())
 
-    def _insert(self, text: str) -> None:
-        self.buffer.insert_text(self.pastes.fold(text))
+    def _accept_edits(self) -> None:
+        self.spawn(self._set_approval("accept-edits"))
 
-    def _restore_draft(self) -> None:
-        self.buffer.reset()
-        self.buffer.insert_text(self._draft)
-        self._draft = ""
+    def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
+        self.spawn(self._respond(correlation_id, answer))
 
-    def _respond(self, answer: ConfirmationAnswer) -> None:
-        current = self.questions.current
-        self.questions.refusing = self.questions.writing = False
-        if current:
-            self.questions.note_answer()
-            self.spawn(self._send_answer(current.correlation_id, answer))
-
-    async def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
+    async def _respond(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
         assert self.chat.conversation
         if not await self.chat.conversation.respond(correlation_id, answer):
             self.print(self.painter.paint_aside("already answered", "dim"))
+
+    def _insert(self, text: str) -> None:
+        self.buffer.insert_text(self.pastes.fold(text))
 
     def _get_width(self) -> int:
         return self.app.output.get_size().columns

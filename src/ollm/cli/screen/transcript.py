@@ -98,6 +98,18 @@ class Transcript:
             case TodosChanged():
                 self.todos = event.todos
                 self._print_todos()
+            case ConfirmationRequested() | ConfirmationResolved():
+                self._note_question(event)
+            case MessageRecorded(role="assistant"):
+                self._flush()
+            case TurnFinished():
+                self._finish_turn(event)
+            case _:
+                self._show_aside(event)
+
+    def _show_aside(self, event: AnyEvent) -> None:
+        """One line beside the conversation."""
+        match event:
             case Notice():
                 self._print_aside(event.text, STYLES[event.level])
             case ModeChanged():
@@ -117,12 +129,6 @@ class Transcript:
                 self._print_aside("/continue resumes and warns the model", "dim")
             case PromptTruncated():
                 self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
-            case ConfirmationRequested() | ConfirmationResolved():
-                self._note_question(event)
-            case MessageRecorded(role="assistant"):
-                self._flush()
-            case TurnFinished():
-                self._finish_turn(event)
 
     def _note_question(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
         """The question itself is printed beside its keys; what was answered, wherever that was, is below it."""

@@ -14,6 +14,7 @@ from ollm.domain.messages import JsonObject, Message
 
 Parts = list[JsonObject]
 GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
+_RECORD_START = b'{"at":"'
 MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse more than 100
 
 
@@ -97,6 +98,12 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
         return _encoder.encode_lines((record,))
     except ENCODE_ERRORS:
         return encode_json(record) + b"\n"
+
+
+def is_torn_record(data: bytes) -> bool:
+    """Whether this may be the beginning of a record of ours, or space on the disk that was never written to."""
+    begun = data[: len(_RECORD_START)]
+    return _RECORD_START.startswith(begun) or not data.strip(b"\0")
 
 
 def parse_record(data: bytes) -> JournalRecord:

@@ -1,14 +1,18 @@
-"""A file's lines, read once and forward, so that no file is ever held whole and several can read it side by side."""
+"""A session's file, opened with care, and its lines, read once and forward: no file is ever held whole, and several can
+read it side by side."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ollm.store.session_files.damage import MAX_BYTES
+from ollm.domain.errors import StorageError
+from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -22,6 +26,26 @@ Range = tuple[int, int]
 Line = tuple[int, int, bytes]
 """Where a line starts and ends, and the line with its end, which only the last of a file may lack. Of a long one that
 cannot be an entry, or is longer than any that is asked for, only the beginning is kept."""
+
+
+def open_regular_file(path: Path, damage: DamageReport) -> BinaryIO | None:
+    """The file for reading, or None when it is not there; never through a link, never a device."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if path.is_symlink():
+            damage.refuse(f"{path.name} is a symbolic link and is not followed")
+            return None
+        raise StorageError(
+            f"Cannot read {path}: {error.strerror}.", action="Check the permissions of the file."
+        ) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        damage.refuse(f"{path.name} is not a regular file")
+        return None
+    return os.fdopen(descriptor, "rb", buffering=BUFFER_BYTES)
 
 
 class _FilePosition(io.RawIOBase):

@@ -8,21 +8,19 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from ollm.domain.errors import StorageError
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.document import SessionDocument, detect_own_layout
 from ollm.store.session_files.encodings import convert_to_utf8
 from ollm.store.session_files.lenient import MAX_NUMBER, fits_metadata, hash_message, parse_object
-from ollm.store.session_files.lines import BUFFER_BYTES, Range, get_size, iter_lines, read_range
+from ollm.store.session_files.lines import Range, get_size, iter_lines, open_regular_file, read_range
 from ollm.store.session_files.marks import is_same_document, iter_marks
 from ollm.store.session_files.sections import DocumentSections, OddLayoutError
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from ollm.store.session_files.scan import DocumentScan
 
 
-_RECORD_START = b'{"at":"'
 _OTHER_SESSION = "the journal holds messages that are not this session's"
 
 
@@ -100,7 +97,7 @@ class SessionReader:
 
     def _open_file(self, path: Path) -> BinaryIO | None:
         """A file to read as UTF-8; one in another encoding is to be written anew."""
-        file = _open_file(path, self.damage)
+        file = open_regular_file(path, self.damage)
         converted = convert_to_utf8(file) if file else None
         if file is None or converted is None:
             return file
@@ -276,7 +273,7 @@ class SessionReader:
                 damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
                 return
             if end == size and not data.endswith(b"\n"):
-                if not _is_torn_record(data):
+                if not journal.is_torn_record(data):
                     damage.note(f"the journal ends in something that is no record, at byte {start}")
                 return
             self.journal_good = end
@@ -287,12 +284,6 @@ class SessionReader:
                 if not strange:
                     damage.count_lost_entry(f"the journal is damaged at byte {start}")
                 strange = True
-
-
-def _is_torn_record(data: bytes) -> bool:
-    """Whether this may be the beginning of a record of ours, or space on the disk that was never written to."""
-    begun = data[: len(_RECORD_START)]
-    return _RECORD_START.startswith(begun) or not data.strip(b"\0")
 
 
 def complete_message(partial: journal.Parts, record: journal.JournalRecord) -> bytes:
@@ -325,23 +316,3 @@ def _append_waiting(file: BinaryIO | None, waiting: bytes) -> BinaryIO | None:
         return file
     with contextlib.closing(file or io.BytesIO()) as source:
         return io.BytesIO(source.read() + waiting)
-
-
-def _open_file(path: Path, damage: DamageReport) -> BinaryIO | None:
-    """The file for reading, or None when it is not there; never through a link, never a device."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        if path.is_symlink():
-            damage.refuse(f"{path.name} is a symbolic link and is not followed")
-            return None
-        raise StorageError(
-            f"Cannot read {path}: {error.strerror}.", action="Check the permissions of the file."
-        ) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        damage.refuse(f"{path.name} is not a regular file")
-        return None
-    return os.fdopen(descriptor, "rb", buffering=BUFFER_BYTES)
