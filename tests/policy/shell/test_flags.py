@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.policy.shell.flags import collect_flags, parse_required_flags
+from ollm.policy.shell.flags import FlagSet, collect_flags, parse_required_flags
 from ollm.policy.shell.words import make_literal
 
 FOUND = [
@@ -37,3 +37,81 @@ def test_a_flag_that_is_not_there_is_not_found(line: str, flags: str) -> None:
 
 def test_flags_are_compared_with_flags_only() -> None:
     assert not (parse_required_flags(["f"], ["rm"]) <= frozenset({"-f"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "flags"),
+    [
+        ("", ""),
+        ("rm", ""),
+        ("rm -rf x", "-f -r"),
+        ("rm -r -- -f", "-r"),
+        ("rm --force=now", "--force"),
+        ("rm -", ""),
+        ("rm -r1-x", "-1 -r -x"),
+        ("rm --", ""),
+        ("rm -é", "-é"),
+        ("git push +x", "--force"),
+        ("git push +", ""),
+        ("git +push x", ""),
+        ("git -c push +y", "--force -c"),
+        ("push +x", ""),
+        ("/usr/bin/git push +x", "--force"),
+        ("hub push +x", ""),
+        ("git +x", ""),
+        ("git log +x --a", "--a"),
+    ],
+)
+def test_all_flags_of_a_line(line: str, flags: str) -> None:
+    assert sorted(collect_flags([make_literal(word) for word in line.split()])) == flags.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "given", "held"),
+    [
+        ("r", "rm", "-R", True),
+        ("R", "rm", "-r", True),
+        ("r", "rm", "--recursive", True),
+        ("r", "rm", "--rec", True),
+        ("f", "rm", "--for", True),
+        ("f", "rm", "--x", False),
+        ("a", "git branch", "--all", True),
+        ("D", "git branch", "--force", True),
+        ("D", "git branch", "--delete", True),
+        ("n", "git commit", "--no-verify", True),
+        ("n", "git", "--no-verify", False),
+        ("force", "git branch", "-D", True),
+        ("force", "git push", "-D", False),
+        ("quiet", "git push", "-q", True),
+        ("all", "git push", "-a", False),
+        ("all", "git", "-a", True),
+        ("frob", "x", "--fro", True),
+        ("frob", "x", "--", False),
+        ("frob", "x", "-f", False),
+        ("frob", "x", "--frobs", False),
+        ("i", "sed", "--in-place", True),
+        ("i", "x", "--interactive", True),
+        ("x", "x", "--xyz", False),
+        ("force", "x", "-", False),
+        ("force", "rm", "--f", True),
+    ],
+)
+def test_a_letter_stands_for_a_name_as_its_program_has_it(name: str, program: str, given: str, held: bool) -> None:
+    assert FlagSet({given}).has(name, program) is held
+
+
+@pytest.mark.parametrize(
+    ("command", "flags", "wanted"),
+    [
+        ("rm", ["-rf"], {("rm", "f"), ("rm", "r")}),
+        ("rm", ["--recursive"], {("rm", "recursive")}),
+        ("/bin/rm", ["f"], {("rm", "f")}),
+        ("git push", ["--force=x"], {("git push", "force")}),
+        ("git -x", ["f"], {("git", "f")}),
+        ("git push origin", ["force"], {("git push", "force")}),
+        ("rm", ["-"], set()),
+        ("rm", ["", "a"], {("rm", "a")}),
+    ],
+)
+def test_what_a_rule_asks_for(command: str, flags: list[str], wanted: set[tuple[str, str]]) -> None:
+    assert set(parse_required_flags(flags, command.split())) == wanted

@@ -72,12 +72,6 @@ def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
             found.add(text.partition("=")[0])
         elif text.startswith("-"):
             found |= {f"-{letter}" for letter in text[1:] if letter.isalnum()}
-        elif (
-            program == "git"
-            and text.startswith("+")
-            and len(text) > 1
-            and words[1:2]
-            and "push" in {one.text for one in words}
-        ):
+        elif program == "git" and text.startswith("+") and len(text) > 1 and "push" in {one.text for one in words}:
             found.add("--force")
     return FlagSet(found)

@@ -17,6 +17,7 @@ from ollm.policy.rules import Condition, compile_pattern
 from ollm.policy.shell import CommandPart, ShellWord
 from ollm.policy.shell.flags import collect_flags, parse_required_flags
 from ollm.policy.shell.programs import get_program
+from ollm.policy.shell.programs.record import Program
 from ollm.system.paths import Boundary
 
 RuleMatch = Literal["yes", "maybe", "no"]
@@ -133,12 +134,19 @@ def _matches_somewhere(value: str, view: CommandView) -> bool:
     """Blanks inside a word are no blanks to the expression: quoted text does not look like a command."""
     line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
     name, rest = min(view.names, key=len), line.split(" ")[1:]
-    plain, index = " ".join([name, *rest]), 0
-    valued = get_program(name).global_values.split()
-    while index < len(rest) and _is_option(rest[index]):
-        index += 2 if rest[index] in valued else 1
-    bare = " ".join([name, *rest[index:]])
-    return any(compile_pattern(value).search(one) is not None for one in (line, plain, bare))
+    bare = (" ".join([name, *rest[_count_leading(name, rest, sure) :]]) for sure in (True, False))
+    return any(compile_pattern(value).search(one) is not None for one in (line, " ".join([name, *rest]), *bare))
+
+
+def _count_leading(name: str, words: Sequence[str], sure: bool) -> int:
+    """How many words stand before the subcommand: options and the values they surely take, or take if nothing else is
+    known of them."""
+    program, index = get_program(name), 0
+    valued, harmless = program.global_values.split(), program.harmless_globals.split()
+    while index < len(words) and _is_option(words[index]):
+        unknown = "=" not in words[index] and words[index] not in harmless
+        index += 2 if words[index] in valued or (unknown and not sure) else 1
+    return index
 
 
 def _match_program(words: list[str], flags: Sequence[str], view: CommandView) -> RuleMatch:
@@ -157,12 +165,12 @@ def _match_words(words: list[str], view: CommandView, *, exact: bool) -> RuleMat
     named = _match_order(plain, view)
     if named == "no":
         return "no"
-    if (
-        exact
-        and len([word for word in view.texts[1:] if not _is_option(word)]) > len(plain) - 1
-        and view.texts != words
-    ):
-        return "no"
+    if exact and view.texts != words:
+        operands = [word for word in view.words[1:] if not _is_option(word.text)]
+        if len([word for word in operands if word.static]) > len(plain) - 1:
+            return "no"
+        if len(operands) > len(plain) - 1:
+            return "maybe"  # a word that is not known may turn out to be an option, or nothing
     if not options or parse_required_flags(options, plain) <= collect_flags(view.words):
         return named
     return "maybe" if view.open else "no"
@@ -179,14 +187,14 @@ def _match_order(words: list[str], view: CommandView) -> RuleMatch:
     wanted = words[1:]
     if not wanted:
         return "yes"
-    valued = get_program(words[0]).global_values.split() or None
+    program = get_program(words[0])
     index, unknown = 1, False
     while index < len(view.texts) and wanted:
         text = view.texts[index]
         if text == wanted[0]:
             wanted = wanted[1:]
         elif _is_option(text):
-            index += _count_skipped(view.texts, index, valued, wanted[0])
+            index += _count_skipped(view.texts, index, program, wanted[0])
         elif text == "--":
             pass
         else:
@@ -198,13 +206,15 @@ def _match_order(words: list[str], view: CommandView) -> RuleMatch:
     return "maybe" if unknown or view.part.may_differ else "no"
 
 
-def _count_skipped(texts: Sequence[str], index: int, valued: list[str] | None, wanted: str) -> int:
-    """1 when the option takes the next word as its value. For an unknown program it is taken to do so when only that
-    makes the rule fit."""
-    rest = texts[index + 1 :]
-    if valued is not None:
-        return int(texts[index] in valued)
-    return int("=" not in texts[index] and wanted in rest and rest[0] != wanted)
+def _count_skipped(texts: Sequence[str], index: int, program: Program, wanted: str) -> int:
+    """1 when the option takes the next word as its value. One of which nothing is known is taken to do so when only
+    that makes the rule fit."""
+    option, rest = texts[index], texts[index + 1 :]
+    if option in program.global_values.split():
+        return 1
+    if option in program.harmless_globals.split():
+        return 0
+    return int("=" not in option and wanted in rest and rest[0] != wanted)
 
 
 def _mentions(value: str, words: list[str], view: CommandView) -> bool:
