@@ -158,3 +158,21 @@ def test_debug_prints_the_log_to_stderr_and_leaves_stdout_alone(tmp_path: Path) 
 
     assert debug.stdout == plain.stdout
     assert "warning config.load: config.yaml:1:17" in debug.stderr
+
+
+def test_a_wrong_key_that_is_in_the_file_can_be_removed(tmp_path: Path) -> None:
+    home = write(tmp_path / "home", "model: x\nscreen:\n  theme: dark\n  thme: light\n")
+
+    for key in ("model", "screen.thme"):
+        assert ollm("config", "unset", key, home=home, cwd=tmp_path).returncode == 0
+    assert (home / "config.yaml").read_text() == "screen:\n  theme: dark\n"
+    again = ollm("config", "unset", "model", home=home, cwd=tmp_path)
+    assert again.returncode == 2
+    assert "did you mean provider.model?" in again.stderr
+
+
+def test_a_file_of_other_bytes_is_said_to_be_no_text(tmp_path: Path) -> None:
+    home = write(tmp_path / "home", "")
+    (home / "config.yaml").write_bytes(b"\xff\xfe\x00")
+
+    assert ollm("config", "check", home=home, cwd=tmp_path).stdout == "config.yaml is not UTF-8 text\n"

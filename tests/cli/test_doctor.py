@@ -81,6 +81,15 @@ def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path)
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.parametrize("scripted", ["ollama"], indirect=True)
+def test_the_doctor_says_that_nothing_can_be_saved(scripted: str) -> None:
+    done = ollm(Path("/proc/ollm"), "doctor", OLLM_BASE_URL=scripted)
+
+    assert done.returncode == 0
+    assert "cannot be written: " in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("next      Make /proc/ollm writable")
+
+
 def test_the_doctor_reports_a_broken_configuration(home: Path) -> None:
     home.mkdir()
     (home / "config.yaml").write_text("provider: {type: olama}\n", encoding="utf-8")

@@ -132,3 +132,26 @@ def test_zeros_that_a_command_prints_cost_no_more_than_text(tmp_path: Path) -> N
     text = measure_output(tmp_path, f"yes 'a line of text that is as long as most lines of text are' | head -c {size}")
     zeros = measure_output(tmp_path, f"head -c {size} /dev/zero")
     assert zeros < 3 * text + 1, f"{zeros:.1f} s for zeros, {text:.1f} s for text"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode elsewhere")
+async def test_names_that_are_not_utf_8_stop_nothing(tmp_path: Path) -> None:
+    """In the folder's own path, in a folder that is attached, and in what is typed."""
+    place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    place.mkdir()
+    async with running(place, ["One.", "Two.", "Three."]) as runner:
+        (runner.workspace / "src").mkdir()
+        (runner.workspace / "src" / os.fsdecode(b"\xe9t\xe9.txt")).write_text("summer")
+        first = await runner.run("-p", "look @src/")
+        second = await runner.run("-p", os.fsdecode(b"caf\xe9"), "--continue")
+        third = await runner.run("-p", "go on", "--continue")
+
+        assert [(one.code, one.out) for one in (first, second, third)] == [
+            (0, "One.\n"),
+            (0, "Two.\n"),
+            (0, "Three.\n"),
+        ]
+        asked = [json.dumps(chat["messages"]) for chat in runner.server.chats]
+        assert "?t?.txt" in asked[0]
+        assert "caf?" in asked[1]
+        assert len(runner.sessions()) == 1

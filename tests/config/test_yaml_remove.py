@@ -62,6 +62,20 @@ def test_only_the_key_itself_goes(text: str, after: str) -> None:
     assert remove_key(text, ["s", "a"]) == after
 
 
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("# head\na: 1\nb: 2\n", "# head\nb: 2\n"),
+        ("a:\n  x: 1\nb: 2\n", "b: 2\n"),
+        ("# head\na: 1\n", "# head\n"),
+        ("{a: 1, b: 2}\n", "{b: 2}\n"),
+        ("{a: 1}\n", "{}\n"),
+    ],
+)
+def test_a_key_at_the_top_goes_too(text: str, after: str) -> None:
+    assert remove_key(text, ["a"]) == after
+
+
 @pytest.mark.parametrize("text", ["", "s: 1\n", "s: {b: 1}\n", "t: {a: 1}\n", "s: [a]\n"])
 def test_a_key_that_is_not_there_is_told(text: str) -> None:
     with pytest.raises(UsageError, match=r"s\.a is not set in the file"):

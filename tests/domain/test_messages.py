@@ -2,7 +2,15 @@
 
 import msgspec
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from ollm.domain.messages import (
+    ImagePart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+    replace_surrogates,
+)
 
 PARTS = (
     ThinkingPart("hm "),
@@ -38,3 +46,8 @@ def test_every_kind_of_part_reads_back() -> None:
     message = Message(role="assistant", parts=PARTS, timestamp="t", interrupted=True)
 
     assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
+
+
+def test_bytes_that_are_not_utf_8_are_marked_and_all_else_stays() -> None:
+    assert replace_surrogates("caf\udce9 日本 😀 é") == "caf? 日本 😀 é"
+    assert replace_surrogates("plain") == "plain"

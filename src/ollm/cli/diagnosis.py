@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ollm.cli.hardware import Hardware, inspect_hardware, suggest_models
-from ollm.cli.machine import DiskUsage, MachineCheck, check_machine, measure_disk_usage
+from ollm.cli.machine import DiskUsage, MachineCheck, check_machine, check_writable, measure_disk_usage
 from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
@@ -59,6 +59,7 @@ class Diagnosis(Data, frozen=True):
     home: Path
     disk: tuple[DiskUsage, ...]
     next: str
+    home_problem: str | None = None  # why nothing can be saved there
 
 
 async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
@@ -87,6 +88,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         log_bytes=log.stat().st_size if log.exists() else 0,
         home=process.home.root,
         disk=measure_disk_usage(process.home.root),
+        home_problem=check_writable(process.home.root),
         next="",
     )
     return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
@@ -182,6 +184,8 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
         other = found.answering[0] if found.answering else None
         elsewhere = f" Or use {other.label}, running at {other.base_url}." if other else ""
         return error.action.replace("; `ollm doctor` lists the servers it finds", "") + elsewhere
+    if found.home_problem:
+        return f"Make {found.home} writable (sessions could not be saved), or set OLLM_HOME to another directory."
     if found.problems:
         return "Run `ollm config check` to list the problems."
     if missing is not None:

@@ -108,6 +108,8 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "config", problem
     yield "log", f"{found.log} ({format_size(found.log_bytes)})"
     yield "disk", f"{found.home}: {format_size(sum(part.bytes for part in found.disk))}"
+    if found.home_problem:
+        yield "", f"cannot be written: {found.home_problem}"
     small = [part for part in found.disk[MAX_DISK_ROWS:] if part.name == "checkpoints"]
     for part in (*found.disk[:MAX_DISK_ROWS], *small):
         yield "", f"{format_size(part.bytes):>10}  {part.name}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 
+PROBE_BYTES = 4096  # a session of a few words
 EXTRAS = {"acp": "acp", "daemon": "litestar", "embedded": "xllamacpp", "mcp": "mcp", "search": "ddgs"}
 
 
@@ -64,6 +65,19 @@ def _has_full_text_search() -> bool:
         except sqlite3.OperationalError:
             return False
     return True
+
+
+def check_writable(root: Path) -> str | None:
+    """Why nothing can be kept below a directory, which need not be there yet; None where something can."""
+    from tempfile import TemporaryFile
+
+    place = next((above for above in (root, *root.parents) if above.is_dir()), root)
+    try:
+        with TemporaryFile(dir=place) as file:
+            file.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 def measure_disk_usage(root: Path) -> tuple[DiskUsage, ...]:

@@ -33,8 +33,15 @@ def set_setting(home: Home, key: str, text: str) -> Path:
 
 def unset_setting(home: Home, key: str) -> Path:
     """Take `key` out of the file, which must set it; the file that was written."""
-    require_known_key(key)
-    return _rewrite_config(home, lambda before: remove_key(before, _find_key_path(before, key, home.config)))
+
+    def remove(before: str) -> str:
+        try:
+            return remove_key(before, _find_key_path(before, key, home.config))
+        except UsageError:
+            require_known_key(key)  # a key that is wrong and in the file goes; one that is not there has another name
+            raise
+
+    return _rewrite_config(home, remove)
 
 
 def require_known_key(key: str) -> None:
@@ -122,7 +129,7 @@ def _find_key_path(text: str, key: str, file: Path) -> list[str]:
     entry = parse_yaml(text, SourcePosition(file=str(file)))
     services = to_plain_value(entry).get("services") if entry is not None and isinstance(entry.value, dict) else None
     for name, section in (services or {}).items():
-        if SERVICES.get(name) == parts[0] and isinstance(section, dict) and parts[1] in section:
+        if SERVICES.get(name) == parts[0] and isinstance(section, dict) and set(parts[1:2]) <= {*section}:
             return ["services", name, *parts[1:]]
     return parts
 

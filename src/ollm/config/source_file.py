@@ -23,6 +23,9 @@ def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path
     except InvalidYaml as error:
         reading.report_unusable(error.place, error.reason)
         return None
+    except UnicodeDecodeError:
+        reading.report_unusable(file, "is not UTF-8 text")
+        return None
     except (OSError, ValueError) as error:
         reading.report_unusable(file, f"cannot be read: {error}")
         return None

@@ -33,8 +33,9 @@ def remove_key(text: str, path: Sequence[str]) -> str:
     if not isinstance(parent, dict) or path[-1] not in parent:
         raise UsageError(f"{'.'.join(path)} is not set in the file.")
     rest = {key: value for key, value in parent.items() if key != path[-1]}
-    changed = _remove_pair(text, path) if rest else _empty_mapping(text, path[:-1])
-    if _parse_plain(changed) != _set_value(document, path[:-1], rest):
+    alone = not rest and (len(path) > 1 or _compose(text).flow_style)
+    changed = _empty_mapping(text, path[:-1]) if alone else _remove_pair(text, path)
+    if (_parse_plain(changed) or {}) != (_set_value(document, path[:-1], rest) if path[1:] else rest):
         raise _make_refusal(path)
     return changed
 

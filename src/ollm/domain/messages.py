@@ -89,3 +89,9 @@ class PromptMessage(SparseData, frozen=True):
     tool_name: str | None = None
     sources: tuple[int, ...] = ()
     failed: bool = False
+
+
+def replace_surrogates(text: str) -> str:
+    """The text with a mark for each byte that is not UTF-8, which names of files and arguments may have: no request and
+    no file could hold it."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -155,9 +155,10 @@ class Exchange:
                     action="Set SSL_CERT_FILE to the CA's PEM file.",
                 )
             case http.ConnectFailed():
+                first_step = "Check the network" if self.url.startswith("https:") else "Start it"
                 return NoServerError(
                     f"No model server answers at {self.url} ({failure}).",
-                    action="Start it, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
+                    action=f"{first_step}, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
                 )
             case http.FirstByteTimeout():
                 return ModelTimeoutError(

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from msgspec import field
 
 from ollm.domain.events import AnyEvent
-from ollm.domain.messages import AnyPart, ImagePart, TextPart
+from ollm.domain.messages import AnyPart, ImagePart, TextPart, replace_surrogates
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, Todo
 
@@ -40,12 +40,12 @@ class Attachment(Data, frozen=True):
 
 def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
     """The person's words first, then what they put beside them."""
-    parts: list[AnyPart] = [TextPart(text)]
+    parts: list[AnyPart] = [TextPart(replace_surrogates(text))]
     for attachment in attachments:
         if attachment.image:
             parts.append(attachment.image)
         else:
-            parts.append(TextPart(f"\n\n[{attachment.name}]\n{attachment.text}"))
+            parts.append(TextPart(replace_surrogates(f"\n\n[{attachment.name}]\n{attachment.text}")))
     return tuple(parts)
 
 

@@ -41,6 +41,7 @@ class LocalConversation:
         self._turn: asyncio.Task[None] | None = None
         self.closed = False
         self._used = Usage()
+        self._warned: set[str] = set()
         self._cost = 0.0
         self._in_turn = False
         self._stopped_at = 0.0
@@ -328,7 +329,9 @@ class LocalConversation:
         except OSError as error:
             told = f"{error.filename or 'A file'} could not be written: {error.strerror}."
             log.warning(told, exc_info=error, extra={"operation": "turn"})
-            self.parts.stream.emit(Notice(level="warning", text=told))
+            if told not in self._warned:
+                self._warned.add(told)
+                self.parts.stream.emit(Notice(level="warning", text=told))
 
     async def _end_turn(self) -> None:
         if self._turn is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,17 +110,27 @@ class WorkspaceDatabase:
     def get_fact(self, name: str) -> str | None:
         with self.database.begin_read() as connection:
             row = connection.execute("SELECT value FROM identity WHERE name = ?", (name,)).fetchone()
-        return str(row["value"]) if row else None
+        return os.fsdecode(row["value"]) if row else None
 
     def set_fact(self, name: str, value: str) -> None:
+        """A path that is not UTF-8 is kept as its bytes."""
+        kept = value if value.isascii() or is_encodable(value) else os.fsencode(value)
         with self.database.begin_write() as connection:
-            connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (name, value))
+            connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (name, kept))
 
     def get_or_create_id(self) -> str:
         """The workspace's own id, made the first time it is asked for."""
         with self.database.begin_write() as connection:
             connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (make_id(),))
             return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
+
+
+def is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def encode_episode(episode: Episode) -> str:

@@ -173,6 +173,7 @@ async def test_a_command_that_may_run_during_a_turn_does(tmp_path: Path, monkeyp
         assert not chat.runner.can_run_now(f"/{slow[0]}")
         assert not chat.runner.can_run_now(quick[0])
         await chat.runner.run_now("/status")
+        assert "› /status" in chat.display.printed
         assert "approval" in chat.display.printed
         await chat.wait_until(lambda: not chat.runner.busy)
 

@@ -104,3 +104,13 @@ def test_a_long_command_is_cut() -> None:
 def test_a_long_message_is_cut_with_the_way_to_the_rest() -> None:
     assert shorten("x" * MAX_MESSAGE_CHARACTERS) == "x" * 1500
     assert shorten("x" * (MAX_MESSAGE_CHARACTERS + 1)) == "x" * 1500 + " … (see /history)"
+
+
+def test_a_long_paste_is_shown_by_its_first_and_last_lines() -> None:
+    text = "\n".join([f"line {number}" for number in range(1, 201)] + ["Summarise it."])
+    shown = render_recap([message(1, "user", text)], PLAIN)
+
+    assert shown.split("\n")[:6] == [
+        "› line 1", "  line 2", "  line 3", "  … 196 more lines (/history)", "  line 200", "  Summarise it.",
+    ]  # fmt: skip
+    assert "more lines" not in render_recap([message(1, "user", "a\n" * 6 + "b")], PLAIN)

@@ -111,7 +111,7 @@ def test_the_summary_counts_and_names_the_last_request() -> None:
     assert make_snapshot(state(ActiveContext()), "manual", ("s", "t")).summary == "0 messages, 0 checkpoints"
     asked = ActiveContext(messages=(make.user(1, "cut"), make.user(2, "a\n b " + "x" * 100), make.assistant(3, "ok")))
     assert make_snapshot(state(asked), "manual", ("s", "t")).summary == (
-        "3 messages, 0 checkpoints; last asked: a b " + "x" * 76
+        "3 messages, 0 checkpoints; last asked: a b " + "x" * 75 + "…"
     )
     whole = state(ActiveContext(messages=(make.user(1, "cut"),)), words={1: "the whole of it"})
     assert make_snapshot(whole, "manual", ("s", "t")).summary.endswith("last asked: the whole of it")

@@ -108,6 +108,7 @@ class ConversationRunner:
 
     async def run_now(self, text: str) -> None:
         if self.conversation:
+            self._display.print(self._display.painter.paint_user_message(text))
             await self._run_safely(self._run_slash_command(self.conversation, text))
 
     def attach_offer(self) -> None:

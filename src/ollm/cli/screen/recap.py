@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ollm.cli.screen.blocks import MarkdownBlocks
+from ollm.cli.screen.composing import FOLD_LINES
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.transcript import OUTCOME_CELLS, pick_preview_lines
 from ollm.domain.call_summary import summarize_call
@@ -15,6 +16,7 @@ ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
 MARKS = {"ok": ("✓", "green"), "running": ("…", "dim")}
 RECAP_MESSAGES = 40  # that are looked at for the last turns
 FEW_MESSAGES = 20
+PASTE_HEAD_LINES, PASTE_TAIL_LINES = 3, 2
 MAX_SAID_CHARACTERS = 300  # of why a call was not made
 
 
@@ -80,7 +82,7 @@ def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
     attached = "".join(painter.paint_aside(f"+ {name}", "dim") for name in names)
-    return painter.paint_user_message(shorten(typed)) + attached + "\n"
+    return painter.paint_user_message(shorten(fold_lines(typed))) + attached + "\n"
 
 
 def render_answer(said: str, painter: Painter) -> str:
@@ -117,6 +119,16 @@ def render_questions(result: dict[str, Any], painter: Painter) -> str:
         + painter.paint_reply(asked["answer"][:MAX_SAID_CHARACTERS])
         for asked in result.get("questions") or ()
     )
+
+
+def fold_lines(text: str) -> str:
+    """A long paste by its first and last lines; what was typed after it is among them."""
+    lines = text.split("\n")
+    left_out = len(lines) - PASTE_HEAD_LINES - PASTE_TAIL_LINES
+    if len(lines) < FOLD_LINES:
+        return text
+    tail = lines[len(lines) - PASTE_TAIL_LINES :]
+    return "\n".join([*lines[:PASTE_HEAD_LINES], f"… {left_out:,} more lines (/history)", *tail])
 
 
 def shorten(text: str) -> str:

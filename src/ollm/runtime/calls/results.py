@@ -8,7 +8,7 @@ import msgspec
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import OllmError, ToolFailure
-from ollm.domain.messages import UNPARSED_KEY, JsonObject
+from ollm.domain.messages import UNPARSED_KEY, JsonObject, replace_surrogates
 from ollm.domain.tools import AnsweredQuestion, CallStatus, ErrorInfo, RecordedResult, ToolResult
 from ollm.system.paths import make_tool_failure as file_failure
 from ollm.tools.framework.base import Keep
@@ -92,15 +92,11 @@ def _sanitize_value(value: Any, depth: int) -> Any:
         case _ if depth == 0:
             return "…"
         case dict():
-            return {_replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
+            return {replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
         case list() | tuple():
             return [_sanitize_value(item, depth - 1) for item in value]
         case str():
-            return _replace_surrogates(value)
+            return replace_surrogates(value)
         case None | bool() | int() | float():
             return value
-    return _replace_surrogates(str(value))
-
-
-def _replace_surrogates(value: str) -> str:
-    return value.encode("utf-8", "replace").decode("utf-8")
+    return replace_surrogates(str(value))

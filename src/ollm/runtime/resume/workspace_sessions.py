@@ -12,6 +12,7 @@ import msgspec
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import make_id, parse_epoch_ms
 from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.messages import replace_surrogates
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
 from ollm.runtime.prompt.rendering import render_message
@@ -139,7 +140,11 @@ class WorkspaceContext:
 
     def load_aliases(self) -> set[str]:
         """This folder's path and those it had before it was moved."""
-        return {str(self.path), *json.loads(self._database.get_fact("aliases") or "[]")}
+        return {
+            str(self.path),
+            replace_surrogates(str(self.path)),
+            *json.loads(self._database.get_fact("aliases") or "[]"),
+        }
 
     def detect_move(self) -> None:
         """Notice that the folder was moved (it keeps its identity) or copied (it gets its own)."""

@@ -14,6 +14,7 @@ from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrig
 from ollm.domain.struct import Data
 
 DEFAULT_MODE: ModeName = "code"
+MAX_ASKED_CHARACTERS = 80
 
 
 class ContextState(Data, frozen=True):
@@ -85,7 +86,8 @@ def _make_metadata(state: ContextState, users: int) -> SnapshotMetadata:
 def _describe_context(context: ActiveContext, words: dict[int, str]) -> str:
     last = next((m for m in reversed(context.messages) if m.role == "user"), None)
     asked = words.get(last.sources[0] if last.sources else 0, last.content) if last else ""
-    first = " ".join(asked.split())[:80]
+    first = " ".join(asked.split())
+    first = f"{first[: MAX_ASKED_CHARACTERS - 1].rstrip()}…" if len(first) > MAX_ASKED_CHARACTERS else first
     return f"{len(context.messages)} messages, {len(context.checkpoints)} checkpoints" + (
         f"; last asked: {first}" if first else ""
     )
