@@ -45,18 +45,30 @@ def _append(name: str, data: bytes) -> None:
             os.close(handle)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: Any) -> None:
     _tests_process[0] = os.getpid()
+    config.pluginmanager.register(_make_item_notes())
 
 
-def pytest_runtest_logstart() -> None:
-    _seen.clear()
+def _make_item_notes() -> Any:
+    """Around each test as a whole: of one that passes no report needs to be made. What is run with the marked sources
+    does without pytest, so it is imported here."""
+    import pytest
+
+    class ItemNotes:
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_protocol(self, item: Any) -> Any:
+            _seen.clear()
+            try:
+                return (yield)
+            finally:
+                _append(NOTES, _describe(item.nodeid, list(_seen)))
+
+    return ItemNotes()
 
 
 def pytest_runtest_logreport(report: Any) -> None:
     """A controller of parallel runs hears of each test as well; only who ran it knows how it went by."""
     _taken[report.nodeid] = _taken.get(report.nodeid, 0.0) + report.duration
-    if report.when == "teardown" and _seen:
-        _append(NOTES, _describe(report.nodeid, list(_seen)))
     if report.when == "call" and report.passed and not hasattr(report, "node"):
         _append(TIMES, json.dumps([report.nodeid, _taken[report.nodeid]]).encode() + b"\n")

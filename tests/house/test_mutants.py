@@ -1,16 +1,19 @@
 """The mutation runner: it breaks what can be broken, and finds the tests that should notice."""
 
+import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.mutants.blocks import find_holders, list_blocks, mark_source
-from bench.mutants.copies import ROOT, Copy, WorkerGoneError, find_failed
+from bench.mutants.copies import ROOT, Copy, WorkerGoneError, describe_environment, find_failed
 from bench.mutants.explained import EXPLAINED, find_reason
 from bench.mutants.judge import Judge, judge_once
 from bench.mutants.named_list import NAMED
-from bench.mutants.reach import Reach
+from bench.mutants.reach import PLUGINS, Reach, read_notes
 from bench.mutants.sites import Mutant, find_mutants
 from bench.mutants.worker import DIED
 
@@ -231,3 +234,33 @@ def test_a_test_whose_name_has_spaces_is_found_in_what_pytest_prints() -> None:
     assert find_failed("x\nERROR tests/test_a.py::test[a b] - c] - error\n", tests) == tests[1]
     assert find_failed("FAILED tests/test_a.py::test", tests) == tests[2]
     assert find_failed("ERROR tests/test_a.py - ImportError", tests) == "", "the file, not a test"
+
+
+FEW_REPORTS = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call":
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+
+
+def test_what_a_test_comes_past_is_noted_where_only_its_outcome_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    shutil.copy(ROOT / "bench" / "mutants" / "reach_plugin.py", tmp_path / "src")
+    source = b"def one():\n    return 1\n\n\ndef two():\n    return 2\n"
+    (tmp_path / "src" / "small.py").write_bytes(mark_source(source, {"one#0": 0, "two#0": 1}))
+    (tmp_path / "conftest.py").write_text(FEW_REPORTS, encoding="utf-8")
+    (tmp_path / "test_small.py").write_text(
+        "import small\n\n\ndef test_one():\n    small.one()\n\n\ndef test_both():\n    small.one()\n    small.two()\n"
+    )
+
+    command = [sys.executable, "-m", "pytest", "-q", "-preach_plugin", *PLUGINS, "test_small.py"]
+    subprocess.run(command, cwd=tmp_path, env=describe_environment(tmp_path), check=True, capture_output=True)
+
+    one, both = "test_small.py::test_one", "test_small.py::test_both"
+    found = read_notes(["one", "two"], tmp_path)
+    assert found.blocks == {"one": [one, both], "two": [both]}
+    assert set(found.seconds) == {one, both}

@@ -79,3 +79,13 @@ def test_a_step_that_only_made_calls_is_passed_over() -> None:
 
 def test_an_empty_text_without_a_call_counts() -> None:
     assert say(OutputTracker(2), "", "").find_loop() is not None
+
+
+def test_the_first_text_counts_from_the_beginning_and_calls_before_it_do_not_matter() -> None:
+    tracker = OutputTracker(2)
+    tracker.record_call(brought_news=True)
+
+    assert say(tracker, "a", "a").find_loop() is not None
+    assert say(OutputTracker(1), "a").find_loop() is not None
+    assert say(OutputTracker(2), " ").find_loop() is None
+    assert say(OutputTracker(2), " ", " ").find_loop() is not None

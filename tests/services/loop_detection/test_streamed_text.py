@@ -83,3 +83,11 @@ def test_a_repetition_that_ended_is_over() -> None:
     assert tracker.add("x" * 63) is None
     assert tracker.add(SENTENCE * 40) is not None
     assert tracker.add("y") is None
+
+
+def test_a_look_is_taken_every_sixty_four_characters() -> None:
+    """A repetition is noticed at the first look behind the eight hundredth character."""
+    for size, noticed in ((1, 832), (63, 882), (64, 832), (65, 845), (100, 800)):
+        assert stream("ab" * 600, size=size)[1] == noticed
+    assert stream("ab" * 416, size=1)[0] is not None
+    assert stream(("ab" * 416)[:-1], size=1)[0] is None

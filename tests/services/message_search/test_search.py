@@ -201,3 +201,44 @@ def test_what_a_word_that_is_much_the_same_counts(asked: str, said: str, score: 
     found = search_messages([SearchedMessage(number=1, role="assistant", text=said)], asked, 3)
 
     assert [round(hit.score, 4) for hit in found] == ([score] if score else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "characters", "passage"),
+    [
+        ("short  text\nhere", ["text"], 16, "short text here"),
+        ("0123456789 abcdefghi", ["zzz"], 10, "0123456789…"),
+        ("0123456789 abcdefghi", [], 12, "0123456789 a…"),
+        ("port 456789 abcdefghi", ["port"], 8, "port 456…"),
+        ("012345678 port cdefghi", ["port"], 8, "…8 port c…"),
+        ("0123456789 abc de port", ["port"], 8, "…e port"),
+        ("0123456789 abc port", ["port"], 8, "…c port"),
+        ("port a bill bbbbbbbb port", ["port", "bill"], 12, "port a bill…"),
+        ("port aaaaaaaaaaaaaaaaaaa port bill b", ["port", "bill"], 12, "…aa port bill…"),
+        ("port port aaaaaaaaaaaaaaaa bill port", ["port", "bill"], 12, "…aa bill port"),
+        ("port 0123456789 port 0123456789", ["port"], 8, "port 012…"),
+    ],
+)
+def test_the_stretch_that_is_shown_of_a_text(text: str, words: list[str], characters: int, passage: str) -> None:
+    assert find_passage(text, words, characters) == passage
+
+
+def test_a_word_that_stands_everywhere_does_not_hide_the_others() -> None:
+    """Two hundred places are looked at, of all words together."""
+    text = "aa " * 198 + "b " * 40 + "zz yy"
+
+    assert find_passage(text, ["aa", "zz", "yy"], 20) == "…b b zz yy"
+    assert find_passage(f"aa {text}", ["aa", "zz", "yy"], 20) == "aa aa aa aa aa aa aa…"
+
+
+def test_what_is_alone_is_scored_as_well() -> None:
+    """By the formula, with a text of one word and one of none."""
+    lone = [SearchedMessage(number=1, role="user", text="heron")]
+    blank = [*lone, SearchedMessage(number=2, role="user", text="")]
+
+    assert [round(hit.score, 6) for hit in search_messages(lone, "heron?", 3)] == [0.690437]
+    assert [round(hit.score, 6) for hit in search_messages(blank, "heron?", 3)] == [1.663553]
+    assert search_messages([SearchedMessage(number=1, role="user", text="")], "heron?", 3) == []
+    assert search_messages(blank, "heron or falcon?", 3) == [], "it holds too little of what is asked for"
+    four = [SearchedMessage(number=n, role="user", text=text) for n, text in enumerate(("heron", "a b", "blue", "red"))]
+    assert [round(hit.score, 6) for hit in search_messages(four, "heron or falcon?", 3)] == [1.760299]

@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+from ollm.domain.messages import Message, TextPart
+from ollm.services.session_export.html import render_html
 from tests.cli.running import running
 from tests.servers.answers import Answer
+from tests.services.session_export.sources import AT, Source
 
 ANSWER = "Done:\n\n| file | change |\n|---|---|\n| a.py | **one** line |\n\n```python\nx = 1 < 2\n```\n"
 SCRIPT = [
@@ -35,3 +38,34 @@ async def test_a_page_has_contents_rendered_answers_named_calls_and_diffs(tmp_pa
     assert '<span class="add" data-line="1">+x = <mark>2</mark>\n</span>' in page
     assert "<script" not in page
     assert "Change &lt;b&gt;a.py&lt;/b&gt;\nand more</pre>" in page
+
+
+def says(number: int, text: str, role: str = "user") -> Message:
+    return Message(id=number, role=role, parts=(TextPart(text),) if text else (), timestamp=AT)  # type: ignore[arg-type]
+
+
+def list_contents(*messages: Message) -> list[tuple[str, str]]:
+    return re.findall(r'<li><a href="#m(\d+)">(.*)</a></li>', "".join(render_html(Source(*messages))))
+
+
+def test_the_contents_are_the_first_lines_of_what_the_user_said() -> None:
+    said = [says(1, "\n  first & last  \nmore"), says(2, "answer", "assistant"), says(3, ""), says(4, "x" * 70)]
+
+    assert list_contents(*said, says(5, "y" * 71)) == [
+        ("1", "first &amp; last"),
+        ("3", "(no text)"),
+        ("4", "x" * 70),
+        ("5", "y" * 69 + "…"),
+    ]
+
+
+def test_no_more_than_two_thousand_stand_in_the_contents() -> None:
+    assert [len(list_contents(*(says(n, "a") for n in range(count)))) for count in (2000, 2002)] == [2000, 2000]
+
+
+def test_a_result_is_shown_with_its_call_and_on_its_own_only_where_it_has_text() -> None:
+    page = "".join(render_html(Source(says(1, "", "tool"), says(2, "a fact", "tool"), says(3, "", "assistant"))))
+
+    assert re.findall(r'id="m(\d+)"', page) == ["2", "3"]
+    assert page.lower().startswith("<!doctype html>")
+    assert page.endswith("</ol></nav>\n</body>\n</html>\n")

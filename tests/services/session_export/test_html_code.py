@@ -17,3 +17,12 @@ def test_an_unknown_language_is_shown_as_it_is(language: str) -> None:
 def test_what_is_very_long_is_not_coloured_and_blanks_stay() -> None:
     assert "<span" not in render_code_as_html("x = 1\n" * MAX_COLOURED_CHARS, "python")
     assert render_code_as_html("\n\n  x\n", "text") == "\n\n  x\n"
+
+
+def test_code_as_long_as_the_bound_is_coloured_and_quotes_stay() -> None:
+    line = "x = 1\n"
+    most = line * (60_000 // len(line))
+
+    assert "<span" in render_code_as_html(most, "python")
+    assert render_code_as_html(f"{most} ", "python") == f"{most} "
+    assert render_code_as_html("'a' \"b\"", "") == render_code_as_html("'a' \"b\"", "none") == "'a' \"b\""

@@ -41,6 +41,10 @@ def test_a_session_without_anything_has_a_head() -> None:
         ("~~~~\na\n~~~", "~~~~\na\n~~~\n~~~~"),
         ("```\n~~~", "```\n~~~\n```"),
         ("```\n```py", "```\n```py\n```"),
+        ("```\n`````\nb", "```\n`````\nb"),
+        ("````\n```\nb", "````\n```\nb\n````"),
+        ("~~~\n```\nb\n~~~\nc", "~~~\n```\nb\n~~~\nc"),
+        ("```\na\n``` \nb\n```x", "```\na\n``` \nb\n```x\n```"),
         ("    ```", "    ```"),
         ("   ```", "   ```\n```"),
     ],
@@ -52,6 +56,8 @@ def test_a_fence_left_open_is_closed(text: str, closed: str) -> None:
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
     assert fence_text("a") == "```\na\n```"
     assert fence_text("``", "json") == "```json\n``\n```"
+    assert fence_text("```") == "````\n```\n````"
+    assert fence_text("` `` ``") == "```\n` `` ``\n```"
     assert fence_text("x ```` y") == "`````\nx ```` y\n`````"
 
 

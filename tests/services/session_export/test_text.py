@@ -59,3 +59,17 @@ def test_slices_joined_again_are_the_text(text: str) -> None:
         module.MAX_SLICE_CHARS = before
     assert "".join(pieces) == text
     assert all(len(piece) <= 7 for piece in pieces)
+
+
+@pytest.mark.parametrize("code", range(160))
+def test_each_sign_of_the_first_ones_is_plain_or_not(code: int) -> None:
+    plain = code == 10 or 32 <= code < 127
+    assert is_plain(chr(code)) is plain
+    assert is_plain(f"{chr(code)}é") is plain
+
+
+def test_pieces_wait_until_there_are_many_characters() -> None:
+    piece = "x" * 32_767
+
+    assert list(gather_pieces([piece, "y", "z"])) == [f"{piece}y", "z"]
+    assert list(gather_pieces(["a", piece, piece, "y", "z"])) == [f"a{piece}", f"{piece}y", "z"]

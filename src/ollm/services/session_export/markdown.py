@@ -74,8 +74,9 @@ def format_arguments(call: ToolCallRecord) -> str:
 
 def fence_text(text: str, language: str = "") -> str:
     """The text in a code block whose fence is longer than any run of backticks in it."""
-    longest = max(map(len, re.findall(r"`+", text)), default=0) if "`" in text else 0
-    fence = "`" * max(3, longest + 1)
+    fence = "```"
+    while fence in text:
+        fence += "`"
     return f"{fence}{language}\n{text}\n{fence}"
 
 
