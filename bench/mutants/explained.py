@@ -125,6 +125,12 @@ EXPLAINED = {
         "constant",
     ): "a shorter way to the same answer",
     ("store/session_files/reader.py", "if start >= stop:", "comparison"): "a mark stands there, which is no entry",
+    ("store/session_files/sections.py", "while end - size > start:", "comparison"): BLOCK,
+    (
+        "store/session_index/texts.py",
+        'return text if len(text) < MIN_PACKED_CHARS else zlib.compress(text.encode("utf-8", "replace"), 6)',
+        "constant",
+    ): "how hard a text is packed is not seen",
     ("store/session_files/sections.py", "while high - low > self._block:", "comparison"): BLOCK,
     ("store/session_index/index.py", "for _ in range(2):", "constant"): "another look finds the same",
     ("store/session_index/stamps.py", "BATCH_BYTES = 8_000_000", "constant"): BLOCK,

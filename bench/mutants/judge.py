@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from bench.mutants.blocks import list_blocks
+from bench.mutants.blocks import find_given_name, list_blocks
 from bench.mutants.copies import ROOT, Copy, WorkerGoneError
 from bench.mutants.reach import Reach
 from bench.mutants.sites import Mutant
@@ -34,12 +34,18 @@ class Judge:
 
     def choose(self, mutant: Mutant, collected: list[str]) -> list[str]:
         """Its module's own tests, those of its package, the rest; the quickest first, as many as fit into the budget.
-        Tests of its own file that nobody has timed yet come first: they may be new."""
+        Tests of its own file that nobody has timed yet come first: they may be new. A value with a name meets all of
+        that file: a test may read it past every block."""
         own, known = f"{find_own_tests(mutant.path)}::", set(collected)
         new = [test for test in collected if test.startswith(own) and test not in self._reach.seconds]
         past = [test for test in self._reach.list_past(mutant, ROOT) if not collected or test in known]
         folder = own.split("/")[1]
         near = [test for test in past if test.startswith((own, f"tests/{folder}/"))]
+        if find_given_name(mutant.path.read_bytes(), mutant.start):
+            timed = self._reach.seconds
+            near = list(
+                {**dict.fromkeys(near), **dict.fromkeys(t for t in collected if t.startswith(own) and t in timed)}
+            )
         near.sort(key=lambda test: (not test.startswith(own), self._reach.seconds[test]))
         if not near:
             near = sorted((test for test in collected if test.startswith(own)), key=self._count_seconds)

@@ -120,6 +120,15 @@ def test_own_tests_come_first_then_those_of_the_package_then_the_rest_and_new_on
     assert Judge(reach, 12).choose(mutant, [own, near, far, late]) == [own, near, far, late]
 
 
+def test_a_value_with_a_name_meets_the_tests_of_its_own_file_too() -> None:
+    path = ROOT / "src" / "ollm" / "store" / "session_files" / "damage.py"
+    mutant = find_mutants(path)[0]
+    pinned, user = "tests/store/session_files/test_damage.py::pinned", "tests/store/session_files/test_scan.py::user"
+    reach = Reach({"src/ollm/store/session_files/scan.py DocumentScan.__init__#0": [user]}, {pinned: 1.0, user: 0.1})
+
+    assert Judge(reach, 10).choose(mutant, [user, pinned]) == [pinned, user]
+
+
 def test_what_a_named_mutant_switches_off_and_the_test_that_notices_it_are_there() -> None:
     for named in NAMED:
         source = (ROOT / "src" / "ollm" / named.module).read_text(encoding="utf-8")

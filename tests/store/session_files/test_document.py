@@ -227,3 +227,16 @@ def test_a_head_nested_too_deep_is_refused(tmp_path: Path) -> None:
         SessionDocument(file, first, damage)
 
     assert damage.too_large
+
+
+def test_a_line_too_long_to_be_held_that_begins_in_something_else_is_taken_apart_too(
+    tmp_path: Path, short_lines: None
+) -> None:
+    long = b'{"role":"user","parts":[{"type":"text","text":"%s"}],"id":2}' % (b"x" * 5_000)
+    other = b'{"a":"%s","role":"user"}' % (b"y" * 5_000)
+    _, messages, _, damage = read(tmp_path / "f", WHOLE.replace(TWO, b"junk" + long))
+    assert (messages, damage) == ([ONE, long], None)
+    _, messages, _, damage = read(tmp_path / "f", WHOLE.replace(TWO, long + b"," + ONE))
+    assert (messages, damage) == ([ONE, long, ONE], "merged lines at byte 65")
+    _, messages, _, damage = read(tmp_path / "f", WHOLE.replace(TWO, other))
+    assert messages == [ONE]

@@ -21,7 +21,7 @@ from ollm.runtime.resume.session_archive import render_archived_message as recal
 from ollm.store.session_files import MessagePage, SessionFiles, layout
 from ollm.store.session_files.damage import DamageReport
 from ollm.store.session_files.journal import JournalMessage, JournalRecord, encode_json, encode_line
-from ollm.store.session_files.loading import INTERRUPTED_TEXT
+from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
 from ollm.store.session_files.reader import SessionReader, complete_message, read_number
 from ollm.store.session_files.recovery import KnownDocument
 from ollm.store.session_files.sections import DocumentSections
@@ -458,3 +458,56 @@ def test_what_is_no_document_is_read_whole(tmp_path: Path):
             assert not reader.skip_to(1)
             assert not reader.continue_after(1, 1)
             assert (reader.foreign, len(list(reader.iter_messages()))) == (True, count)
+
+
+def test_what_follows_one_message_and_the_calls_from_another_on_are_read(tmp_path: Path):
+    lines = [b'{"role":"user","parts":[],"timestamp":"","id":%d}' % number for number in range(1, 11)]
+    calls = [b'{"id":"c%d","name":"ls","messageId":%d}' % (number, number) for number in range(2, 11, 2)]
+    (tmp_path / "s.json").write_bytes(b"".join(layout.iter_document({"sessionId": "s"}, lines, calls)))
+    for message, call_from, asked in (
+        (3, 4, [4, 6, 8, 10]),
+        (3, 5, [6, 8, 10]),
+        (10, 11, []),
+        (0, 0, [2, 4, 6, 8, 10]),
+    ):
+        with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
+            assert reader.continue_after(message, call_from)
+            assert [read_number(data) for data in reader.iter_messages()] == list(range(message + 1, 11))
+            assert [msgspec.json.decode(data)["messageId"] for data in reader.iter_calls()] == asked
+
+
+@pytest.mark.parametrize(
+    ("damaged", "unreadable"),
+    [
+        (b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\n{"id":"c1","name":"ls","args":{}}\n]}\n', False),
+        (b'{"sessionId":"s","messages":[\n{"role":"user","parts":[],"id":1}\nnonsense\n],"toolCalls":[\n]}\n', False),
+        (b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\nnonsense\n]}\n', True),
+        (b'{"sessionId":"s","messages":[\n],"toolCalls":[\n]}\n', False),
+        (b'{"sessionId":"s","messages":[\nx{"role":"user","parts":[],"id":1}\n],"toolCalls":[\n]}\n', False),
+        (b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\nx{"id":"c1","name":"ls","args":{}}\n]}\n', False),
+        (b'{"sessionId":"s","messages":[\n{"role":"user","parts":"hi"}\nnonsense\n],"toolCalls":[\n]}\n', False),
+        (
+            b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\n{"id":"c1","name":"ls","result":"x"}\n]}\n',
+            False,
+        ),
+    ],
+)
+def test_files_are_unreadable_when_they_are_damaged_and_no_entry_can_be_read(
+    tmp_path: Path, damaged: bytes, unreadable: bool
+):
+    (tmp_path / "s.json").write_bytes(damaged)
+    with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
+        stream = SessionStream(reader, "s", alive=False, fallback=datetime(2026, 1, 1, tzinfo=UTC))
+        list(stream.iter_messages())
+        list(stream.iter_calls())
+        assert stream.unreadable is unreadable
+
+
+def test_a_document_of_more_than_500_mb_is_looked_at_and_not_written(tmp_path: Path):
+    content = b"".join(layout.iter_document({"sessionId": "s"}, [b'{"role":"user","parts":[],"id":1}'], ()))
+    for size_bytes, refused in ((500_000_000, False), (500_000_001, True)):
+        (tmp_path / "s.json").write_bytes(content)
+        os.truncate(tmp_path / "s.json", size_bytes)
+        with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
+            assert reader.damage.too_large is refused
+            assert ("too large to read (500 MB)" in str(reader.damage.text)) is refused

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from ollm.store.session_index.words import (
     MAX_WORDS,
-    SNIPPET_CHARS,
     SearchWord,
     find_part,
     fold_text,
@@ -111,14 +110,12 @@ def test_the_text_around_a_hit_with_the_hits_marked(text: str, typed: str, snipp
 def test_a_long_text_is_cut_around_the_hit() -> None:
     before, after = "b" * 100, "a" * 100
 
-    assert make_snippet(f"{before}needle{after}", "needle") == (
-        f"…{before[:SNIPPET_CHARS]}«needle»{after[:SNIPPET_CHARS]}…"
-    )
-    assert make_snippet(f"needle{after}", "needle") == f"«needle»{after[:SNIPPET_CHARS]}…"
-    assert make_snippet(f"{before}needle", "needle") == f"…{before[:SNIPPET_CHARS]}«needle»"
-    exact = "b" * SNIPPET_CHARS
+    assert make_snippet(f"{before}needle{after}", "needle") == (f"…{before[:60]}«needle»{after[:60]}…")
+    assert make_snippet(f"needle{after}", "needle") == f"«needle»{after[:60]}…"
+    assert make_snippet(f"{before}needle", "needle") == f"…{before[:60]}«needle»"
+    exact = "b" * 60
     assert make_snippet(f"{exact}needle{exact}", "needle") == f"{exact}«needle»{exact}"
-    assert make_snippet("x" * 200, "needle") == "x" * 2 * SNIPPET_CHARS
+    assert make_snippet("x" * 200, "needle") == "x" * 2 * 60
 
 
 @given(st.text(max_size=200), st.text(max_size=10))

@@ -38,6 +38,10 @@ class SessionDocument:
         if not _is_closed(file):
             damage.note("the file is truncated")
 
+    def open_sections(self) -> DocumentSections:
+        """Where its entries stand. Raises `OddLayoutError` where they do not stand as we write them."""
+        return DocumentSections(self._file)
+
     def narrow(self, messages: Range, calls: Range) -> None:
         """Read only what is between these places."""
         self._only = messages, calls
@@ -75,7 +79,7 @@ class SessionDocument:
     def _find_calls(self) -> int:
         """Where calls begin, for who asks before all messages were read."""
         with contextlib.suppress(OddLayoutError):
-            return DocumentSections(self._file).middle
+            return self.open_sections().middle
         last = self._body
         for start, end, data in iter_lines(self._file, last):
             if data == MIDDLE:

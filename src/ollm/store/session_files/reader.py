@@ -22,7 +22,7 @@ from ollm.store.session_files.encodings import convert_to_utf8
 from ollm.store.session_files.lenient import MAX_NUMBER, fits_metadata, hash_message, parse_object
 from ollm.store.session_files.lines import Range, get_size, iter_lines, open_regular_file, read_range
 from ollm.store.session_files.marks import is_same_document, iter_marks
-from ollm.store.session_files.sections import DocumentSections, OddLayoutError
+from ollm.store.session_files.sections import OddLayoutError
 
 if TYPE_CHECKING:
     from ollm.store.session_files.scan import DocumentScan
@@ -122,12 +122,12 @@ class SessionReader:
         With `before` the document's messages from that one on are left out too. False when all must be read: the
         document is in another layout.
         """
-        if self._document is None or not isinstance(self._entries, SessionDocument):
+        if not isinstance(self._entries, SessionDocument):
             return False
-        if self._skip_in_journal(number, least, before):
+        if self._skip_in_journal(self._entries, number, least, before):
             return True
         try:
-            sections = DocumentSections(self._document)
+            sections = self._entries.open_sections()
             begin = sections.find_beginning(number, least)
             self._entries.narrow(sections.find_messages(begin, before), sections.find_calls(begin, before))
             self.newest_calls = sections.list_newest_calls()
@@ -136,7 +136,7 @@ class SessionReader:
         self.skipped = begin
         return True
 
-    def _skip_in_journal(self, number: int, least: int, before: int | None) -> bool:
+    def _skip_in_journal(self, document: SessionDocument, number: int, least: int, before: int | None) -> bool:
         """Begin at a mark of the journal when all that is wanted is behind one; otherwise all of it is read."""
         if not self.mark or not self._journal:
             return False
@@ -148,9 +148,9 @@ class SessionReader:
                 begin = placed
                 break
         self._widen_journal(begin.place if begin else 0, stop)
-        if not begin or not isinstance(self._entries, SessionDocument):
+        if not begin:
             return False
-        self._entries.narrow((0, 0), (0, 0))
+        document.narrow((0, 0), (0, 0))
         self.skipped, self.newest_calls = begin.mark.last, [f"c{self.mark.calls}"]
         return True
 
@@ -168,10 +168,10 @@ class SessionReader:
 
     def continue_after(self, message: int, call: int) -> bool:
         """Leave out messages up to one number, and calls of messages before another. False: all must be read."""
-        if self._document is None or not isinstance(self._entries, SessionDocument):
+        if not isinstance(self._entries, SessionDocument):
             return False
         try:
-            sections = DocumentSections(self._document)
+            sections = self._entries.open_sections()
             self._entries.narrow(sections.find_messages(message), sections.find_calls(call - 1))
         except OddLayoutError:
             return False
