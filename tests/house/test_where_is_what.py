@@ -1,12 +1,18 @@
-"""CONTRIBUTING says where things are: every file it names is there, and its walks stay short."""
+"""CONTRIBUTING says where things are: every file it names is there, and its walks are short and real."""
 
+import asyncio
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MARK = "zebraquest"
 ROWS = [row for row in TEXT.splitlines() if row.startswith(("| a ", "| an "))]
 
 
@@ -23,10 +29,37 @@ def test_the_table_has_the_seven_usual_changes() -> None:
     assert len(ROWS) == 7
 
 
-@pytest.mark.parametrize(("walk", "most"), [("A user's text to the model", 18), ("A tool call to the disk", 14)])
-def test_a_walk_through_the_house_is_short_and_its_files_are_there(walk: str, most: int) -> None:
+def list_walk(walk: str) -> list[str]:
     (text,) = re.findall(rf"\*\*{walk}\*\*(.*?)\.\n(?=\n|-)", TEXT, re.DOTALL)
-    files = re.findall(r"`([\w/]+)`", text.split(":", 1)[1])
+    return re.findall(r"`([\w/]+)`", text.split(":", 1)[1])
 
-    assert len(files) <= most
-    assert [name for name in files if not (ROOT / "src/ollm" / f"{name}.py").exists()] == []
+
+@pytest.mark.parametrize(("walk", "most"), [("A user's text to the model", 18), ("A tool call to the disk", 14)])
+def test_a_walk_through_the_house_is_short(walk: str, most: int) -> None:
+    assert len(list_walk(walk)) <= most
+
+
+async def run_marked(script: list[str | Answer], *words: str, folder: Path) -> list[str]:
+    """The files that a marked text comes through while the command runs against a server that answers so."""
+    out = folder / "files.txt"
+    async with ScriptedServer(script) as server:
+        environment = {"OLLM_HOME": str(folder / "home"), "HOME": str(folder), "PATH": "/usr/bin:/bin"}
+        environment |= {"OLLM_PROVIDER": "openai", "OLLM_BASE_URL": server.base_url, "OLLM_MODEL": server.model}
+        argv = (str(ROOT / "tests/house/marked_run.py"), str(out), MARK, *words)
+        process = await asyncio.create_subprocess_exec(sys.executable, *argv, cwd=folder, env=environment)
+        assert await process.wait() == 0
+    return out.read_text(encoding="utf-8").split()
+
+
+async def test_a_users_text_takes_the_walk_to_the_model(tmp_path: Path) -> None:
+    reached = await run_marked(["Hello."], "-p", f"{MARK} say hello", folder=tmp_path)
+
+    assert [name for name in list_walk("A user's text to the model") if name not in reached] == []
+
+
+async def test_a_tool_call_takes_the_walk_to_the_disk(tmp_path: Path) -> None:
+    call = Answer(calls=[("write_file", {"path": "b.txt", "content": f"{MARK}\n"})])
+    reached = await run_marked([call, "Done."], "-p", "write it", "--yes", folder=tmp_path)
+
+    assert (tmp_path / "b.txt").read_text() == f"{MARK}\n"
+    assert [name for name in list_walk("A tool call to the disk") if name not in reached] == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,11 @@ from ollm.domain.errors import NotFoundError
 if TYPE_CHECKING:
     from ollm.app.toolbox import Toolbox
     from ollm.domain.events import Event
-    from ollm.domain.messages import ToolCall
+    from ollm.domain.messages import JsonObject, ToolCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.runtime.calls.confirmation import Asker
     from ollm.runtime.conversation_options import ConversationOptions
+    from ollm.tools.framework.base import ToolSpec
     from ollm.tools.framework.registry import ToolRegistry
 
 
@@ -64,3 +65,17 @@ def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -
 
 async def discard_record(_record: ToolCallRecord) -> None:
     """There is no session to keep it in."""
+
+
+def serialize_tools(specs: Iterable[ToolSpec]) -> list[JsonObject]:
+    """Tools as JSON, with what a person wants to know of them."""
+    return [
+        {
+            "name": spec.name,
+            "description": spec.description,
+            "risk": spec.risk,
+            "readsOnly": spec.reads_only,
+            "parameters": spec.parameters,
+        }
+        for spec in specs
+    ]

@@ -26,22 +26,11 @@ def tools() -> None:
 @json_option
 def list_tools(workspace: str | None, as_json: bool) -> None:
     """List every tool with its risk and description."""
-    from ollm.app import create_tool_registry
+    from ollm.app.run_tool import create_tool_registry, serialize_tools
 
     specs = create_tool_registry(resolve_workspace(workspace)).list()
     if as_json:
-        print_json(
-            [
-                {
-                    "name": spec.name,
-                    "description": spec.description,
-                    "risk": spec.risk,
-                    "readsOnly": spec.reads_only,
-                    "parameters": spec.parameters,
-                }
-                for spec in specs
-            ]
-        )
+        print_json(serialize_tools(specs))
         return
     print_table(("TOOL", "RISK", "DESCRIPTION"), [(spec.name, spec.risk, spec.description) for spec in specs])
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.app import ProcessScope, WorkspaceScope, create_tool_registry
+from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.run_tool import create_tool_registry, serialize_tools
 from ollm.daemon.service import DaemonService, parse_workspace
 from ollm.domain.errors import UsageError
 
@@ -38,16 +39,7 @@ class SetupViews:
 
     async def list_tools(self, workspace: str) -> list[dict[str, Any]]:
         def view(process: ProcessScope, place: Path) -> list[dict[str, Any]]:
-            return [
-                {
-                    "name": spec.name,
-                    "description": spec.description,
-                    "risk": spec.risk,
-                    "readsOnly": spec.reads_only,
-                    "parameters": spec.parameters,
-                }
-                for spec in create_tool_registry(place, process).list()
-            ]
+            return serialize_tools(create_tool_registry(place, process).list())
 
         return await self._view(workspace, view)
 

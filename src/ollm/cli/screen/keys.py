@@ -145,7 +145,7 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
 
     @keys.add(Keys.BracketedPaste, filter=filters.typing)
     def _paste(event: KeyPressEvent) -> None:
-        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        text = read_paste(event)
         event.current_buffer.insert_text(actions.fold_paste(text))
 
     @keys.add("backspace", filter=filters.typing & Condition(lambda: bool(actions.find_chip())))
@@ -159,6 +159,11 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
         event.current_buffer.open_in_editor()
 
 
+def read_paste(event: KeyPressEvent) -> str:
+    """What was pasted, its lines ended as ours are."""
+    return event.data.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def add_answer_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
     """A key of the question answers it, unless a word follows: words go to the input line."""
 
@@ -169,7 +174,7 @@ def add_answer_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters)
 
     @keys.add(Keys.BracketedPaste, filter=filters.asking)
     def _paste(event: KeyPressEvent) -> None:
-        actions.type_at_question(actions.fold_paste(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+        actions.type_at_question(actions.fold_paste(read_paste(event)))
 
     @keys.add("enter", filter=filters.asking)
     def _confirm(event: KeyPressEvent) -> None:
@@ -200,7 +205,7 @@ def add_choice_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters)
 
     @keys.add(Keys.BracketedPaste, filter=filters.choosing)
     def _paste(event: KeyPressEvent) -> None:
-        actions.type_at_list(actions.fold_paste(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+        actions.type_at_list(actions.fold_paste(read_paste(event)))
 
     @keys.add("c-d", filter=filters.choosing)
     def _leave(_event: KeyPressEvent) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from ollm.store.session_files import journal, layout, lenient
 from ollm.store.session_files.marks import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
+Entry = TypeVar("Entry")
 CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
 MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
@@ -147,36 +148,45 @@ def read_messages(reader: SessionReader) -> Iterator[tuple[Message, bytes, bool]
 
     Stops where damage makes it take too long.
     """
-    damage, strictly = reader.damage, lenient.parse_strict_message
-    for position, data in enumerate(reader.iter_messages(), start=1):
-        if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
-            return
-        if found := strictly(data):
-            reader.empty = False
-            yield found, data, True
-        elif found := lenient.parse_message(data, position, damage):
-            reader.empty = False
-            yield found, data, False
-        elif not damage.too_large:
-            for inside in lenient.find_messages_inside(data, position):
-                reader.empty = False
-                yield inside
+
+    def parse(data: bytes, position: int) -> Message | None:
+        return lenient.parse_message(data, position, reader.damage)
+
+    entries = reader.iter_messages()
+    return _read_entries(reader, entries, lenient.parse_strict_message, parse, lenient.find_messages_inside)
 
 
 def read_calls(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
     """Every call that can be read, in the same way."""
-    damage, strictly = reader.damage, lenient.parse_strict_call
-    for position, data in enumerate(reader.iter_calls(), start=1):
+
+    def parse(data: bytes, _position: int) -> ToolCallRecord | None:
+        return lenient.parse_call(data, reader.damage)
+
+    def find_inside(data: bytes, _position: int) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
+        return lenient.find_calls_inside(data)
+
+    return _read_entries(reader, reader.iter_calls(), lenient.parse_strict_call, parse, find_inside)
+
+
+def _read_entries(
+    reader: SessionReader,
+    entries: Iterator[bytes],
+    parse_strictly: Callable[[bytes], Entry | None],
+    parse: Callable[[bytes, int], Entry | None],
+    find_inside: Callable[[bytes, int], Iterator[tuple[Entry, bytes, bool]]],
+) -> Iterator[tuple[Entry, bytes, bool]]:
+    damage = reader.damage
+    for position, data in enumerate(entries, start=1):
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
-        if found := strictly(data):
+        if found := parse_strictly(data):
             reader.empty = False
             yield found, data, True
-        elif found := lenient.parse_call(data, damage):
+        elif found := parse(data, position):
             reader.empty = False
             yield found, data, False
         elif not damage.too_large:
-            for inside in lenient.find_calls_inside(data):
+            for inside in find_inside(data, position):
                 reader.empty = False
                 yield inside
 
