@@ -63,4 +63,4 @@ def _print_paths(paths: Sequence[str]) -> None:
         sys.stdout.writelines(f"{make_printable(path)}\n" for path in paths)
     elif paths:
         sys.stdout.flush()
-        write_output(os.fsencode("\n".join(paths)) + b"\n")
+        write_output([os.fsencode("\n".join(paths)), b"\n"])

@@ -46,26 +46,27 @@ def print_list_quickly(words: Sequence[str]) -> int | None:
 
     gc.disable()  # what is made here stays to the end
     try:
-        data = _render_list(words)
+        parts = _render_list(words)
     except Exception:  # noqa: BLE001 - the ordinary way meets it again and says it
-        data = None
+        parts = None
     finally:
         gc.enable()
-    if data is None:
+    if parts is None:
         return None
-    write_output(data)
+    write_output(parts)
     return 0
 
 
-def write_output(data: bytes) -> None:
+def write_output(parts: Sequence[bytes]) -> None:
     """All of it, also where PYTHONUNBUFFERED lets a write end early."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) :]
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
     sys.stdout.buffer.flush()
 
 
-def _render_list(words: Sequence[str]) -> bytes | None:
+def _render_list(words: Sequence[str]) -> Sequence[bytes] | None:
     given, out = parse_file_arguments(words), sys.stdout
     if given is None or out is None or out.encoding.lower() != "utf-8":
         return None
@@ -76,10 +77,10 @@ def _render_list(words: Sequence[str]) -> bytes | None:
     found = _read_lines(root, make_globs(root, given["patterns"]))
     if found is None:
         return None
-    lines, count = found
+    parts, count = found
     if given["as_json"]:
-        return _render_json(os.fsdecode(lines), count)
-    return None if out.isatty() and not _is_plain(os.fsdecode(lines), count) else lines
+        return _render_json(os.fsdecode(b"".join(parts)), count)
+    return None if out.isatty() and not _is_plain(os.fsdecode(b"".join(parts)), count) else parts
 
 
 def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return () if "/./**" in globs else globs
 
 
-def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[bytes, int] | None:
+def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[list[bytes], int] | None:
     """The paths, one a line, and how many they are; None where there is something to say about the walk."""
     walk = _make_walk(root)
     if walk is None:
@@ -102,8 +103,8 @@ def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[bytes, int] | None:
         from ollm.services.file_discovery.globs import compile_globs
 
         search = compile_globs(globs)
-    lines = PathLineReader(walk, search).read()
-    return None if walk.has_troubles else lines
+    found = PathLineReader(walk, search).read()
+    return None if walk.has_troubles else ([text for text, _ in found], sum([count for _, count in found]))
 
 
 def _make_walk(root: str) -> Walk | None:
@@ -124,14 +125,14 @@ def _make_walk(root: str) -> Walk | None:
     return make_walk(options, git, settings.builtin_ignores)
 
 
-def _render_json(text: str, count: int) -> bytes | None:
+def _render_json(text: str, count: int) -> Sequence[bytes] | None:
     """The document that the ordinary way makes of names that need no escapes."""
     if not _is_plain(text, count) or '"' in text or "\\" in text:
         return None
     if not text:
-        return b"[]\n"
+        return [b"[]\n"]
     quoted = text[:-1].replace("\n", '",\n  "')
-    return f'[\n  "{quoted}"\n]\n'.encode()
+    return [f'[\n  "{quoted}"\n]\n'.encode()]
 
 
 def _is_plain(text: str, count: int) -> bool:

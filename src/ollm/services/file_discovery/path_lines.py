@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     Part = DirectoryListing | PendingDirectory
 
 MIN_SHARED_DIRECTORIES = 64  # directories that must wait for another process to be worth its start
-_MAX_LEVELS = 6  # levels that are read first to find so many
-_MAX_PIECES = 100  # each has a number of one byte
+_MAX_LEVELS = 12  # levels that are read first to find so many
+_MAX_PIECES = 100  # each has a number of one byte, and what is told about them fits into a pipe at once
+_MAX_ANSWER_BYTES = 1 << 16
 
 
 class PathLineReader:
@@ -35,28 +36,30 @@ class PathLineReader:
     def __init__(self, walk: Walk, search: NameSearch | EndingSearch | None = None) -> None:
         self._walk, self._search = walk, search
 
-    def read(self) -> Lines:
-        parts = self._read_upper_levels()
-        pending = sum([not isinstance(part, DirectoryListing) for part in parts])
+    def read(self) -> list[Lines]:
+        """Piece by piece, in order."""
+        parts, pending = self._read_upper_levels()
         if pending < MIN_SHARED_DIRECTORIES or not self._walk.allows_any_order or not _can_fork():
-            return self._read_piece(parts)
+            return [self._read_piece(parts)]
         size = -(-len(parts) // _MAX_PIECES)
-        found = self._read_by_two([parts[start : start + size] for start in range(0, len(parts), size)])
-        return b"".join([text for text, _ in found]), sum([count for _, count in found])
+        return self._read_by_two([parts[start : start + size] for start in range(0, len(parts), size)])
 
-    def _read_upper_levels(self) -> Sequence[Part]:
-        """The first directories in order, each followed by those below it, which are not read yet."""
+    def _read_upper_levels(self) -> tuple[Sequence[Part], int]:
+        """The first directories in order, each followed by those below it; the last of these, counted, are not read
+        yet."""
         parts: list[Part] = [self._walk.start]
+        pending = 1
         for _ in range(_MAX_LEVELS):
-            above, parts = parts, []
+            above, parts, pending = parts, [], 0
             for part in above:
                 listing = part if isinstance(part, DirectoryListing) else self._walk.visit(part)
                 if listing is not None:
-                    parts.append(listing)
-                    parts += listing.below if listing is not part else ()
-            if len(parts) - len(above) >= MIN_SHARED_DIRECTORIES:
+                    below = listing.below if listing is not part else ()
+                    parts += (listing, *below)
+                    pending += len(below)
+            if not 0 < pending < MIN_SHARED_DIRECTORIES:
                 break
-        return parts
+        return parts, pending
 
     def _read_piece(self, parts: Sequence[Part]) -> Lines:
         lines, count = [], 0
@@ -80,37 +83,36 @@ class PathLineReader:
 
     def _read_by_two(self, pieces: Sequence[Sequence[Part]]) -> list[Lines]:
         """What the other has taken and not brought, whatever became of it, is read again here."""
-        waiting = _open_filled_pipe(bytes(range(len(pieces))))
+        waiting, texts = _open_filled_pipe(bytes(range(len(pieces)))), os.memfd_create("paths")
         answer, answering = os.pipe()
         process = os.fork()
         if not process:
-            self._answer_and_exit(pieces, waiting, answering)
+            self._answer_and_exit(pieces, waiting, texts, answering)
         os.close(answering)
         try:
-            found = self._take_pieces(pieces, waiting)
-            found.update(_receive_lines(answer))
+            found = {}
+            while number := os.read(waiting, 1):
+                found[number[0]] = self._read_piece(pieces[number[0]])
+            found.update(_receive_lines(answer, texts))
         finally:
             os.kill(process, 9)
             os.waitpid(process, 0)
-            os.close(answer)
-            os.close(waiting)
+            for descriptor in (waiting, texts, answer):
+                os.close(descriptor)
         return [found.get(number) or self._read_piece(piece) for number, piece in enumerate(pieces)]
 
-    def _take_pieces(self, pieces: Sequence[Sequence[Part]], waiting: int) -> dict[int, Lines]:
-        found = {}
-        while number := os.read(waiting, 1):
-            found[number[0]] = self._read_piece(pieces[number[0]])
-        return found
-
-    def _answer_and_exit(self, pieces: Sequence[Sequence[Part]], waiting: int, answering: int) -> NoReturn:
+    def _answer_and_exit(self, pieces: Sequence[Sequence[Part]], waiting: int, texts: int, answering: int) -> NoReturn:
         """Nothing of what the process was doing is gone on with. Where there is something to say about what was read,
         nothing is answered: the other meets it again."""
         try:
-            found = self._take_pieces(pieces, waiting)
+            told = []
+            while number := os.read(waiting, 1):
+                text, count = self._read_piece(pieces[number[0]])
+                told.append((number[0], os.write(texts, text), count))
+                if told[-1][1] < len(text):
+                    os._exit(1)
             if not self._walk.has_troubles:
-                data = marshal.dumps(found)
-                with open(answering, "wb") as stream:
-                    stream.write(len(data).to_bytes(8, "big") + data)
+                os.write(answering, marshal.dumps(told))
         finally:
             os._exit(0)
 
@@ -123,11 +125,12 @@ def _open_filled_pipe(data: bytes) -> int:
     return reading
 
 
-def _receive_lines(answer: int) -> dict[int, Lines]:
-    with open(answer, "rb", closefd=False) as stream:
-        size = int.from_bytes(stream.read(8), "big")
-        data = stream.read(size)
-    found: dict[int, Lines] = marshal.loads(data) if size and len(data) == size else {}  # noqa: S302 - from our own child
+def _receive_lines(answer: int, texts: int) -> dict[int, Lines]:
+    """What is told in one write about the texts comes in one read, or not at all."""
+    data, found, start = os.read(answer, _MAX_ANSWER_BYTES), {}, 0
+    for number, size, count in marshal.loads(data) if data else ():  # noqa: S302 - from our own child
+        found[number] = os.pread(texts, size, start), count
+        start += size
     return found
 
 
@@ -135,4 +138,4 @@ def _can_fork() -> bool:
     """Whether a fork would run beside this process. Elsewhere than on Linux a fork may not be sound."""
     from ollm.system.cores import count_cores
 
-    return sys.platform == "linux" and count_cores() > 1
+    return sys.platform == "linux" and hasattr(os, "memfd_create") and count_cores() > 1
