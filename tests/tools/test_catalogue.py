@@ -11,6 +11,7 @@ import pytest
 from ollm.domain.errors import ToolFailure
 from ollm.tools.catalogue import TOOLS, build_registry, describe_catalogue, list_categories
 from ollm.tools.framework.schema_cache import load_tool_class
+from tests.covers import covers
 
 
 def test_every_name_is_that_of_its_class() -> None:
@@ -116,3 +117,28 @@ def test_describing_them_from_memory_imports_no_tool(tmp_path: Path) -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+TOUCHED: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "read_file": ({"path": "a"}, [("a", "read")]),
+    "read_many_files": ({"paths": ["a", "b/*.py"]}, [("a", "read"), ("b/*.py", "read")]),
+    "write_file": ({"path": "a", "content": ""}, [("a", "write")]),
+    "edit_file": ({"path": "a", "edits": [{"target": "x", "replacement": "y"}]}, [("a", "write")]),
+    "glob": ({"pattern": "*", "path": "d"}, [("d", "read")]),
+    "grep": ({"pattern": "x", "path": "d"}, [("d", "read")]),
+    "ls": ({"path": "d"}, [("d", "read")]),
+    "outline": ({"path": "d"}, [("d", "read")]),
+    "task": ({"prompt": "x", "files": ["a", "b"]}, [("a", "read"), ("b", "read")]),
+    "shell": ({"command": "ls", "cwd": "d"}, [("d", "run")]),
+    "web_fetch": ({"url": "https://a.test"}, [("https://a.test", "read")]),
+}
+
+
+@covers("T10.3")
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_call_names_what_it_touches(name: str) -> None:
+    arguments, touched = TOUCHED.get(name, (ARGUMENTS[name], []))
+    spec = build_registry(Services()).get(name)  # type: ignore[arg-type]
+    assert spec is not None
+
+    assert [(place.target, place.access) for place in spec.parse(arguments).locations()] == touched

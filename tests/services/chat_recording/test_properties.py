@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ollm.domain.clock import format_stamp, parse_stamp
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
+from ollm.services.chat_recording import SessionLibrary
 from tests.covers import covers
 from tests.store.sessions.support import Home, call, said
 
@@ -179,7 +180,8 @@ def test_a_list_has_every_session_with_its_counts(sessions):
             wanted[session_id] = (count, f"model {count}", tokens, "number 0", "/w", status, *times)
             assert parse_stamp(found.start_time) <= parse_stamp(found.last_activity)
             assert tokens > 0
-        for listed in (await service.list_sessions(), await home.service().list_sessions()):
+        without_index = SessionLibrary(home.files, None).list_summaries()
+        for listed in (await service.list_sessions(), await home.service().list_sessions(), without_index):
             found = {
                 line.session_id: (
                     line.message_count,

@@ -1,12 +1,14 @@
 """Steps on a real tree, each looking at what is there first."""
 
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from ollm.services.file_checkpoints import apply
 from ollm.services.file_checkpoints.apply import RestoreSteps, observe_path, read_below
+from ollm.services.file_checkpoints.plan import order_steps
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from ollm.store.file_objects import FileObjects
 
@@ -175,3 +177,66 @@ def test_what_is_no_file_or_behind_a_link_is_left_and_named(tmp_path: Path, obje
     assert observe_path(root, "gone") is None
     assert read_below(root, "block") == b"x"
     assert read_below(root, "pipe") == b""
+
+
+def put_there(path: Path, entry: TreeEntry | None, objects: FileObjects) -> None:
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+    if entry is None:
+        return
+    if entry.kind == "l":
+        path.symlink_to(os.fsdecode(entry.value))
+        return
+    if entry.kind == "d":
+        path.mkdir()
+    else:
+        path.write_bytes(objects.read(entry.value))
+    path.chmod(entry.mode)
+
+
+def list_states(objects: FileObjects) -> list[TreeEntry | None]:
+    return [
+        None,
+        make_file(objects, "one"),
+        make_file(objects, "two"),
+        make_file(objects, "one", 0o600),
+        TreeEntry("l", 0, b"one"),
+        TreeEntry("l", 0, b"two"),
+        TreeEntry("d", 0o755, b""),
+        TreeEntry("d", 0o500, b""),
+    ]
+
+
+def may_be_done(now: TreeEntry | None, before: TreeEntry | None, after: TreeEntry | None) -> bool:
+    """By the words of the rule: it is as it was planned, or done already, or half done."""
+    if now in (before, after):
+        return True
+    if now is None or before is None:
+        replaced = before is not None and (after is None or (before.kind == "d") != (after.kind == "d"))
+        return now is None and replaced
+    return now.kind == before.kind == "d"
+
+
+def test_whatever_is_there_becomes_what_was_there_or_stays_as_it_is(tmp_path: Path, objects: FileObjects) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    states = list_states(objects)
+    for before, after, now in product(states, states, states):
+        if before == after:
+            continue
+        put_there(root / "p", now, objects)
+        steps = RestoreSteps(root, objects, order_steps([PathChange("p", before, after)]), "x")
+
+        steps.run()
+
+        told = (before, after, now)
+        if may_be_done(now, before, after):
+            assert observe_path(root, "p") == after, told
+            assert ({step.path for step in steps.done}, steps.skipped) == ({"p"}, []), told
+        else:
+            assert observe_path(root, "p") == now, told
+            assert [skipped.why for skipped in steps.skipped] == ["changed while it was restored"], told
+            assert steps.done == [], told
+        assert [path.name for path in root.iterdir()] in ([], ["p"]), told

@@ -86,7 +86,8 @@ class RestoreSteps:
         elif not self._matches(now, step):
             self._skip(step, "changed while it was restored")
         elif going:
-            self._remove(step)
+            if now is not None:  # else it went before the restore was cut off
+                self._remove(step)
         elif step.after is not None:
             self._create(step, step.after)
 
@@ -159,7 +160,7 @@ class RestoreSteps:
 
     def _set_directory_modes(self) -> None:
         for step in reversed(self._steps):
-            if step.after and step.after.kind == "d":
+            if step.after and step.after.kind == "d" and step.path not in self._skipped:
                 with suppress(OSError, LinkFound):
                     self._set_mode(step.path, step.after.mode)
 
