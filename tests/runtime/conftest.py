@@ -30,3 +30,9 @@ def talking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talking:
                 yield Talk(conversation, server, home, workspace)
 
     return opened
+
+
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the model is told first changes with its words alone: here it is short and stays."""
+    monkeypatch.setattr("ollm.runtime.prompt.prefix.build_instructions", lambda window, mode: f"Help. Mode {mode}.")

@@ -8,6 +8,7 @@ import pytest
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
 from tests.covers import covers
+from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer, Request
 
@@ -183,3 +184,29 @@ async def test_what_commands_about_the_context_say_in_full(talking: Talking) -> 
         assert (await talk.run("/context list")).text.startswith(
             f"| snapshot | taken | tokens | why | what |\n| --- | --- | --- | --- | --- |\n| {taken.data['id'][:8]} | just now |"
         )
+
+
+@pytest.mark.usefixtures("steady")
+async def test_every_reply_about_the_context(talking: Talking) -> None:
+    read = Answer(calls=[("read_file", {"path": "a.txt"})], thinking="Hm.")
+    silent = Answer(calls=[("shell", {"command": "true"})])
+    async with talking([read, "It says one.", silent, "Nothing.", "Done.", "Done."], yes=True) as talk:
+        course = Course(talk)
+        (talk.workspace / "a.txt").write_text("one\n")
+        await course.run("/context snapshot", "/context list", "/context restore", "/context restore x", "/compact")
+        await course.run("/context add", "/context add a", "/context add a Be brief.", "/context entries")
+        await course.run("/context add b " + "long " * 40, "/context entries", "/context other", "/expand", "/expand 1")
+        await course.say("Read a.")
+        await course.run("/context snapshot", "/context list", "/context remove a", "/context remove a")
+        await course.say("Do nothing.")
+        await course.run("/context snapshot", "/context list", "/context clear", "/context clear", "/context entries")
+        await course.run(
+            "/expand 1", "/expand #2", "/expand 3", "/expand 4", "/expand 99", "/expand one", "/expand none"
+        )
+        calls = [call["id"] for call in talk.document["toolCalls"]]
+        await course.run(*(f"/expand {name}" for name in calls), "/compact", "/context size", "/context size 511")
+        await course.run("/context size 512", "/context size 2048", "/context size 9999999999", "/context size 4096")
+        (older,) = [one["id"] for one in (await talk.run("/context list")).data][-1:]
+        await course.run(f"/context restore {older}", "/context restore ", "/context list")
+        await course.say("And?")
+        course.end("commands_context")

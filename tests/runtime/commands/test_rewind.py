@@ -3,6 +3,7 @@
 import pytest
 
 from ollm.domain.errors import UsageError
+from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -334,3 +335,39 @@ async def test_what_a_rewind_says_word_for_word(talking: Talking) -> None:
             with pytest.raises(UsageError) as told:
                 await talk.run(line)
             assert str(told.value).startswith(said)
+
+
+@pytest.mark.usefixtures("steady")
+async def test_every_reply_about_going_back(talking: Talking) -> None:
+    script = [
+        Answer(calls=[("write_file", {"path": "a.txt", "content": "two\n", "overwrite": True})]),
+        "Written.",
+        Answer(calls=[("shell", {"command": "mkdir d; for n in $(seq 22); do echo $n > d/$n; done; rm b.txt"})]),
+        "Made.",
+        "Nothing.",
+        "Told.",
+        "Told.",
+    ]
+    async with talking(script, yes=True) as talk:
+        course = Course(talk)
+        (talk.workspace / "a.txt").write_text("one\n")
+        (talk.workspace / "b.txt").write_text("b\n")
+        (talk.workspace / "c.bin").write_bytes(b"\0")
+        await course.run("/rewind", "/rewind 1", "/redo", "/diff")
+        await course.say("Write a.")
+        await course.say("Make many.")
+        await course.run("/rewind 1", "/rewind #1 diff", "/rewind 5", "/rewind 5 talk files", "/rewind 5 talk")
+        await course.run(
+            "/rewind 5 files", "/rewind 5 force", "/rewind 2", "/rewind 5 other", "/diff", "/diff 5", "/diff #1"
+        )
+        await course.run("/rewind 5 files yes", "/rewind 5 files yes", "/diff 5")
+        await course.say("And?")
+        await course.run("/redo", "/redo force", "/redo other")
+        (talk.workspace / "a.txt").write_text("mine\n")
+        await course.run(
+            "/rewind 1", "/rewind 1 yes", "/rewind 1 yes", "/redo", "/redo", "/rewind 1 force yes", "/redo"
+        )
+        await course.run("/rewind 1 files yes", "/rewind 1 files force yes", "/redo", "/redo", "/history 3")
+        await course.say("Go on.")
+        await course.run("/rewind 99", "/rewind 1 talk yes", "/redo force", "/redo")
+        course.end("commands_rewind")

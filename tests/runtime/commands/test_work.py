@@ -3,6 +3,7 @@
 import pytest
 
 from ollm.domain.errors import UsageError
+from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -116,3 +117,33 @@ async def test_an_edit_that_is_taken_back_is_a_change_of_the_session(talking: Ta
         ("turn", 1, True),
         ("undo", 4, True),
     ]
+
+
+@pytest.mark.usefixtures("steady")
+async def test_every_reply_about_the_work(talking: Talking) -> None:
+    write = Answer(calls=[("write_file", {"path": "b.txt", "content": "new\n"})])
+    edit = Answer(calls=[("edit_file", {"path": "a.txt", "oldText": "one", "newText": "1"})])
+    async with talking([write, "Made.", edit, "Changed.", "Told."], yes=True) as talk:
+        course = Course(talk)
+        (talk.workspace / "a.txt").write_text("one\n")
+        await course.run(
+            "/goal", "/goal complete", "/goal set", "/goal set Ship", "/goal subtask A", "/goal decision B"
+        )
+        await course.run(
+            "/goal lock C", "/goal artifact D", "/goal blocker E", "/goal other", "/goal complete", "/goal"
+        )
+        await course.run("/plan", "/plan stop", "/todos", "/todos add", "/todos add one", "/todos add two", "/plan")
+        await course.run(
+            "/todos done", "/todos done 9", "/todos done 1", "/plan", "/plan pause", "/plan", "/plan resume"
+        )
+        await course.run(
+            "/todos remove", "/todos remove 9", "/todos remove 1", "/todos", "/todos other 1", "/todos done 2"
+        )
+        await course.run("/memory", "/memory get a", "/memory set a", "/memory set a b  c", "/memory get a", "/memory")
+        await course.run("/memory get", "/memory delete", "/memory delete b", "/memory delete a", "/memory get a")
+        await course.run("/undo", "/undo no", "/undo yes")
+        await course.say("Write b.")
+        await course.say("Change a.")
+        await course.run("/undo", "/undo yes", "/diff", "/undo", "/undo yes", "/undo yes", "/diff")
+        await course.say("And?")
+        course.end("commands_work")

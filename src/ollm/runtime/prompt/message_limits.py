@@ -14,6 +14,7 @@ from ollm.services.chat_compression.users import shorten_message
 from ollm.services.token_counting import TokenCounter
 
 MIN_RESULT_TOKENS = 60  # tokens a result always gets
+MESSAGE_TOKENS = 6  # that a message takes beside its text
 
 
 class MessageLimiter:
@@ -23,15 +24,15 @@ class MessageLimiter:
         self._counter = counter
         self._step_left = 0
 
-    def begin_step(self, budget: Budget, messages: int = 0) -> None:
+    def begin_step(self, budget: Budget, messages: int) -> None:
         self._step_left = rules.compute_step_cap(budget, messages)
 
-    def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int = 0) -> PromptMessage:
+    def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int) -> PromptMessage:
         """A tool's result; `waiting` of them, with this one, are still to share what is left; `messages`
         tokens come before it."""
         cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
         short = self._cut_message(entry, cap)
-        self._step_left = max(0, self._step_left - self._counter.count_text(short.content))
+        self._step_left -= self._counter.count_text(short.content)
         return short
 
     def limit_user_message(self, entry: PromptMessage, budget: Budget) -> PromptMessage:
@@ -58,10 +59,12 @@ def shrink_last_step(
     only the first and last of its calls stay. The user's words before it are never touched."""
     start = _find_last_step(messages)
     before, step = messages[:start], list(messages[start:])
-    available = max(0, sum(map(counter.count_message, step)) - over)
+    if not step:
+        return tuple(before)
+    available = sum(map(counter.count_message, step)) - over
     if hardness < 2:
         least = MIN_RESULT_TOKENS if hardness == 0 else MIN_RESULT_TOKENS // 4
-        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], available, len(step)))
+        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], available))
         return (*before, *(_shrink_message(entry, cap, least, counter) for entry in step))
     return (*before, *_fold_pairs(step, available, counter))
 
@@ -74,14 +77,15 @@ def _find_last_step(messages: Sequence[PromptMessage]) -> int:
     return place - 1 if place > 0 and messages[place - 1].role != "user" else place
 
 
-def _find_share(sizes: Sequence[int], available: int, count: int) -> int:
+def _find_share(sizes: Sequence[int], available: int) -> int:
     """The most each may take so that all together fit: short ones leave their part to the others."""
-    left, waiting = available - count * 6, count
+    waiting = len(sizes)
+    left = available - waiting * MESSAGE_TOKENS
     for size in sorted(sizes):
-        if size > left // max(1, waiting):
-            return max(0, left // waiting)
+        if size > left // waiting:
+            return left // waiting
         left, waiting = left - size, waiting - 1
-    return max(sizes, default=0)
+    return max(sizes)
 
 
 def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCounter) -> PromptMessage:
@@ -90,7 +94,7 @@ def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCo
 
 def _fold_pairs(step: Sequence[PromptMessage], available: int, counter: TokenCounter) -> list[PromptMessage]:
     """The first and the last calls with their results, and a line for the others between them."""
-    if not step or len(step[0].calls) < 3:
+    if len(step[0].calls) < 3:
         return list(step)
     head, results = step[0], {entry.call_id: entry for entry in step[1:]}
     for kept in range(len(head.calls) - 1, 0, -max(1, len(head.calls) // 20)):
