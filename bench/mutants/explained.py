@@ -125,6 +125,11 @@ EXPLAINED = {
         "constant",
     ): "a shorter way to the same answer",
     ("store/session_files/reader.py", "if start >= stop:", "comparison"): "a mark stands there, which is no entry",
+    (
+        "store/session_files/store.py",
+        "return SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()).read_user_words()",
+        "constant",
+    ): "whether a call goes on is not asked there",
     ("store/session_files/sections.py", "while end - size > start:", "comparison"): BLOCK,
     (
         "store/session_index/texts.py",

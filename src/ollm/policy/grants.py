@@ -74,7 +74,7 @@ class GrantBook:
             return []
         return [parse_grant(text, "always", workspace) for text, workspace in _read_grants(self._file)]
 
-    def add(self, text: str, scope: GrantScope) -> Grant:
+    def add(self, text: str, scope: GrantScope) -> None:
         """Remember a grant; once is not remembered."""
         kept = scope in ("always", "everywhere") and self._file is not None
         grant = parse_grant(text, scope, self._workspace if kept and scope == "always" else None)
@@ -84,7 +84,6 @@ class GrantBook:
                 self._write([*saved, grant])
         elif scope != "once" and str(grant) not in map(str, self._session):
             self._session.append(grant)
-        return grant
 
     def revoke(self, number: int) -> Grant:
         """Take back the kept grant with this number, counting from 1."""

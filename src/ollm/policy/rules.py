@@ -15,7 +15,7 @@ from ollm.domain.tools import Decision, Risk, RuleReference
 Operator = Literal["equals", "contains", "startsWith", "matches", "under", "program"]
 OPERATORS: tuple[str, ...] = get_args(Operator)
 ACTIONS: tuple[str, ...] = get_args(Decision)
-STRICTNESS: dict[str, int] = {"allow": 0, "ask": 1, "deny": 2}
+STRICTNESS: dict[str, int] = {action: place for place, action in enumerate(("allow", "ask", "deny"))}
 RULE_KEYS = {"tool", "action", "conditions", "risk", "message"}
 CONDITION_KEYS = {"param", "operator", "value", "flags"}
 

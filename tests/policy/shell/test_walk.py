@@ -3,7 +3,7 @@
 import pytest
 
 from tests.policy.conftest import Place
-from tests.policy.verdict_table import Row, check_row, rows
+from tests.policy.verdict_table import Row, check_row, decide, rows
 
 LINES = r"""
 lock: ls; cat /etc/passwd
@@ -67,3 +67,24 @@ ask: for f in a; do :; done; cat $f
 @pytest.mark.parametrize("row", rows(LINES), ids=lambda row: row.line)
 def test_a_command_is_found_wherever_it_stands(place: Place, row: Row) -> None:
     check_row(place, row)
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("false && cd src; cat ../a", "lock"),
+        ("false && cd src; cat ../../a", "lock"),
+        ("test -d x || cd src; cat ../a", "lock"),
+        ("cd src && cat ../a", "allow"),
+        ("cd src; cat ../a", "allow"),
+        ("cd src | true; cat ../a", "lock"),
+        ("(cd src); cat ../a", "lock"),
+        ("bash <(echo ls)", "ask"),
+        ("bash >(echo ls)", "ask"),
+        ('bash "$(echo ls)"', "ask"),
+        ("cat <(echo x)", "allow"),
+        ("cat < <(echo x)", "allow"),
+    ],
+)
+def test_a_directory_that_may_have_been_entered_or_not_counts_both_ways(place: Place, line: str, wanted: str) -> None:
+    assert decide(place, line) == wanted

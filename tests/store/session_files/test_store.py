@@ -266,3 +266,13 @@ def test_a_journal_that_the_document_holds_already_is_no_damage(home: Home) -> N
     home.journal(session_id).write_text(line * 2)
 
     assert home.files.summarize_session(session_id).damaged is None
+
+
+def test_a_document_is_known_by_its_stamp(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+    found = home.document(session_id).stat()
+
+    assert home.files.read_document_stamp(session_id) == (found.st_ino, found.st_size, found.st_mtime_ns)
+    home.document(session_id).unlink()
+    assert home.files.read_document_stamp(session_id) is None

@@ -661,3 +661,13 @@ def test_finishing_what_a_crash_left_open_counts_no_tokens(tmp_path: Path) -> No
     assert [message.role for message in loaded.session.messages] == ["user", "assistant", "assistant"]
     other.close()
     assert document(home)["metadata"]["tokenCount"] == 3
+
+
+def test_only_who_began_a_session_has_written_every_byte_of_it(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    assert writer.has_own_files
+    writer.close()
+    other, _ = home.files.open(SESSION_ID)
+    assert not other.has_own_files
+    other.abandon()

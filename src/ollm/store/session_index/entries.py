@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -98,7 +97,8 @@ def read_session(directory: Path, session_id: str, take: EntrySink | None = None
         if take:
             _take_rest(reader, last, take)
         else:
-            deque(read_calls(reader), maxlen=0)
+            for _ in read_calls(reader):
+                pass  # for what is wrong with them
         return _make_reader_row(reader, session_id, get_file_time(document, journal_path), count, last)
 
 

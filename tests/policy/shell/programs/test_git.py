@@ -133,6 +133,8 @@ git diff --order=x => 1 reads dangers - paths x unknown 1
 git diff --xorder=x => 1 reads dangers - paths - unknown 1
 git grep -f x => 1 reads dangers - paths x unknown 0
 git grep -fx y => 1 reads dangers - paths x y unknown 0
+git grep -f=x => 1 reads dangers - paths =x unknown 0
+git grep --f=x => 1 reads dangers 2 paths - unknown 1
 git grep -nO y => 1 reads dangers 2 paths y unknown 0
 git grep -eO y => 1 reads dangers - paths y unknown 0
 git grep -O => 1 reads dangers 2 paths - unknown 0
