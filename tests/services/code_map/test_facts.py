@@ -4,9 +4,10 @@ import os
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ollm.services.code_map.facts import FactsCache, collect_facts, decode_source
+from ollm.services.code_map.facts import FactsCache, collect_facts, decode_source, read_large_files
 
 
 def names(root: Path, folder: Path, *paths: str) -> dict[str, list[str]]:
@@ -109,3 +110,53 @@ def test_definitions_are_read_in_the_encoding_of_the_file(encoding: str) -> None
 )
 def test_source_is_read_in_the_encoding_it_is_written_in(data: bytes, text: str) -> None:
     assert decode_source(data) == text
+
+
+def test_what_another_version_remembered_or_what_is_gone_does_not_count(tmp_path: Path) -> None:
+    root, folder = tmp_path / "project", tmp_path / "cache"
+    root.mkdir()
+    for name in ("a.py", "b.py"):
+        (root / name).write_text("def one(): pass\n")
+    names(root, folder, "a.py", "b.py")
+    (file,) = folder.iterdir()
+    kept = file.read_bytes()
+    assert kept.count(b"one") > 0
+
+    file.write_bytes(kept.replace(b"\xa3one", b"\xa3two"))
+    assert names(root, folder, "a.py") == {"a.py": ["two"]}, "it is believed"
+    for field, value in (("version", 3), ("parsed", False)):
+        document = msgspec.msgpack.decode(kept.replace(b"\xa3one", b"\xa3two"))
+        assert document[field] not in (value, None)
+        file.write_bytes(msgspec.msgpack.encode({**document, field: value}))
+        assert names(root, folder, "a.py") == {"a.py": ["one"]}, field
+    names(root, folder, "a.py", "b.py")
+    (root / "b.py").unlink()
+    names(root, folder, "a.py")
+    assert b"b.py" not in file.read_bytes()
+
+
+def test_how_much_of_a_file_is_looked_at(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    code = b"def one(): pass\n"
+    for name, size in (("most.py", 512 * 1024), ("more.py", 512 * 1024 + 1)):
+        (root / name).write_bytes(code + b"#" * (size - len(code)))
+    assert names(root, tmp_path / "cache", "most.py", "more.py") == {"most.py": ["one"], "more.py": []}
+
+    words = " ".join(f"w{number:05}" for number in range(6_001))
+    assert collect_facts("a.txt", words.encode(), 0, 0).words.split()[-1] == "w05999"
+
+
+def test_a_large_file_is_looked_through_for_a_word_as_far_as_it_is_read(tmp_path: Path) -> None:
+    code = b"class Rare:\n    def run(self): pass\n"
+    filler = b"#" * (10 * 1024 * 1024 - len(code) - 1) + b"\n"
+    (tmp_path / "near.py").write_bytes(filler + code)
+    (tmp_path / "far.py").write_bytes(b"#" * len(code) + filler + code)
+
+    found = read_large_files(tmp_path, ["near.py", "far.py", "gone.py"], "Rare.run()")
+
+    assert [(one.path, one.size, [inner.full_name for inner in one.definitions]) for one in found] == [
+        ("near.py", len(filler) + len(code), ["Rare", "Rare.run"])
+    ]
+    assert (found[0].modified, found[0].words, found[0].references) == (0, "", "")
+    assert read_large_files(tmp_path, ["near.py"], "") == []

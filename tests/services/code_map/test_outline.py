@@ -58,3 +58,12 @@ def test_as_many_lines_as_fit_and_how_many_are_left_out() -> None:
     assert fit_outline(found, 8, count) == ["… 4 more definitions not shown"]
     assert fit_outline(found[3:], 2, count) == ["… 1 more definition not shown"]
     assert take_within(["a b", "c", "d"], 3, count) == ["a b", "c"]
+
+
+def test_a_file_is_parsed_up_to_its_size() -> None:
+    """By patterns a function is called by its word."""
+    code = b"def one(): pass\n"
+    filler = b"#" * (2 * 1024 * 1024 - len(code))
+
+    assert [found.kind for found in outline_text("a.py", code + filler)] == ["function"]
+    assert [found.kind for found in outline_text("a.py", code + filler + b"#")] == ["def"]

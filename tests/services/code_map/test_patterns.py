@@ -106,3 +106,30 @@ def test_a_definition_ends_where_the_next_beside_it_begins() -> None:
         ("Four", 5, 5),
         ("Five", 6, 7),
     ]
+
+
+def test_how_long_lines_and_files_may_be() -> None:
+    name = "x" * (400 - len("def (): pass"))
+    assert [found.name for found in find_definitions("a.py", f"def {name}(): pass\n")] == [name]
+    assert find_definitions("a.py", f"def {name}x(): pass\n") == []
+    assert [found.line for found in find_definitions("a.py", "\n" * 99_999 + "def a(): pass")] == [100_000]
+    assert find_definitions("a.py", "\n" * 100_000 + "def a(): pass") == []
+    blocks = find_definitions("a.conf", "server\n  port\n" * 402)
+    assert (len(blocks), blocks[-1].line) == (400, 799)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.go", "func a() {\n\tx\n}\n\nfunc b() {}\n", "a 1-3, b 5-5"),
+        ("a.c", "int a(int b)\n{\n  x;\n}\nint c;\n", "a 1-4"),
+        ("a.lua", "function a()\n  x\nend\nfunction b()\n  y\nEND;\nz\n", "a 1-3, b 4-6"),
+        ("a.sh", "a() {\n  if x; then\n    y\n  fi\n}\nb() {\n  z\n}\n", "a 1-5, b 6-8"),
+        ("a.rb", "class A\n  def b\n    x\n  end\n  y\nend\nz\n", "A 1-6, A.b 2-4"),
+        ("a.js", "function a() {\n  x\n} else {\n  y\n}\nz\n", "a 1-5"),
+        ("a.py", "class A:\n\n    x = 1\n\ny = 2\nclass B: pass\n", "A 1-3, B 6-6"),
+        ("a.py", "class A:\n    def b(self):\n        x\n    def c(self): y\n", "A 1-4, A.b 2-3, A.c 4-4"),
+    ],
+)
+def test_where_each_block_ends(name: str, text: str, found: str) -> None:
+    assert ", ".join(f"{one.full_name} {one.line}-{one.last}" for one in find_definitions(name, text)) == found

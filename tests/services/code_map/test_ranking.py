@@ -192,3 +192,24 @@ def test_a_question_finds_its_files() -> None:
     assert rated["shop/mail.py"] == 0
     assert min(rated["shop/cart.py"], rated["tests/test_cart.py"]) > 0
     assert scores.score_definition(files[0].definitions[0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("Where is the a bc?", ["bc"]),
+        ("x y", []),
+        ("parse_calls of parseCall, HTTPServer v2", ["pars", "call", "http", "serv"]),
+        ("find files about code", []),
+    ],
+)
+def test_the_terms_of_a_question(query: str, terms: list[str]) -> None:
+    assert find_terms(query) == terms
+
+
+def test_a_name_of_three_letters_tells_where_it_is_from_and_one_of_two_does_not() -> None:
+    users = {f"user{number}": "Abc(1)\nAb(1)\nabc(1)\n" for number in range(4)}
+
+    found = weigh(facts(one="class Abc: pass\nclass Ab: pass\ndef abc(): pass\n", **users))
+
+    assert [round(found[name], 4) for name in ("Abc", "Ab", "abc")] == [4.0, 0.08, 0.08]

@@ -115,3 +115,13 @@ def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str
 def test_a_minified_call_is_not_looked_into() -> None:
     text = "!function(){" + "".join(f"function f{number}(){{}};" for number in range(500)) + "}();"
     assert parse_definitions("a.js", text.encode()) == []
+
+
+def test_how_many_comments_and_how_much_of_a_signature_are_read() -> None:
+    for count, first in ((199, 2), (200, 2), (201, 3)):
+        (found,) = parse_definitions("a.py", ("x = 1\n" + "# word\n" * count + "def a(): pass\n").encode()) or []
+        assert (found.first, found.line) == (first + max(0, count - 201), count + 2), count
+    blank = b" " * (1200 - len("def a(b)"))
+    (whole,) = parse_definitions("a.py", b"def a(" + blank + b"b): pass\n") or []
+    (cut,) = parse_definitions("a.py", b"def a(" + blank + b" b): pass\n") or []
+    assert (whole.signature, cut.signature) == ("def a(b)", "def a(b")

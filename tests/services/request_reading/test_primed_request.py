@@ -3,10 +3,13 @@
 import pytest
 
 from ollm.services.request_reading.primed_request import (
+    Primed,
+    choose_spans,
     find_lines,
     find_named,
     find_only_run,
     find_words,
+    is_identifier,
     is_short,
     merge_spans,
     number_columns,
@@ -138,3 +141,79 @@ def test_lines_and_files_that_are_named() -> None:
     names = ["a.py", "src/b.py", "lib/b.py", "c.py", "d.py", "src/a.py"]
     assert find_named("look at a.py and lib/b.py, not c.pyc or x/d.py", names) == ["a.py", "lib/b.py", "src/a.py"]
     assert find_only_run("Run python a.py and run sh b.sh. Change b.sh.", ["a.py", "b.sh", "c.py"]) == ["a.py"]
+
+
+def test_forty_names_are_listed_and_the_rest_counted() -> None:
+    names = [f"f{number:02}.txt" for number in range(42)]
+
+    def listed(count: int, request: str = "hello") -> str:
+        return prime_request(request, names[:count], lambda _: None, 9000).text
+
+    assert listed(40) == f"Files here: {', '.join(names[:40])}"
+    assert listed(41) == f"Files here: {', '.join(names[:40])} and 1 more"
+    assert listed(42, "look at f41.txt") == f"Files here: {', '.join([*names[:39], names[41]])} and 2 more"
+    assert listed(0) == ""
+
+
+def test_short_files_come_first_and_each_is_shown_while_there_is_room() -> None:
+    files = {"a.py": STORE, "b.py": "x = 1\n", "c.py": "y = 2\n"}
+    head = "Files here: a.py, b.py, c.py"
+    short = [f"{name}:\n```\n{files[name].strip()}\n```" for name in ("b.py", "c.py")]
+    room = len(head) + sum(map(len, short))
+
+    def primed(most: int) -> Primed:
+        return prime_request("Fix total_3 in a.py, b.py and c.py", list(files), files.get, most)
+
+    whole = primed(9000)
+    assert whole.text.startswith(
+        "\n\n".join((head, *short, "a.py is long (243 lines). Parts of it:\n```\ndef total_3("))
+    )
+    assert (whole.whole, whole.meant) == (("b.py", "c.py"), ())
+    assert primed(room).text == "\n\n".join((head, *short))
+    assert primed(room - 1).text == "\n\n".join((head, short[0]))
+    assert primed(room - 1).whole == ("b.py",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked", "spans"),
+    [
+        (["x"] * 20 + ["key_a"] + ["x"] * 20, ["key_a"], [(17, 24)]),
+        (["key_a"] + ["x"] * 5, ["key_a"], [(0, 4)]),
+        (["x"] * 5 + ["key_a"], ["key_a"], [(2, 6)]),
+        (["x", "key_a", "key_a", "x"] + ["x"] * 9, ["key_a"], [(0, 5)]),
+        ((["key_a"] + ["x"] * 9) * 8, ["key_a"], [(0, 4), *((10 * n - 3, 10 * n + 4) for n in range(1, 8))]),
+        ((["key_a"] + ["x"] * 9) * 9, ["key_a"], [(0, 1), (10, 11)]),
+        ((["word"] + ["x"] * 9) * 9, ["word"], []),
+        (["x"] * 5 + ["my_key_a", "key_ab"], ["key_a"], []),
+        (["def f():", *["    x"] * 50, "key_a"], ["f"], [(0, 45)]),
+        (["def f():", *["    x"] * 3, "word", "key_a"], ["f", "word", "key_a"], [(0, 4), (2, 6)]),
+    ],
+)
+def test_which_lines_are_chosen(lines: list[str], asked: list[str], spans: list[tuple[int, int]]) -> None:
+    assert choose_spans(lines, asked, []) == spans
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("key_a", True), ("a1", True), ("#fff", True), ("aB", True), ("ABC", True), ("AB", False), ("word", False),
+        ("Word", False), ("ValueError", False), ("my_Error", False), ("HTTPException", False),
+    ],
+)  # fmt: skip
+def test_what_is_a_name_and_no_word(word: str, told: bool) -> None:
+    assert is_identifier(word) is told
+
+
+def test_an_excerpt_is_sixty_lines_at_most_and_gaps_are_marked() -> None:
+    lines = [f"def f{number}():\n" + "    x\n" * 9 for number in range(12)]
+    text = "".join(lines)
+
+    def shown(*numbers: int) -> str:
+        return show_excerpt("a.py", text, " ".join(f"f{number}()" for number in numbers), [f"f{n}" for n in numbers])
+
+    head = "a.py is long (120 lines). Parts of it:\n```\n"
+    assert shown(1, 2) == f"{head}{lines[1]}{lines[2]}```"
+    assert shown(1, 3) == f"{head}{lines[1]}...\n{lines[3]}```"
+    assert shown(0, 1, 2, 3, 4, 5) == f"{head}{''.join(lines[:6])}```"
+    assert shown(0, 1, 2, 3, 4, 6) == f"{head}{''.join(lines[:5])}...\n{lines[6]}```"
+    assert shown(0, 1, 2, 3, 4, 5, 7) == f"{head}{''.join(lines[:6])}```"
