@@ -3,8 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
-from ollm.domain.events import AnyEvent, Notice
-from ollm.runtime.event_stream import EventStream
+from ollm.domain.events import AnyEvent, Event, Notice
+from ollm.runtime.event_stream import EventStream, NoticeQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -65,3 +65,21 @@ async def test_a_subscription_gives_everything_and_ends_when_it_is_closed() -> N
 
     async with asyncio.timeout(10):
         assert [event.seq async for event in subscription] == [1, 2]
+
+
+def test_notices_wait_in_order_are_told_once_and_a_warning_is_not_repeated() -> None:
+    queue, told = NoticeQueue(), list[Event]()
+    queue.warn_once("a")
+    queue.add("info", "b")
+    queue.warn("c")
+    queue.emit_all(told.append)
+    queue.warn_once("a")
+    queue.warn("c")
+    queue.emit_all(told.append)
+
+    assert [(one.level, one.text) for one in told if isinstance(one, Notice)] == [
+        ("warning", "a"),
+        ("info", "b"),
+        ("warning", "c"),
+        ("warning", "c"),
+    ]

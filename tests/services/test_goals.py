@@ -9,7 +9,7 @@ import pytest
 from ollm.domain.context import Checkpoint, GoalDecision
 from ollm.domain.errors import UsageError
 from ollm.domain.messages import PromptMessage
-from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions, make_goals_checkpoint
+from ollm.services.goals import GoalKeeper, ToldGoals, describe_goals, list_lasting_decisions, make_goals_checkpoint
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
@@ -89,3 +89,15 @@ def test_what_cannot_be_a_goal_is_refused() -> None:
         goals.set("x" * 2001)
     assert goals.stack.goals == ()
     assert goals.set("x" * 2000) == f"Goal set: {'x' * 2000}"
+
+
+def test_goals_are_described_again_once_they_differ_from_what_was_told() -> None:
+    keeper = GoalKeeper()
+    told = ToldGoals(keeper)
+    assert (told.are_told, told.describe_changed()) == (True, "")
+    keeper.set("ship it")
+    assert (told.are_told, told.describe_changed()) == (False, "Goal: ship it")
+    told.mark_told()
+    assert (told.are_told, told.describe_changed()) == (True, "")
+    told.forget()
+    assert (told.are_told, told.describe_changed()) == (False, "Goal: ship it")

@@ -1,4 +1,4 @@
-"""Numbers a conversation's events and hands every subscriber all of them, in order."""
+"""Numbers a conversation's events and hands every subscriber all of them, in order; notices may wait for that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.events import AnyEvent, Event, TurnFinished
+from ollm.domain.events import AnyEvent, Event, Notice, NoticeLevel, TurnFinished
 
 Listener = Callable[[AnyEvent], None]
 
@@ -68,3 +68,27 @@ async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterat
         yield event
         if isinstance(event, TurnFinished):
             return
+
+
+class NoticeQueue:
+    """Notices that wait until there is somebody to tell."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Notice] = []
+        self._warned: set[str] = set()
+
+    def add(self, level: NoticeLevel, text: str) -> None:
+        self._waiting.append(Notice(level=level, text=text))
+
+    def warn(self, text: str) -> None:
+        self.add("warning", text)
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self.warn(text)
+
+    def emit_all(self, emit: Callable[[Event], None]) -> None:
+        notices, self._waiting = self._waiting, []
+        for notice in notices:
+            emit(notice)

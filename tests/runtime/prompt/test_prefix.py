@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ollm.domain.context import Usage
-from ollm.domain.events import Notice
+from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.breakdown import list_context_parts
@@ -140,7 +140,9 @@ def test_a_long_entry_of_the_system_is_shortened_once_and_others_are_left_out() 
     assert long not in first
     assert talk.prompt.get_system_prompt() == first
     assert talk.counter.count_text(first) <= 4096 // 4 + 400
-    told = [note.text for note in talk.prompt._notes]
+    notes: list[Event] = []
+    talk.prompt.emit_notes(notes.append)
+    told = [note.text for note in notes if isinstance(note, Notice)]
     assert told == [
         "AGENTS.md is long: the model sees its beginning and its headings, and can read the rest.",
         "Skipped context entry 'mine': entries may use at most a quarter of the context window.",

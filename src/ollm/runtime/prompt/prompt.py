@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.config.settings import Settings
-from ollm.domain.context import ActiveContext, Budget, ContextView, GoalStack, ModeName, PromptModel, Usage
+from ollm.domain.context import ActiveContext, Budget, ContextView, ModeName, PromptModel, Usage
 from ollm.domain.errors import PromptTooLongError
-from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
+from ollm.domain.events import ContextUsage, Event, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
+from ollm.runtime.event_stream import NoticeQueue
 from ollm.runtime.prompt.messages import MessageHistory
 from ollm.runtime.prompt.prefix import PromptPrefix, ToolChoice
 from ollm.runtime.prompt.request import RequestBuilder
@@ -25,7 +26,7 @@ from ollm.runtime.prompt.token_meter import Meter
 from ollm.runtime.prompt.user_messages import LoadUserMessages, UserMessages
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
-from ollm.services.goals import GoalKeeper, describe_goals
+from ollm.services.goals import GoalKeeper, ToldGoals
 from ollm.services.prefix_ledger import PrefixLedger
 from ollm.services.reasoning import add_trace
 from ollm.services.token_counting import TokenCounter
@@ -58,14 +59,13 @@ class Prompt:
         self._settings = settings
         self.counter = counter
         self.meter = Meter(counter)
+        self._notices = NoticeQueue()
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._history = MessageHistory(counter, self.meter, self._warn)
-        self._prefix = PromptPrefix(counter, entries, self._warn_once)
+        self._history = MessageHistory(counter, self.meter, self._notices.warn)
+        self._prefix = PromptPrefix(counter, entries, self._notices.warn_once)
         self._words = UserMessages()
-        self._told: set[str] = set()
-        self._notes: list[Notice] = []
-        self._known_goals = self.goals.stack
+        self._told_goals = ToldGoals(self.goals)
         self.just_compressed = False  # in this turn
         self.window_learnt = False  # the server serves less than it said: worth keeping for the next process
         self.sent_as_restored = False  # a context somebody went back to is sent once before it is compacted
@@ -166,7 +166,7 @@ class Prompt:
             self._record_thinking(message)
         aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
-            self._known_goals = self.goals.stack
+            self._told_goals.mark_told()
         cut = self._history.add_message(message, calls, self.compute_budget(), aside, primed)
         self.revision += 1
         if cut and not self._context.folded:
@@ -178,7 +178,7 @@ class Prompt:
         self._words.add_message(message.id, message.text)
         self._request, self.just_compressed = message.id, False
         for key in self.entries.begin_turn():
-            self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
+            self._notices.add("info", f"Context entry {key!r} has expired.")
         self.refresh_system_prompt()
 
     def _record_thinking(self, message: Message) -> None:
@@ -187,17 +187,16 @@ class Prompt:
 
     def _render_aside(self) -> str:
         """What is true at this moment only, and goals the user changed since the model last spoke."""
-        changed = describe_goals(self.goals.stack) if self.goals.stack is not self._known_goals else ""
-        return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), changed)))
+        return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), self._told_goals.describe_changed())))
 
     @property
     def goals_told(self) -> bool:
         """Whether the model has heard of the goals as they are."""
-        return self.goals.stack is self._known_goals
+        return self._told_goals.are_told
 
     def tell_goals_again(self) -> None:
         """The next message of the user tells them."""
-        self._known_goals = GoalStack()
+        self._told_goals.forget()
 
     # What is sent
 
@@ -300,7 +299,7 @@ class Prompt:
         self._history.replace_messages(context.messages)
         if cause == "compression":
             self.just_compressed = True
-            self._known_goals = self.goals.stack  # a record of their own tells them
+            self._told_goals.mark_told()  # a record of their own tells them
 
     # Keeping and restoring
 
@@ -311,7 +310,8 @@ class Prompt:
         """Take up a context that was kept, exactly. `words` loads the session's user messages when they are needed."""
         if words is not None:
             self._words = UserMessages(words)
-        self.goals.stack = self._known_goals = context.goals
+        self.goals.stack = context.goals
+        self._told_goals.mark_told()
         self._context = context
         self.refresh_system_prompt()
         folded = context.folded or bool(context.checkpoints)
@@ -336,15 +336,5 @@ class Prompt:
             reasoning_model=bool(self._context.reasoning.traces),
         )
 
-    def _warn_once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._warn(text)
-
-    def _warn(self, text: str) -> None:
-        self._notes.append(Notice(level="warning", text=text))
-
     def emit_notes(self, emit: Emit) -> None:
-        notes, self._notes = self._notes, []
-        for note in notes:
-            emit(note)
+        self._notices.emit_all(emit)
