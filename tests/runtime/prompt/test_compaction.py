@@ -34,6 +34,7 @@ from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.snapshot_files import SnapshotFiles
 from tests.covers import covers
+from tests.runtime.prompt.test_context_courses import follow_course
 from tests.runtime.prompt.test_prompt import Talk, filler
 from tests.services import contexts as make
 
@@ -320,3 +321,7 @@ def test_what_a_compression_is_told(window: int, summary: int, request_tokens: i
     assert hard == msgspec.structs.replace(told, preserve_recent_tokens=0)
     assert told.preserve_recent_tokens is not None
     assert told.preserve_recent_tokens > 0
+
+
+def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_course(monkeypatch, 12, 2048, 1.0, "summarize", steps=60)

@@ -161,10 +161,16 @@ def describe_event(event: Event) -> str:
 def test_a_context_goes_the_way_it_went_when_it_was_recorded(
     monkeypatch: pytest.MonkeyPatch, seed: int, window: int, factor: float, strategy: str
 ) -> None:
+    follow_course(monkeypatch, seed, window, factor, strategy)
+
+
+def follow_course(
+    monkeypatch: pytest.MonkeyPatch, seed: int, window: int, factor: float, strategy: str, steps: int = STEPS
+) -> None:
     # What the model is told first changes with its words alone: here it is short and stays.
     monkeypatch.setattr("ollm.runtime.prompt.prefix.build_instructions", lambda window, mode: f"Help. Mode {mode}.")
     context = RecordedContext(seed, window, factor, strategy)
-    for _ in range(STEPS):
+    for _ in range(steps):
         context.take_step()
 
     compare_course(RECORDED / f"context_{seed}.txt", context.lines)

@@ -6,6 +6,7 @@ import pytest
 
 from ollm.domain.events import Compressed, Notice
 from ollm.runtime.prompt.hard_compaction import settle_goals, shorten_records, shrink_to_limit
+from tests.runtime.prompt.test_context_courses import follow_course
 from tests.runtime.prompt.test_prompt import Talk, filler, minutes
 from tests.runtime.test_context_fuzz import Context
 
@@ -67,3 +68,7 @@ def test_records_lose_what_the_message_needs() -> None:
     context = talk.prompt.get_active_context()
 
     assert shorten_records(context, 100, talk.counter) == context
+
+
+def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_course(monkeypatch, 14, 1024, 1.2, "truncate", steps=24)

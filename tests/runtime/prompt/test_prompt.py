@@ -26,6 +26,7 @@ from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
+from tests.runtime.prompt.test_context_courses import follow_course
 
 SESSION = "7d9f4a52-0000-4000-8000-00000000000a"
 
@@ -226,3 +227,7 @@ async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
     assert again.build_request_messages() == sent
     assert again.get_active_context() == kept
     assert kept != ActiveContext()
+
+
+def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_course(monkeypatch, 11, 3000, 1.1, "hybrid", steps=60)

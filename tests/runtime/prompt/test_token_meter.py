@@ -13,6 +13,7 @@ from ollm.services.budget import compute_budget
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.runtime.prompt.test_breakdown import TOOLS
+from tests.runtime.prompt.test_context_courses import follow_course
 from tests.runtime.prompt.test_prompt import Talk
 
 
@@ -304,3 +305,7 @@ def test_an_answer_has_room_also_where_the_server_never_counted(window: int, pro
     assert made.compute_answer_tokens(state) == max(least, window - prompt - 16 - math.ceil(prompt / 4))
     made.add_units(0, 2 * window)  # a conversation in Chinese
     assert made.compute_answer_tokens(state) == least
+
+
+def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_course(monkeypatch, 13, 4096, 0.9, "hybrid", steps=24)
