@@ -391,6 +391,8 @@ def test_a_workspaces_rule_is_stricter_than_any_group_of_the_users(place: Place)
         ("touch a", "full", True, "allow", "sandbox"),
         ("touch a", "none", True, "ask", "built-in"),
         ("cat .env", "full", True, "ask", "protection"),
+        ("grep -r x .", "full", False, "allow", "built-in"),
+        ("grep -r x .", "landlock", False, "ask", "built-in"),
     ],
 )
 def test_what_the_box_holds_decides_what_runs_unasked(

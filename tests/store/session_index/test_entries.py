@@ -9,6 +9,7 @@ import pytest
 
 from ollm.domain.messages import Message, TextPart, ThinkingPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.store.session_files import layout
 from ollm.store.session_files.journal import JournalMessage, JournalRecord, encode_json, encode_line
 from ollm.store.session_index.database import connect_in_memory
 from ollm.store.session_index.entries import (
@@ -274,3 +275,19 @@ def test_a_call_is_found_by_its_name_arguments_and_result() -> None:
     assert without.text == "edit \n"
     assert make_call_entry(msgspec.structs.replace(record, status="running")) is None
     assert make_call_entry(None) is None
+
+
+def test_how_far_a_long_session_was_read_is_told_now_and_then(tmp_path: Path) -> None:
+    messages = [encode_json(numbered(number, "x")) for number in range(1, 2_051)]
+    calls = [encode_json(call(f"c{number}", result="y", message_id=number)) for number in (1, 2)]
+    (tmp_path / "s.json").write_bytes(b"".join(layout.iter_document({"sessionId": "s"}, messages, calls)))
+    told: list[int] = []
+    take = EntryIndexer(connect_in_memory(), {"id": 1, "text_number": 0}, None, told.append)
+
+    line = read_session(tmp_path, "s", take)
+
+    size = (tmp_path / "s.json").stat().st_size
+    assert len(told) == 2
+    assert 0.4 * size < told[0] < 0.6 * size < told[1] <= size
+    assert (line.message_count, line.last_number, take.last_numbers, take.late) == (2_050, 2_050, (0, 2), False)
+    assert read_session(tmp_path, "s") == line

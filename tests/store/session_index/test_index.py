@@ -289,6 +289,21 @@ def test_progress_goes_to_the_end(tmp_path):
     assert told[-1][0] == told[-1][1] == sum(path.stat().st_size for path in home.sessions.glob("*.json"))
 
 
+def test_progress_is_told_after_each_part_and_never_where_nothing_has_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(stamps, "BATCH_BYTES", 0)
+    home = Home(tmp_path)
+    sizes = [home.document(home.recorded(text)).stat().st_size for text in ("one", "two two", "three three three")]
+    index = home.index()
+    total = sum(sizes)
+    for read in (index.list_sessions, index.refresh_text):
+        told: list[tuple[int, int]] = []
+        read(lambda done, whole, told=told: told.append((done, whole)))
+        assert list(dict.fromkeys(told)) == [(sizes[0], total), (sizes[0] + sizes[1], total), (total, total)]
+        told.clear()
+        read(lambda done, whole, told=told: told.append((done, whole)))
+        assert told == []
+
+
 def test_counts_are_known_of_a_document_that_has_not_changed(tmp_path):
     home = Home(tmp_path)
     session_id = home.recorded("one", "two")

@@ -204,7 +204,7 @@ class SessionIndex:
             self._look = partial(_report_progress, progress, done, total)
             rows.update(self._run_transaction(partial(self._update_rows, batch, found, rows, text)))
             done += sum(found[name].size for name in batch)
-            self._look(0) if done < total else _report_progress(progress, total, total, 0)
+            _report_progress(progress, done, total, 0)
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
     def _make_unread_rows(self, batch: list[str], found: dict[str, Stamp]) -> dict[str, dict[str, Any]]:
