@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,9 @@ from ollm.cli.screen.picker import Picker, format_preview, format_row, get_view
 from ollm.cli.screen.themes import THEMES
 from ollm.cli.sessions.session_list import SessionListItem
 from ollm.domain.errors import OllmError
+from tests.cli.running import running
 from tests.cli.screen.inside import DrawnScreen, drawn_screen
+from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 
 
 class EmptyShelf:
@@ -252,3 +255,20 @@ def test_a_narrow_row_has_the_title_and_the_time() -> None:
 
     assert format_row(long, 39) == " Why is the total of the…      just now"
     assert format_row(item(1, title="", updated_at=now), 10).startswith(" (no title) ")
+
+
+async def test_a_narrow_list_shows_its_whole_hints(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two.", "Three."]) as runner:
+        await runner.run("-p", "only once")
+        async with at_terminal(runner, "--new", "Why is it wrong?") as terminal:
+            await terminal.wait_for("● Two.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, size=(40, 20)) as terminal:
+            await terminal.wait_for("Why is it wrong?", "Tab 1 chats / 1 one-shot", "Esc new chat", "Ctrl-C quit")
+            terminal.type("tell me more")
+            await terminal.wait_for("No matching sessions. Enter starts a", "new chat with this message.")
+            terminal.type(ENTER)
+            await terminal.wait_for("● Three.")
+            terminal.type(CTRL_D)
+            await terminal.ended()

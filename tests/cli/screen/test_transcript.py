@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.cli.screen.transcript import ContextFill, Transcript, choose_preview, describe_picture
+from ollm.cli.screen.transcript import ContextFill, Transcript, choose_output, choose_preview, describe_picture
 from ollm.domain.events import (
     AnyEvent,
     CheckpointCreated,
@@ -268,3 +268,11 @@ def test_a_preview_is_the_beginning_and_end_of_what_a_command_printed(result: To
 def test_a_picture_is_named_with_its_size() -> None:
     assert describe_picture(ImagePart(media_type="image/png", data="A" * 1364)) == "▣ image/png, 1 kB"
     assert describe_picture(ImagePart(media_type="image/png", data="A" * 1368)) == "▣ image/png, 2 kB"
+
+
+def test_a_refusal_is_shown_in_the_words_it_was_given() -> None:
+    denied = ErrorInfo(type="Denied", message="Not run: use another name")
+    late = ErrorInfo(type="Timeout", message="too late")
+
+    assert choose_output(ToolResult(llm_content="Error Denied: Not run", error=denied)) == "Not run: use another name"
+    assert choose_output(ToolResult(llm_content="half of it", error=late)) == "half of it"

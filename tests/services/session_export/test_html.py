@@ -32,7 +32,7 @@ async def test_a_page_has_contents_rendered_answers_named_calls_and_diffs(tmp_pa
     assert "<strong>one</strong> line" in page
     assert "x = 1 &lt; 2" in re.sub("<[^>]+>", "", page)
     calls = re.findall(r'<details class="call (\w+)" data-call="[^"]+"( open)?><summary><b>(.*?)</b>', page)
-    assert calls == [("failed", "", "Run echo out; exit 3"), ("ok", " open", "Edit a.py (1 edit)")]
+    assert calls == [("failed", " open", "Run echo out; exit 3"), ("ok", " open", "Edit a.py (1 edit)")]
     assert '<span class="outcome">exit 3</span>' in page
     assert '<span class="del" data-line="1">-x = <mark>1</mark>\n</span>' in page
     assert '<span class="add" data-line="1">+x = <mark>2</mark>\n</span>' in page

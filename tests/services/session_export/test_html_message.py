@@ -5,6 +5,7 @@ import re
 from ollm.domain.messages import ImagePart, Message, Role, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.session_export.html_message import render_diff_as_html, render_message_as_html
+from ollm.services.session_export.text import format_time
 
 AT = "2026-01-02T03:04:05.000Z"
 
@@ -59,7 +60,8 @@ def test_a_long_attachment_is_folded_under_its_name_and_a_short_one_is_not() -> 
     assert "&lt;i&gt;words</pre>" in show("\n\n[a <b>.log]\n" + "<i>words" * 1125)
     assert "8,000 more characters" in show("\n\n[a <b>.log]\n" + "<i>words" * 1125, 1000)
     assert "<details" in show("\n\n[many.txt]\n" + "x\n" * 40)
-    assert "<details" not in show("\n\n[few.txt]\n" + "x\n" * 4)
+    short = '<details class="attachment" open><summary><b>few.txt</b> 8 characters</summary>\n<pre>x\n'
+    assert short in show("\n\n[few.txt]\n" + "x\n" * 4)
     assert "<details" not in show("typed " * 1000), "a question of a page or two stays open"
     assert "<b>Long text</b> 60,000 characters" in show("pasted " * 8571 + "abc")
 
@@ -93,7 +95,8 @@ def test_from_where_on_texts_are_folded_or_not_read_as_markdown() -> None:
         ("x" * 20_000, False),
         ("x" * 20_001, True),
     ):
-        assert show("user", TextPart(text=text)).startswith("<details" if folded else '<pre class="said">')
+        opening = '<details class="attachment" open>' if text[0] == "\n" else '<pre class="said">'
+        assert show("user", TextPart(text=text)).startswith('<details class="attachment">' if folded else opening)
     for role, text, page in (
         ("assistant", "*a*", '<div class="text"><p><em>a</em></p>\n</div>\n'),
         ("tool", "*a*", '<pre class="said">*a*</pre>\n'),
@@ -121,8 +124,8 @@ def test_calls_in_full_and_cut() -> None:
     def show(arguments: str, output: str, diff: str) -> str:
         return (
             '<section class="assistant" id="m7">\n<h2><span class="number">7.</span> Assistant '
-            f'<time datetime="{AT}">{AT}</time></h2>\n'
-            f'<details class="call failed" data-call="c1">{name} <span class="outcome">exit 2</span></summary>\n'
+            f'<time datetime="{AT}">{format_time(AT)}</time></h2>\n'
+            f'<details class="call failed" data-call="c1" open>{name} <span class="outcome">exit 2</span></summary>\n'
             f'{arguments}<pre class="output">{output}</details>\n'
             '<details class="call ok" data-call="c2" open><summary><b>Edit a.py</b> <span class="outcome">ok</span>'
             f'</summary>\n<pre class="diff"><span class="del">{diff}\n</span></pre>\n</details>\n'

@@ -10,7 +10,9 @@ from ollm.services.session_export.markdown import (
     format_arguments,
     render_markdown,
 )
-from tests.services.session_export.sources import AT, TALK, Source, call
+from tests.services.session_export.sources import TALK, Source, call
+
+SHOWN = "2026-01-27 10:00 UTC"
 
 
 def test_the_whole_document() -> None:
@@ -18,12 +20,12 @@ def test_the_whole_document() -> None:
 
     assert text == (
         "# A title &lt;x>\n\n- Session: `s1`\n- Model: m (p)\n"
-        f"- From {AT} to {AT}\n- Workspace: /w\n"
-        f"\n## 1. User\n\n*{AT}*\n\nLook <b>here</b>\n```py\nx\n```\n\n*(an image, image/png)*\n"
-        f"\n## 2. Assistant (interrupted)\n\n*{AT}*\n\n> *Thinking*\n>\n> hm\n> hm\n\nLooking.\n"
+        f"- From {SHOWN} to {SHOWN}\n- Workspace: /w\n"
+        f"\n## 1. User\n\n*{SHOWN}*\n\nLook <b>here</b>\n```py\nx\n```\n\n*(an image, image/png)*\n"
+        f"\n## 2. Assistant (interrupted)\n\n*{SHOWN}*\n\n> *Thinking*\n>\n> hm\n> hm\n\nLooking.\n"
         '\n**Tool call: ls** (exit 2)\n\n```json\n{\n  "path": "."\n}\n```\n'
         "\n````\na ``` b\\x1b[31m\n````\n"
-        f"\n## 4. Tool\n\n*{AT}*\n\na fact\n"
+        f"\n## 4. Tool\n\n*{SHOWN}*\n\na fact\n"
         '\n**Tool call: other** (failed)\n\n```json\n{\n  "path": "."\n}\n```\n'
     )
 

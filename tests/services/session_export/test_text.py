@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.services.session_export import text as module
-from ollm.services.session_export.text import MIN_GATHERED_CHARS, gather_pieces, is_plain, slice_text
+from ollm.services.session_export.text import MIN_GATHERED_CHARS, format_time, gather_pieces, is_plain, slice_text
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,16 @@ def test_pieces_wait_until_there_are_many_characters() -> None:
 
     assert list(gather_pieces([piece, "y", "z"])) == [f"{piece}y", "z"]
     assert list(gather_pieces(["a", piece, piece, "y", "z"])) == [f"a{piece}", f"{piece}y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "shown"),
+    [
+        ("2026-11-16T16:30:25.035Z", "2026-11-16 16:30 UTC"),
+        ("2026-11-16T16:30:25Z", "2026-11-16 16:30 UTC"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+    ],
+)
+def test_a_stamp_is_shown_as_people_read_it(stamp: str, shown: str) -> None:
+    assert format_time(stamp) == shown

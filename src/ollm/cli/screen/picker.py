@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any, Literal, get_args
 
@@ -16,7 +17,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices
+from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices, wrap_words
 from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
@@ -35,7 +36,8 @@ ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
 FIRST_HINT = "Esc new chat · Ctrl-C quit"
 LATER_HINT = "Ctrl-N new chat · Esc back"
 View = Literal["chats", "one-shot", "archived"]
-EMPTY_HINT = "No matching sessions. Enter starts a new chat with this message."
+NO_MATCH = "No matching sessions."
+EMPTY_HINT = f"{NO_MATCH} Enter starts a new chat with this message."
 DELETE_WARNING = "Press Ctrl-X again to delete it permanently; any other key cancels."
 
 
@@ -88,7 +90,7 @@ class Picker:
         listed = Window(FormattedTextControl(self._render_list), height=self._get_list_height, dont_extend_height=True)
         preview = Window(FormattedTextControl(self._render_preview), height=Dimension(max=PREVIEW_LINES))
         is_tall = Condition(lambda: self._app.output.get_size().rows >= PREVIEW_MIN_LINES)
-        hint = Window(FormattedTextControl(self._render_hint), height=Dimension(min=1, max=3), wrap_lines=True)
+        hint = Window(FormattedTextControl(self._render_hint), height=Dimension(min=1, max=4), wrap_lines=True)
         return Layout(HSplit([field, listed, ConditionalContainer(preview, is_tall), hint]), focused_element=field)
 
     def _count_rows(self) -> int:
@@ -96,7 +98,9 @@ class Picker:
         return max(1, min(MAX_ROWS, self._app.output.get_size().rows - 7))
 
     def _get_list_height(self) -> Dimension:
-        return Dimension.exact(min(self._count_rows(), max(1, len(self._lines))))
+        """As many rows as the longest view has sessions; two for the hint that a text starts a new chat."""
+        longest = max(Counter(map(get_view, self._lines)).values(), default=0)
+        return Dimension.exact(min(self._count_rows(), max(2 if self._filter.text else 1, longest)))
 
     def _render_list(self) -> StyleAndTextTuples:
         found = self.find_matches()
@@ -111,7 +115,7 @@ class Picker:
         if lines:
             return lines
         typed = self._filter.text.strip()
-        return [("class:hint", EMPTY_HINT if typed and self._first else "No matching sessions.")]
+        return [("class:hint", "\n".join(wrap_words(EMPTY_HINT, width)) if typed and self._first else NO_MATCH)]
 
     def _render_title(self) -> StyleAndTextTuples:
         names = {"chats": "Resume a chat", "one-shot": "One-shot sessions", "archived": "Archived sessions"}

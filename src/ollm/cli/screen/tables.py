@@ -21,7 +21,7 @@ class FittedTable(TableElement):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         titles = read_cells(self.header.row.cells) if self.header and self.header.row else []
         rows = [read_cells(row.cells) for row in self.body.rows] if self.body else []
-        widths = fit_columns([titles, *rows], options.max_width - COLUMN_GAP_CELLS)
+        widths = fit_columns([titles, *rows], options.max_width)
         if widths is None:
             yield from render_records(titles, rows)
         else:
@@ -64,7 +64,7 @@ def is_bar(cell: Text) -> bool:
 
 
 def render_table(titles: list[Text], rows: list[list[Text]], widths: list[int]) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False, style="markdown.table.border", show_edge=True, collapse_padding=True)
+    table = Table(box=box.SIMPLE, pad_edge=False, style="markdown.table.border", show_edge=False, collapse_padding=True)
     for title, width in zip(titles, widths, strict=True):
         title.stylize("markdown.table.header")
         table.add_column(title, width=width, overflow="fold")
@@ -76,7 +76,7 @@ def render_table(titles: list[Text], rows: list[list[Text]], widths: list[int]) 
 
 
 def scale_bar(cell: Text, width: int, longest: int) -> Text:
-    return Text("█" * round(cell.cell_len * width / longest), style=cell.style) if is_bar(cell) else cell
+    return Text("█" * round(cell.cell_len * width / longest), style="markdown.table.border") if is_bar(cell) else cell
 
 
 def render_records(titles: list[Text], rows: list[list[Text]]) -> list[RenderableType]:

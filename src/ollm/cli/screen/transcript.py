@@ -252,6 +252,8 @@ class Transcript:
 
 def choose_output(result: ToolResult) -> str:
     """All there is to see of a call: what a command printed, what was read or found."""
+    if result.error and result.error.type == "Denied":
+        return result.error.message
     shown = result.return_display if result.exit_code is not None else ""
     return result.full_output or shown or result.llm_content or result.return_display
 

@@ -9,7 +9,7 @@ from ollm.domain.messages import Message
 from ollm.services.session_export.html_message import render_call_as_html, render_message_as_html
 from ollm.services.session_export.html_page import render_page_head
 from ollm.services.session_export.source import ExportSource
-from ollm.services.session_export.text import gather_pieces
+from ollm.services.session_export.text import format_time, gather_pieces
 from ollm.system.terminal_text import escape_controls
 
 MAX_CONTENTS_ENTRIES = 2_000
@@ -26,7 +26,8 @@ def _render_pieces(source: ExportSource) -> Iterator[str]:
     session = source.session
     title = escape(session.metadata.title or "Session")
     yield render_page_head(title)
-    about = f"{session.model} ({session.provider}), {session.start_time} to {session.last_activity}"
+    begun, ended = format_time(session.start_time), format_time(session.last_activity)
+    about = f"{session.model} ({session.provider}), {begun} to {ended}"
     meta = f'<p class="meta">{escape(about)}<br>{escape(session.session_id)}</p>'
     yield f'<header><h1>{title}</h1>\n{meta}</header>\n<main class="transcript">\n'
     contents: list[str] = []

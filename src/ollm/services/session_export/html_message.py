@@ -12,10 +12,10 @@ from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, Too
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.html_markdown import render_markdown_as_html
 from ollm.services.session_export.markdown import ROLE_NAMES, describe_outcome, format_arguments
-from ollm.services.session_export.text import slice_text
+from ollm.services.session_export.text import format_time, slice_text
 
-MAX_OPEN_ATTACHMENT_CHARS = 2_000  # a longer one is folded
-MAX_OPEN_ATTACHMENT_LINES = 30
+MAX_OPEN_CHARS = 2_000  # of an attachment or a failure; a longer one is folded
+MAX_OPEN_LINES = 30
 MAX_OPEN_TYPED_CHARS = 20_000  # of what a person typed or pasted
 MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
 FindCall = Callable[[str], ToolCallRecord | None]
@@ -30,7 +30,7 @@ def render_message_as_html(message: Message, find_call: FindCall, most_chars: in
     when = escape(message.timestamp)
     yield f'<section class="{message.role}" id="m{message.id}">\n'
     yield f'<h2><span class="number">{message.id}.</span> {ROLE_NAMES[message.role]}{mark} '
-    yield f'<time datetime="{when}">{when}</time></h2>\n'
+    yield f'<time datetime="{when}">{escape(format_time(message.timestamp))}</time></h2>\n'
     for part in message.parts:
         if isinstance(part, TextPart) and message.role == "user":
             yield from _render_typed(part.text, most_chars)
@@ -51,14 +51,19 @@ def _render_typed(text: str, most_chars: int | None) -> Iterator[str]:
     """What a person typed or attached is shown as it is; what is long is folded under its name."""
     attached = _ATTACHED.match(text)
     body = text[attached.end() :] if attached else text
-    long = len(body) > (MAX_OPEN_ATTACHMENT_CHARS if attached else MAX_OPEN_TYPED_CHARS)
-    if not long and not (attached and body.count("\n") > MAX_OPEN_ATTACHMENT_LINES):
+    long = not is_short(body) if attached else len(body) > MAX_OPEN_TYPED_CHARS
+    if not long and not attached:
         yield from _render_block(text, "said")
         return
-    name = escape(attached[1]) if attached else "Long text"
-    yield f'<details class="attachment"><summary><b>{name}</b> {len(body):,} characters</summary>\n'
-    yield from _render_block(body, "said", most_chars)
+    name, state = escape(attached[1]) if attached else "Long text", "" if long else " open"
+    yield f'<details class="attachment"{state}><summary><b>{name}</b> {len(body):,} characters</summary>\n'
+    yield from _render_block(body, "" if attached else "said", most_chars)
     yield "</details>\n"
+
+
+def is_short(text: str) -> bool:
+    """Whether what was attached, or what a failed call printed, is read at a glance."""
+    return len(text) <= MAX_OPEN_CHARS and text.count("\n") <= MAX_OPEN_LINES
 
 
 def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
@@ -90,13 +95,14 @@ def _render_image(part: ImagePart) -> str:
 
 
 def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> Iterator[str]:
-    """A change is open, everything else is folded."""
+    """A change is open, and a failure that is short; everything else is folded."""
     outcome = describe_outcome(call)
     diff = call.result.diff if call.result else ""
     kind = outcome if outcome in ("ok", "running") else "failed"
     summary = f'<b>{escape(summarize_call(call.name, call.args))}</b> <span class="outcome">{escape(outcome)}</span>'
-    name = escape(call.id)
-    yield f'<details class="call {kind}" data-call="{name}"{" open" if diff else ""}><summary>{summary}</summary>\n'
+    output = (call.result.full_output or call.result.llm_content) if call.result else ""
+    state = " open" if diff or (kind == "failed" and output and is_short(output)) else ""
+    yield f'<details class="call {kind}" data-call="{escape(call.id)}"{state}><summary>{summary}</summary>\n'
     for asked in call.result.questions if call.result else ():
         yield f'<p class="asked">? {escape(asked.question)}<br>› {escape(asked.answer)}</p>\n'
     if diff:
@@ -104,7 +110,7 @@ def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> 
     else:
         yield from _render_block(f"{call.name} {format_arguments(call)}", "arguments", most_chars)
     if call.result and not diff:
-        yield from _render_block(call.result.full_output or call.result.llm_content, "output", most_chars)
+        yield from _render_block(output, "output", most_chars)
     for image in call.result.images if call.result else ():
         yield _render_image(image)
     yield "</details>\n"

@@ -10,7 +10,7 @@ import msgspec
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.source import ExportSource
-from ollm.services.session_export.text import gather_pieces, slice_text
+from ollm.services.session_export.text import format_time, gather_pieces, slice_text
 from ollm.system.terminal_text import escape_controls
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
@@ -27,7 +27,7 @@ def _render_pieces(source: ExportSource) -> Iterator[str]:
     yield f"# {_flatten_line(session.metadata.title or 'Session')}\n\n"
     yield f"- Session: `{session.session_id}`\n"
     yield f"- Model: {_flatten_line(session.model)} ({_flatten_line(session.provider)})\n"
-    yield f"- From {session.start_time} to {session.last_activity}\n"
+    yield f"- From {format_time(session.start_time)} to {format_time(session.last_activity)}\n"
     if session.metadata.workspace:
         yield f"- Workspace: {_flatten_line(session.metadata.workspace)}\n"
     for message in source.iter_messages():
@@ -39,7 +39,7 @@ def _render_pieces(source: ExportSource) -> Iterator[str]:
 
 def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
     mark = " (interrupted)" if message.interrupted else ""
-    yield f"\n## {message.id}. {ROLE_NAMES[message.role]}{mark}\n\n*{_flatten_line(message.timestamp)}*\n"
+    yield f"\n## {message.id}. {ROLE_NAMES[message.role]}{mark}\n\n*{_flatten_line(format_time(message.timestamp))}*\n"
     for part in message.parts:
         if isinstance(part, TextPart):
             yield f"\n{close_fence(part.text)}\n"

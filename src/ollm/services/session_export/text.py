@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 MAX_SLICE_CHARS = 1 << 20
 MIN_GATHERED_CHARS = 1 << 15
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
 _ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
 
 
@@ -14,6 +16,12 @@ def is_plain(text: str) -> bool:
     if text.isascii():  # most texts are, and this is quicker to tell
         return len(text.encode("ascii").translate(None, _ASCII_CONTROL)) == len(text) and "\t" not in text
     return text.replace("\n", "").isprintable()
+
+
+def format_time(stamp: str) -> str:
+    """A stamp of a session as people read it; anything else as it is."""
+    found = _STAMP.fullmatch(stamp)
+    return f"{found[1]} {found[2]} UTC" if found else stamp
 
 
 def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:
