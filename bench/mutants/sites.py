@@ -82,7 +82,10 @@ class Finder(ast.NodeVisitor):
         self._bounds = {*find_bounds(ast.parse(source)), *find_imported_bounds(path, ast.parse(source))}
 
     def visit_If(self, node: ast.If) -> None:
+        """What only decides whether something is logged is not broken, as what is logged is not."""
         if ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        if not node.orelse and all(isinstance(inner, ast.Expr) and is_logging(inner.value) for inner in node.body):
             return
         self._add(node.test, "condition", f"not ({self._text(node.test)})")
         self.generic_visit(node)

@@ -72,6 +72,21 @@ def test_beside_a_large_bound_of_another_module_and_beside_a_clock_a_comparison_
     assert texts == ["(1 <= SO_MANY)", "(FEW > 2)", "(time.monotonic() - 1 >= 3)"]
 
 
+def test_what_is_logged_and_whether_it_is_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "logs.py"
+    path.write_text(
+        "if one > 1:\n    _log.info(2)\nif two > 3:\n    _log.info(4)\nelse:\n    act(5)\n", encoding="utf-8"
+    )
+
+    assert [(mutant.line, mutant.kind) for mutant in find_mutants(path)] == [
+        (3, "condition"),
+        (3, "comparison"),
+        (3, "constant"),
+        (6, "call removed"),
+        (6, "constant"),
+    ]
+
+
 def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_first(tmp_path: Path) -> None:
     path = tmp_path / "small.py"
     path.write_text(SOURCE, encoding="utf-8")

@@ -174,3 +174,9 @@ def test_the_end_of_a_sentence_is_kept_where_it_fits_and_names_more(tokens: int,
     sentence = "please look at the thing that we said and then mend src/area/file1234567.py"
 
     assert _clip(sentence, tokens, lambda text: len(text) + sum(map(str.isdigit, text))) == line
+
+
+@pytest.mark.parametrize(("length", "kept"), [(7, 7), (8, 8), (9, 7), (10, 8), (11, 7), (20, 7)])
+def test_a_sentence_is_never_cut_to_less_than_a_few_letters(length: int, kept: int) -> None:
+    assert _clip("x" * length, 12, lambda _: 100) == f"{'x' * kept}…"
+    assert _clip("x" * length, 11, lambda _: 100) == ""

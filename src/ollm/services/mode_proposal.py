@@ -53,8 +53,8 @@ def propose_mode(text: str, current: ModeName) -> ModeProposal | None:
     """The mode a message fits better than the current one, when that is plain enough."""
     hits = {mode: _count_hits(mode, text[:MAX_LOOKED_CHARS]) for mode in MODE_SIGNS}
     best = max(hits, key=lambda mode: hits[mode])
-    rivals = [count for mode, count in hits.items() if mode != best and count > 0]
-    confidence = 0.6 + 0.2 * hits[best] - 0.1 * sum(rivals) if hits[best] else 0.0
+    rivals = sum(hits.values()) - hits[best]
+    confidence = 0.6 + 0.2 * hits[best] - 0.1 * rivals if hits[best] else 0.0
     if best == current or hits[current] >= hits[best] or confidence < MIN_CONFIDENCE_SHARE:
         return None
     return ModeProposal(mode=best, confidence=round(min(0.95, confidence), 2))

@@ -70,7 +70,6 @@ def close_unit(units: list[list[PromptMessage]], waiting: dict[str, ToolCall]) -
         units[-1].append(
             PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name, failed=True)
         )
-    waiting.clear()
 
 
 def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> list[PromptMessage]:

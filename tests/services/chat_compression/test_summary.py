@@ -229,3 +229,25 @@ def test_how_much_of_the_record_makes_a_copy() -> None:
     ):
         assert find_fault(text, record, 10_000, counter.count_text) == told, text
     assert find_fault(line, f"{record}..", 10_000, counter.count_text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "record", "foreign"),
+    [
+        ("\u024f" * 60, "plain words " * 9, False),
+        ("\u0250" * 60, "plain words " * 9, True),
+        ("ж" * 50 + "z" * 50, "plain words " * 9, False),
+        ("ж" * 51 + "z" * 49, "plain words " * 9, True),
+        ("ж" * 60, "z" * 95 + "ж" * 5, False),
+        ("ж" * 60, "z" * 96 + "ж" * 4, True),
+        ("z" * 60, "ж" * 60, True),
+        ("z" * 95 + "ж" * 5, "ж" * 60, False),
+        ("z" * 96 + "ж" * 4, "ж" * 51 + "z" * 49, True),
+        ("z" * 60, "ж" * 50 + "z" * 50, False),
+        ("ж" * 60, "z" * 8_000 + "ж" * 9_000, True),
+        ("ж" * 60, "1234 " * 40, True),
+    ],
+)
+def test_where_another_script_begins(text: str, record: str, foreign: bool) -> None:
+    fault = find_fault(text, record, 10**6, len)
+    assert (fault == "it was in another language than the record") is foreign

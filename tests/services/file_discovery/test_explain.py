@@ -58,3 +58,14 @@ async def test_the_rule_is_given_with_its_file_and_line(service: FileDiscoverySe
     assert (hidden.decided_at, hidden.path) == ("src/x.log", "src/x.log")
     assert (shown.shown, shown.rule, shown.line) == (True, "!y.log", 3)
     assert hidden.reason == ".gitignore:2 hides it: *.log"
+
+
+async def test_a_rule_that_includes_says_of_which_part_it_is(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "src/c.log", "src/d.log")
+    rules(root, ".gitignore", "*.log", "!c.log")
+
+    kept = await service.explain(str(root), "src/c.log")
+    hidden = await service.explain(str(root), "src/d.log")
+
+    assert (kept.shown, kept.decided_at, kept.rule, kept.line) == (True, "src/c.log", "!c.log", 2)
+    assert (hidden.shown, hidden.decided_at, hidden.rule, hidden.line) == (False, "src/d.log", "*.log", 1)

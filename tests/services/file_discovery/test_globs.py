@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery.expressions import NameSearch
 from ollm.services.file_discovery.globs import EndingSearch, compile_globs, expand_braces, translate_glob
+from ollm.services.file_discovery.wildmatch import BadPattern
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,12 @@ def test_a_glob_finds_the_same_paths_whichever_way_it_is_looked_for(pattern: str
 @pytest.mark.parametrize("pattern", ["*.py", "**/*.py", "src/**/*.{ts,tsx}", "./**/*_test.go", "**/*"])
 def test_the_globs_people_write_need_no_search(pattern: str) -> None:
     assert isinstance(compile_globs((pattern,)), EndingSearch)
+
+
+def test_a_thousand_alternatives_are_enough() -> None:
+    ten = "{0,1,2,3,4,5,6,7,8,9}"
+    assert len(expand_braces(ten * 3)) == 1000
+    assert expand_braces(ten * 3)[-1] == "999"
+    for more in (f"{{{','.join(map(str, range(1001)))}}}", f"{ten * 3}{{a,b}}"):
+        with pytest.raises(BadPattern, match="more than 1000 patterns"):
+            expand_braces(more)

@@ -66,3 +66,20 @@ def test_forty_directories_are_shown_and_the_rest_counted() -> None:
 
     more = render_project_map(entries(*(f"d{number:02}/f" for number in range(42))), 10_000)
     assert more == f"{shown}\n… 2 more directories"
+
+
+def test_what_each_character_more_shows() -> None:
+    project = entries("a/x", "a/y", "b/z", "top", "b/deep/er/f")
+    shown = {
+        7: "5 files",
+        28: "5 files",
+        29: "a/\n  x y\nb/ (2 files)\ntop",
+        35: "a/\n  x y\nb/ (2 files)\ntop",
+        36: "a/\n  x y\nb/\n  deep/ (1 file)\n  z\ntop",
+        38: "a/\n  x y\nb/\n  deep/ (1 file)\n  z\ntop",
+        39: "a/\n  x y\nb/\n  deep/er/\n    f\n  z\ntop",
+        99: "a/\n  x y\nb/\n  deep/er/\n    f\n  z\ntop",
+    }
+
+    assert {room: render_project_map(project, room) for room in shown} == shown
+    assert [render_project_map(project, room) for room in range(7)] == ["5 files"[:room] for room in range(7)]

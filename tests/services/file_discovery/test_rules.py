@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.services.file_discovery.rules import parse_ignore_rules, read_ignore_file
+from ollm.services.file_discovery.rules import BadIgnoreRule, parse_ignore_rules, read_ignore_file
 from tests.services.file_discovery.looking import files, plant, rules
 
 
@@ -142,3 +142,16 @@ def test_a_file_is_read_without_its_mark_and_under_its_name(tmp_path: Path) -> N
     assert read_ignore_file(str(tmp_path / "x"), b"d", "named").rules[0].source == "named"
     assert read_ignore_file(str(tmp_path / "missing"), b"").rules == ()
     assert read_ignore_file("a\0b", b"").rules == ()
+
+
+def test_a_line_is_told_once_by_what_and_where_it_is() -> None:
+    said = {"text": "[x", "source": "a", "line": 1, "reason": "r"}
+    bad = BadIgnoreRule(**said)  # type: ignore[arg-type]
+
+    assert bad == BadIgnoreRule(**said)  # type: ignore[arg-type]
+    assert len({bad, BadIgnoreRule(**said)}) == 1  # type: ignore[arg-type]
+    assert bad != "a"
+    for name, value in (("text", "[y"), ("source", "b"), ("line", 2), ("reason", "s")):
+        other = BadIgnoreRule(**{**said, name: value})  # type: ignore[arg-type]
+        assert bad != other
+        assert len({bad, other}) == 2

@@ -73,3 +73,22 @@ def test_a_tree_with_more_files_than_are_wanted_is_too_large(tmp_path: Path) -> 
     assert len(service.scan_tree(str(root), 4)) == 2
     with pytest.raises(TreeTooLarge):
         service.scan_tree(str(root), 3)
+
+
+@pytest.mark.parametrize(
+    ("age", "settled"),
+    [(20_000_001, True), (20_000_000, False), (0, False), (-5, False), (10**10 + 1, True)],
+)
+def test_times_prove_something_when_they_are_older_than_the_clock_is_coarse(age: int, settled: bool) -> None:
+    began = 1_700_000_000_500_000_000
+    for stamp in ((began - age, began - 10**12 - 1), (began - 10**12 - 1, began - age)):
+        assert tree_scan._is_settled((*stamp, 1, 1), began) is settled
+
+
+@pytest.mark.parametrize(("age", "settled"), [(1, False), (2, False), (3, True), (4, True)])
+def test_whole_seconds_are_the_times_of_a_coarse_clock(age: int, settled: bool) -> None:
+    began = 1_700_000_000_000_000_000
+    whole = began - age * 10**9
+
+    assert tree_scan._is_settled((whole, whole, 1, 1), began) is settled
+    assert tree_scan._is_settled((whole, whole + 1, 1, 1), began) is True, "that clock is not coarse"
