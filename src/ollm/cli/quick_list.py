@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ollm.services.file_discovery.path_lines import Lines
     from ollm.services.file_discovery.walk import Walk
 
 CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
@@ -77,10 +78,9 @@ def _render_list(words: Sequence[str]) -> Sequence[bytes] | None:
     found = _read_lines(root, make_globs(root, given["patterns"]))
     if found is None:
         return None
-    parts, count = found
-    if given["as_json"]:
-        return _render_json(os.fsdecode(b"".join(parts)), count)
-    return None if out.isatty() and not _is_plain(os.fsdecode(b"".join(parts)), count) else parts
+    if (given["as_json"] or out.isatty()) and not all(map(_is_plain, found)):
+        return None
+    return _render_json(found) if given["as_json"] else [lines for lines, _ in found]
 
 
 def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -91,8 +91,8 @@ def make_globs(root: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return () if "/./**" in globs else globs
 
 
-def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[list[bytes], int] | None:
-    """The paths, one a line, and how many they are; None where there is something to say about the walk."""
+def _read_lines(root: str, globs: tuple[str, ...]) -> list[Lines] | None:
+    """The paths, one a line, in pieces; None where there is something to say about the walk."""
     walk = _make_walk(root)
     if walk is None:
         return None
@@ -104,7 +104,7 @@ def _read_lines(root: str, globs: tuple[str, ...]) -> tuple[list[bytes], int] | 
 
         search = compile_globs(globs)
     found = PathLineReader(walk, search).read()
-    return None if walk.has_troubles else ([text for text, _ in found], sum([count for _, count in found]))
+    return None if walk.has_troubles else found
 
 
 def _make_walk(root: str) -> Walk | None:
@@ -125,16 +125,19 @@ def _make_walk(root: str) -> Walk | None:
     return make_walk(options, git, settings.builtin_ignores)
 
 
-def _render_json(text: str, count: int) -> Sequence[bytes] | None:
+def _render_json(found: Sequence[Lines]) -> list[bytes] | None:
     """The document that the ordinary way makes of names that need no escapes."""
-    if not _is_plain(text, count) or '"' in text or "\\" in text:
+    texts = [lines for lines, _ in found if lines]
+    if any(b'"' in text or b"\\" in text for text in texts):
         return None
-    if not text:
+    if not texts:
         return [b"[]\n"]
-    quoted = text[:-1].replace("\n", '",\n  "')
-    return [f'[\n  "{quoted}"\n]\n'.encode()]
+    quoted = [text.replace(b"\n", b'",\n  "') for text in texts]
+    return [b'[\n  "', *quoted[:-1], quoted[-1].removesuffix(b',\n  "'), b"\n]\n"]
 
 
-def _is_plain(text: str, count: int) -> bool:
+def _is_plain(piece: Lines) -> bool:
     """Whether no name has a line end or another character that is not to be seen."""
+    lines, count = piece
+    text = os.fsdecode(lines)
     return text.count("\n") == count and text.replace("\n", "").isprintable()
