@@ -89,3 +89,14 @@ def test_more_rules_than_one_group_holds_keep_their_order() -> None:
     assert matcher.hides(b"abc", directory=False)
     assert matcher.hides(b"xy", directory=False)
     assert set(matcher.find_candidates("", ["name3", "abc", "xy", "other"])) == {"name3", "abc", "xy"}
+
+
+@pytest.mark.parametrize("more", [(), tuple(f"*.x{number}" for number in range(9))])
+def test_many_endings_find_the_names_that_few_find(more: tuple[str, ...]) -> None:
+    """With many another way is taken."""
+    matcher = make("*.log", "*~", "*.tar.[gx]z", *more)
+    names = ["a.log", "log", "b~", "~", "c.tar.gz", "c.tar.xz", "c.tar.bz", "d.py", "é.log", "z", "日"]
+
+    assert matcher.find_candidates("", names) == {"a.log", "b~", "~", "c.tar.gz", "c.tar.xz", "é.log"}
+    assert not matcher.find_candidates("", ["d.py", "z", "日"])
+    assert not matcher.find_candidates("", [])
