@@ -416,3 +416,36 @@ def test_a_line_against_one_rule_that_allows_where_all_else_asks(
     place: Place, operator: str, value: str, line: str, decision: str
 ) -> None:
     assert shell(place.engine([rule("allow", operator, value)]), line).decision == decision
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "line", "decision"),
+    [
+        ("allow", "src", "rm src/a.py", "allow"),
+        ("allow", "src", "rm src/dir-out/x", "ask"),
+        ("allow", "src", "rm src/link-out", "ask"),
+        ("allow", "src", "rm ./src/../src/a.py", "allow"),
+        ("allow", "src", "rm src/../a", "ask"),
+        ("allow", "src", "rm src", "allow"),
+        ("allow", "src", "rm srcx", "ask"),
+        ("allow", ".", "rm a", "allow"),
+        ("allow", ".", "rm ../x", "ask"),
+        ("deny", "src", "cat src", "deny"),
+        ("deny", "src", "cat ./src/a.py", "deny"),
+        ("deny", "/etc", "cat src/dir-out/passwd", "deny"),
+        ("deny", "/etc", "cat out/passwd", "deny"),
+        ("deny", "src", "cat out/x", "ask"),
+        ("deny", "src/a.py", "cat src/a.py", "deny"),
+        ("deny", "src/a.py", "cat src/b.py", "allow"),
+        ("deny", "src", "ls a", "allow"),
+        ("deny", "~", "cat ~/x", "deny"),
+        ("deny", "src", "cd src && cat a.py", "deny"),
+        ("deny", "src", "cat --x=src/a.py", "deny"),
+        ("deny", "src", "cat -xsrc/a.py", "ask"),
+    ],
+)
+def test_a_path_counts_as_written_and_where_it_leads(
+    place: Place, action: str, value: str, line: str, decision: str
+) -> None:
+    engine = place.engine([rule(action, "under", value)], "allow" if action == "deny" else "ask")
+    assert shell(engine, line).decision == decision

@@ -5,7 +5,7 @@ import pytest
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from tests.covers import covers
-from tests.store.sessions.support import Home
+from tests.store.sessions.support import Home, call, run, said
 
 
 def found(home: Home, text: str, **filters: str) -> list[str]:
@@ -176,3 +176,135 @@ def test_the_same_index_is_searched_and_brought_up_to_date_again_and_again(tmp_p
     assert len(search_sessions(index, "apple").hits) == 2
     assert not index.connection.in_transaction
     index.close()
+
+
+SAID = [
+    ("/a", "m", None, [("user", "alpha beta"), ("assistant", "alphabet soup, alpha")], "alpha result"),
+    (
+        "/b",
+        "n",
+        None,
+        [("user", "beta gamma"), ("assistant", "if a == b: alpha()"), ("user", "gammas == betas")],
+        "nothing",
+    ),
+    ("/a", "m", "task", [("user", "alpha in a task")], "nothing"),
+]
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """An index of three sessions, one of them a task's, and their ids."""
+    home = Home(tmp_path_factory.mktemp("searched"))
+
+    async def record():
+        service, ids = home.service(), []
+        for workspace, model, origin, texts, result in SAID:
+            more = {"origin": origin} if origin else {}
+            ids.append(await service.create_session(model, "ollama", workspace=workspace, **more))
+            for role, text in texts:
+                await service.record_message(ids[-1], said(text, role))
+            await service.record_tool_call(ids[-1], call("c1", result=result, message_id=1))
+            await service.close_session(ids[-1])
+        return ids
+
+    return home.index(), run(record)
+
+
+@pytest.mark.parametrize(
+    ("typed", "options", "told"),
+    [
+        (
+            "alpha",
+            {},
+            (
+                [
+                    "1.2 assistant if a == b: «alpha»()",
+                    "0.1 tool ls . «alpha» result",
+                    "0.2 assistant «alpha»bet soup, «alpha»",
+                    "0.1 user «alpha» beta",
+                ],
+                True,
+                5,
+                True,
+            ),
+        ),
+        ("alpha", {"limit": 1}, (["1.2 assistant if a == b: «alpha»()"], True, 5, True)),
+        (
+            "alpha",
+            {"limit": 3},
+            (
+                [
+                    "1.2 assistant if a == b: «alpha»()",
+                    "0.1 tool ls . «alpha» result",
+                    "0.2 assistant «alpha»bet soup, «alpha»",
+                ],
+                True,
+                5,
+                True,
+            ),
+        ),
+        ("beta", {}, (["1.1 user «beta» gamma", "0.1 user alpha «beta»", "1.3 user gammas == «beta»s"], True, 3, True)),
+        ("gam", {}, (["1.3 user «gam»mas == betas", "1.1 user beta «gam»ma"], True, 2, True)),
+        ("gamma", {"limit": 1}, (["1.1 user beta «gamma»"], True, 1, True)),
+        ("alpha beta", {}, (["0.1 user «alpha» «beta»"], True, 1, True)),
+        ("==", {}, (["1.3 user gammas «==» betas", "1.2 assistant if a «==» b: alpha()"], False, 2, True)),
+        ("== b", {}, (["1.2 assistant if a «==» «b»: alpha()"], True, 1, True)),
+        ("()", {}, (["1.2 assistant if a == b: alpha«()»"], False, 1, True)),
+        ("zzz", {}, ([], True, 0, True)),
+        ("", {}, ([], True, 0, True)),
+        (
+            "alpha",
+            {"role": "assistant"},
+            (["1.2 assistant if a == b: «alpha»()", "0.2 assistant «alpha»bet soup, «alpha»"], True, 2, True),
+        ),
+        ("alpha", {"role": "tool"}, (["0.1 tool ls . «alpha» result"], True, 1, True)),
+        ("alpha", {"workspace": "/b"}, (["1.2 assistant if a == b: «alpha»()"], True, 1, True)),
+        ("alpha", {"workspace": "/c"}, ([], True, 0, True)),
+        ("alpha", {"model": "n"}, (["1.2 assistant if a == b: «alpha»()"], True, 1, True)),
+        ("alpha", {"since": "2099"}, ([], True, 0, True)),
+        (
+            "alpha",
+            {"since": "2020-01-01"},
+            (
+                [
+                    "1.2 assistant if a == b: «alpha»()",
+                    "0.1 tool ls . «alpha» result",
+                    "0.2 assistant «alpha»bet soup, «alpha»",
+                    "0.1 user «alpha» beta",
+                ],
+                True,
+                5,
+                True,
+            ),
+        ),
+        (
+            "alpha",
+            {"tasks": True},
+            (
+                [
+                    "2.1 user «alpha» in a task",
+                    "1.2 assistant if a == b: «alpha»()",
+                    "0.1 tool ls . «alpha» result",
+                    "0.2 assistant «alpha»bet soup, «alpha»",
+                    "0.1 user «alpha» beta",
+                ],
+                True,
+                5,
+                True,
+            ),
+        ),
+        ("==", {"workspace": "/a"}, ([], False, 0, True)),
+        ("==", {"limit": 1}, (["1.3 user gammas «==» betas"], False, 1, True)),
+        ("result", {}, (["0.1 tool ls . alpha «result»"], True, 1, True)),
+        ("alpha", {"workspace": "/b", "model": "m"}, ([], True, 0, True)),
+    ],
+)
+def test_all_that_is_found(searched, typed, options, told):
+    index, ids = searched
+    limit = {"limit": options["limit"]} if "limit" in options else {}
+    filters = SearchFilters(**{name: value for name, value in options.items() if name != "limit"})
+
+    result = search_sessions(index, typed, filters, **limit)
+
+    hits = [f"{ids.index(hit['sessionId'])}.{hit['number']} {hit['role']} {hit['snippet']}" for hit in result.hits]
+    assert (hits, result.ranked, result.total, result.complete) == told

@@ -92,6 +92,8 @@ def search_sessions(
         connection.execute("BEGIN")  # one state of the index, whatever other processes write meanwhile
         try:
             asked = _Search(connection, text, filters, limit)
+            if asked.excludes_all:
+                return SessionSearchResult([], True, 0)
             words = parse_words(text)
             found = asked.find_by_words(words) if words else asked.find_by_signs()
             return SessionSearchResult(
@@ -117,6 +119,11 @@ class _Search:
         if self._only is not None and len(self._only) <= MAX_SESSIONS:
             named = " OR ".join(quote_phrase(make_session_mark(session)) for session in sorted(self._only))
             self._marks += [f"({named})"] if named else []
+
+    @property
+    def excludes_all(self) -> bool:
+        """Whether no session is as the filters want it."""
+        return self._only is not None and not self._only
 
     def find_by_words(self, words: list[SearchWord]) -> _RowBatch:
         """Whole words first; then longer ones that begin so."""
@@ -193,8 +200,6 @@ class _Search:
         """The first rows that pass, and whether all were looked at that could be among them."""
         until = time.monotonic() + LOOK_SECONDS
         taken: list[EntryRow] = []
-        if self._only is not None and not self._only:
-            return [], True
         for looked, row in enumerate(rows):
             if looked > MIN_LOOKED_TEXTS and time.monotonic() > until:
                 return taken, False
