@@ -10,6 +10,7 @@ from ollm.providers.text_calls.line_edits import (
     has_ellipsis,
     make_edit_at,
     place_added_lines,
+    place_block,
     place_elided,
     place_keyed_lines,
     place_section,
@@ -206,3 +207,35 @@ def test_stretches_between_ellipses_are_placed_by_their_ends() -> None:
 )
 def test_lines_to_be_added_come_behind_their_like(new: list[str], edit: tuple[str, str] | None) -> None:
     assert place_added_lines(new, ["import os", "A = 1", "x()"]) == ((edit,) if edit else None)
+
+
+REGIONS = [
+    "{",
+    '  "west": {',
+    '    "port": 1,',
+    '    "disks": [',
+    '      "ssd"',
+    "    ]",
+    "  },",
+    '  "east": {',
+    '    "port": 2,',
+    '    "disks": [',
+    '      "ssd"',
+    "    ]",
+    "  }",
+    "}",
+]
+
+
+@pytest.mark.parametrize("indent", ["", "  ", "      "])
+def test_an_entry_takes_the_place_of_the_one_that_begins_as_it_does(indent: str) -> None:
+    new = [indent + line for line in ('"east": {', '  "port": 9,', '  "disks": []', "},")]
+    edits = place_block(new, REGIONS)
+    assert edits == (("\n".join(REGIONS[7:13]), '  "east": {\n    "port": 9,\n    "disks": []\n  }'),)
+    first = place_block([line.replace("east", "west").rstrip(",") for line in new], REGIONS)
+    assert first is not None
+    assert first[0][1].endswith("\n  },")
+    assert place_block([indent + '"north": {', indent + "}"], REGIONS) is None
+    assert place_block([*new, indent + '"more": 1'], REGIONS) is None
+    assert place_block(['    "disks": [', "    ]"], REGIONS) is None
+    assert place_block([], REGIONS) is None

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ollm.runtime.calls.block_checks import BlockChecks, find_loss, keep_other_parts, merge_doubled
+from ollm.runtime.calls.block_checks import BlockChecks, find_loss, merge_doubled
+from ollm.runtime.calls.kept_parts import keep_other_parts
 
 CODE = "def a():\n    return 1\n\n\ndef b():\n    return 2\n"
 

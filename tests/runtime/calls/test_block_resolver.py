@@ -1,5 +1,6 @@
 """What the blocks of an answer become."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import ALREADY_RUN, OUTPUT_REPEATED
 from ollm.runtime.calls.block_resolver import BlockResolver, Resolved, find_path
+from ollm.runtime.calls.change_facts import apply_edits
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from tests.runtime.calls.test_project_files import Place
 
@@ -27,6 +29,20 @@ class Desk(Place):
         piece = CallPiece(FILE_BLOCK, {"path": path, "content": content, "whole": True})
         found = self.resolver.resolve(piece, request, [path], ())
         return found.name, found.arguments, found.refusal
+
+    def file(self, path: str, content: str, request: str, *, show: bool = False) -> Resolved:
+        if show:
+            self.files.remember_whole(path)
+        piece = CallPiece(FILE_BLOCK, {"path": path, "content": content, "whole": True})
+        self.resolver.begin_answer()
+        names = [str(found.relative_to(self.root)) for found in self.root.rglob("*") if found.is_file()]
+        return self.resolver.resolve(piece, request, names, ())
+
+    def apply(self, made: Resolved) -> str:
+        assert isinstance(made.arguments, dict)
+        if made.name == "write_file":
+            return str(made.arguments["content"])
+        return apply_edits((self.root / str(made.arguments["path"])).read_text(), made.arguments["edits"])
 
 
 @pytest.fixture
@@ -163,3 +179,72 @@ def test_a_block_is_the_change_that_is_meant(
 
     name, arguments, refusal = known if shown else unknown
     assert desk.block(path, content, request_) == (name, {"path": path, **arguments}, refusal)
+
+
+LIBRARY = "class Library:\n    def give_back(self, title):\n        return 1\n\n    def lend(self, title):\n        return 2\n"
+
+
+def test_a_function_under_the_name_of_the_failing_test_changes_the_file_that_has_it(desk: Desk) -> None:
+    desk.write("library.py", LIBRARY)
+    desk.write("test_library.py", "import library\n")
+    request = "python test_library.py fails. fix the bug in library.py"
+    made = desk.file("test_library.py", "def give_back(self, title):\n    return 3\n", request)
+    assert (made.name, made.refusal) == ("edit_file", "")
+    assert made.arguments["path"] == "library.py"
+    kept = desk.file("test_library.py", "def other():\n    return 3\n", request)
+    assert kept.refusal == "test_library.py shows what is wrong and stays as it is: nothing was changed."
+
+
+def test_what_is_to_be_in_another_file_is_not_taken_here(desk: Desk) -> None:
+    desk.write("words.py", "def shout():\n    return 1\n")
+    request = "write a function count(text) in words.py and a test in test_words.py"
+    both = "def count(text):\n    return 1\n\n\ndef test_count():\n    assert count('') == 1\n"
+    told = desk.file("test_words.py", both, request).refusal
+    assert told == "count is to be in words.py, not in test_words.py: nothing was changed. Write words.py first."
+    assert desk.file("words.py", "def count(text):\n    return 1\n", request).refusal == ""
+    desk.write("words.py", "def count(text):\n    return 1\n")
+    assert desk.file("test_words.py", both, request).refusal == ""
+
+
+def test_nothing_is_written_into_a_folder_that_goes_nor_imported_from_it(desk: Desk) -> None:
+    desk.write("legacy/__init__.py", "old = 1\n")
+    desk.write("main.py", "from legacy import old\n\nprint(1)\n")
+    request = "delete the folder legacy and the import of it in main.py"
+    inside = desk.file("legacy/__init__.py", "old = 2\n", request).refusal
+    assert inside == "legacy/__init__.py is in a folder that is to be deleted: nothing was changed."
+    importing = desk.file("main.py", "from legacy import old\n\nprint(2)\n", request).refusal
+    assert importing.startswith("legacy is to go, and this block for main.py imports it: nothing was changed.")
+    assert desk.file("main.py", "print(1)\n", request, show=True).refusal == ""
+
+
+def test_a_file_that_functions_move_to_must_have_them(desk: Desk) -> None:
+    desk.write("weather.py", "def c_to_f(c):\n    return {c: 2}\n")
+    request = "Move c_to_f out of weather.py into a new file units.py."
+    told = desk.file("units.py", "from weather import c_to_f\n", request).refusal
+    assert told.startswith("units.py is to define c_to_f: nothing was changed.")
+    assert "def c_to_f(c):\n    return {c: 2}\n```" in told
+    assert desk.file("units.py", "def c_to_f(c):\n    return {c: 2}\n", request).refusal == ""
+
+
+def test_a_class_that_comes_without_some_methods_keeps_them(desk: Desk) -> None:
+    desk.write("library.py", LIBRARY)
+    short = "class Library:\n    def give_back(self, title):\n        return 3\n\n    def longest(self):\n        return 4\n"
+    made = desk.file("library.py", short, "Library should have a method longest", show=True)
+    assert made.refusal == ""
+    after = desk.apply(made)
+    for line in ("return 3", "def longest", "def lend", "return 2"):
+        assert line in after
+
+
+def test_a_text_in_quotes_is_not_lost_by_the_way(desk: Desk) -> None:
+    desk.write("todo.md", "- [ ] buy paint\n- [ ] mow\n- [x] call\n")
+    request = "tick off 'buy paint' in todo.md"
+    lost = desk.file("todo.md", "- [ ] mow\n- [x] call\n", request, show=True).refusal
+    assert lost == "Nothing was changed: with this block todo.md loses 'buy paint'."
+    ticked = desk.file("todo.md", "- [x] buy paint\n- [ ] mow\n- [x] call\n", request, show=True)
+    assert ticked.refusal == ""
+
+
+def test_lines_of_settings_are_json_in_a_file_of_that_kind(desk: Desk) -> None:
+    made = desk.file("settings.json", "theme: dark\nsize: 14\n", "create settings.json with theme dark and size 14")
+    assert json.loads(str(made.arguments["content"])) == {"theme": "dark", "size": 14}

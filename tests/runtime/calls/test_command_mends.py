@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ollm.runtime.calls.command_mends import mend_command, mend_slashes, read_written_file, show_file
+from ollm.runtime.calls.command_mends import (
+    mend_command,
+    mend_slashes,
+    name_script,
+    read_written_file,
+    show_file,
+    write_as_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -138,3 +145,34 @@ def test_the_name_of_a_file_that_is_no_program_shows_it(command: str, shown: str
 )
 def test_a_command_that_only_writes_a_file_is_read(command: str, written: tuple[str, str]) -> None:
     assert read_written_file(command) == written
+
+
+@pytest.mark.parametrize(
+    ("command", "request_", "mended"),
+    [
+        ("python app.py --station Rome", "add --station to weather.py", "python weather.py --station Rome"),
+        ("python3 app.py; ls", "fix weather.py, then run it", "python3 weather.py; ls"),
+        ("python weather.py", "add --station to weather.py", None),
+        ("python app.py", "write app.py, which calls weather.py", None),
+        ("python app.py", "fix weather.py and other.py", None),
+        ("python app.py", "fix gone.py", None),
+        ("cd x && python app.py", "fix weather.py", None),
+        ("ls", "fix weather.py", None),
+    ],
+)
+def test_a_script_that_is_not_there_is_the_one_that_is_named(command: str, request_: str, mended: str | None) -> None:
+    assert name_script(command, request_, {"weather.py", "other.py"}.__contains__) == (mended or command)
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        ("theme: dark\nfontSize: 14\n", '{\n  "theme": "dark",\n  "fontSize": 14\n}\n'),
+        ("on = true,\nname = 'x y'", '{\n  "on": true,\n  "name": "x y"\n}\n'),
+        ('{"theme": "dark"}\n', None),
+        ("", None),
+        ("theme: dark\n- one\n", None),
+    ],
+)
+def test_settings_in_lines_become_json(content: str, written: str | None) -> None:
+    assert write_as_json(content) == (written or content)

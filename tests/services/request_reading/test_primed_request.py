@@ -2,19 +2,15 @@
 
 import pytest
 
+from ollm.services.request_reading.excerpts import choose_spans, find_words, is_identifier, merge_spans, show_excerpt
 from ollm.services.request_reading.primed_request import (
     Primed,
-    choose_spans,
     find_lines,
     find_named,
     find_only_run,
-    find_words,
-    is_identifier,
     is_short,
-    merge_spans,
     number_columns,
     prime_request,
-    show_excerpt,
     show_whole,
 )
 
@@ -81,7 +77,7 @@ HEAD = "import os\n\nLIMIT = 3\n"
     [
         ("Fix func_3 please", [], "Parts of it", FUNCTIONS[3]),
         ("nothing known here", ["func_5"], "Parts of it", FUNCTIONS[5]),
-        ("Mend total_sum", [], "Parts of it", f"    return x\n\n{REPORT}"),
+        ("Mend total_sum", [], "Parts of it", REPORT),
         ("Look at LIMIT", [], "Parts of it", f"{HEAD}def func_0(a):\n    doc = 0\n    x = a\n"),
         ("Fix func_3 and func_7", [], "Parts of it", f"{FUNCTIONS[3]}...\n{FUNCTIONS[7]}"),
         (

@@ -23,6 +23,7 @@ from ollm.providers.text_calls.line_edits import (
     compute_kept_share,
     has_ellipsis,
     place_added_lines,
+    place_block,
     place_elided,
     place_keyed_lines,
     place_section,
@@ -188,7 +189,7 @@ def _read_part(
         return added
     if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
         return None
-    return place_similar(new, old) or place_similar_line(new, old)
+    return place_block(new, old) or place_similar(new, old) or place_similar_line(new, old)
 
 
 def _end_with_newline(text: str) -> str:

@@ -13,6 +13,7 @@ ELLIPSIS = re.compile(
     r"^\s*(?:\.\.\.|…)\s*$|^\s*(?:#|//|/\*|--|<!--).*?(?:\.\.\.|…|existing|rest of|unchanged|remains|same as).*$",
     re.IGNORECASE,
 )
+_OPENS = re.compile(r"[{\[(]\s*$")
 _IMPORT = re.compile(r"^(?:import|from)\s+\w")
 _CONSTANT = re.compile(r"^[A-Z][A-Z\d_]*\s*=")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?)\s*$")
@@ -99,7 +100,11 @@ def _place_stretch(stretch: list[str], old: list[str]) -> tuple[str, str] | None
     while stretch and not stretch[-1].strip():
         stretch = stretch[:-1]
     if len(stretch) < 2 or old.count(stretch[0]) != 1 or old.count(stretch[-1]) != 1:
-        return None
+        return (
+            next(iter(place_similar(stretch, old) or ()), None)
+            if old.count(stretch[0] if stretch else "") == 1
+            else None
+        )
     first, last = old.index(stretch[0]), old.index(stretch[-1])
     there = old[first : last + 1]
     if last <= first or there == stretch or len(there) > 3 * len(stretch) + 5:
@@ -145,6 +150,41 @@ def _choose_mentioned(there: list[int], old: list[str], line: str, request: str)
         )
     ]
     return named if len({old[number].strip() for number in named}) == 1 else []
+
+
+def place_block(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """A block that begins with a line of the file which opens one takes the place of that one: `"name": {` up to its
+    bracket."""
+    lines = [line for line in new if line.strip()]
+    start = find_only_line(lines[0], old) if lines and _OPENS.search(lines[0]) else None
+    if start is None or find_block_end(0, lines) != len(lines):
+        return None
+    end = find_block_end(start, old)
+    moved = count_indent(old[start]) - count_indent(lines[0])
+    text = "\n".join(" " * moved + line if moved > 0 else line[max(0, -moved) :] for line in lines)
+    ends = old[end - 1].endswith(","), text.endswith(",")
+    text = f"{text}," if ends == (True, False) else text[:-1] if ends == (False, True) else text
+    return (make_edit_at(old, start, end, text),)
+
+
+def find_only_line(line: str, lines: list[str]) -> int | None:
+    """Where a line stands, if once."""
+    found = [number for number, other in enumerate(lines) if other.strip() == line.strip()]
+    return found[0] if len(found) == 1 else None
+
+
+def find_block_end(start: int, lines: list[str]) -> int:
+    """Behind the last line that is deeper than the first, and the bracket that closes it."""
+    depth = count_indent(lines[start])
+    end = start + 1
+    while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):
+        end += 1
+    closes = end < len(lines) and lines[end].strip()[:1] in ("}", "]", ")")
+    return end + closes
+
+
+def count_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:

@@ -1,5 +1,5 @@
 """Blocks that a small model is asked for again before anything is changed: those after which a file would not parse, or
-would lack what nobody wanted gone. Where one part alone is to change, the others stay as they are."""
+would lack what nobody wanted gone."""
 
 from __future__ import annotations
 
@@ -7,50 +7,53 @@ import ast
 import re
 from collections import Counter
 
-from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
+from ollm.providers.text_calls.definitions import list_defined_names
 from ollm.runtime.calls.test_runs import is_constant
 
 MAX_REFUSALS = 2  # of one file in a turn; then the block is taken as it is, and what is wrong with it is said
 MIN_LOST_LINES = 2  # more lines than came, from which a page or a file of settings seems cut
-_REMOVES = re.compile(
+REMOVES = re.compile(
     r"\b(?:remov|delet|drop|clear|empt|clean|strip|trim|shorten|simplif|refactor|rewrit|replac|merg|join|combin|mov|extract|split|"
     r"filter|dedup|duplicat|rid|only|without|except|instead|unused|uncomment|reduc|convert|translat|truncat|undo|revert|restor|summar|"
     r"no longer|not? need|keep|overwrit|unif|inlin|rename)",
     re.IGNORECASE,
 )
-_NOTHING_ELSE = re.compile(
-    r"\b(?:nothing|anything)\s+else\b|\b(?:everything|all)\s+else\b|\bthe\s+rest\b.*\b(?:as\s+it\s+is|alone|unchanged)\b|"
-    r"\bonly\s+(?:change|touch|edit|modify)\b",
+_CHANGES = re.compile(
+    r"\b(?:chang\w+|updat\w+|correct\w*|fix\w*|turn\w*|swap\w*|translat\w+|set|mak\w+|says?|reads?|becom\w+|to)\b",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"(?<!\w)(['\"`])((?:(?!\1).)+)\1(?!\w)")
 _ADDS = re.compile(r"\b(?:add|append|insert|duplicate|another|more|new)\b", re.IGNORECASE)
 _SETTING = re.compile(r"^([A-Za-z_][\w.-]*)\s*=")
-_CODE = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".cpp", ".h", ".rb", ".php", ".sh")
+CODE = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".cpp", ".h", ".rb", ".php", ".sh")
 
 
 class BlockChecks:
     """One for each turn."""
 
     def __init__(self) -> None:
-        self._refused: Counter[str] = Counter()
+        self._refused: dict[str, int] = {}
 
     def find_damage(self, path: str, before: str | None, after: str, request: str) -> str:
         """Why a block is not taken; nothing where it does no harm, or was asked for often enough."""
         from ollm.providers.text_calls.block_edits import BREAKS_FILE
         from ollm.services.syntax_check import describe_lost_syntax
 
-        if self._refused[path] >= MAX_REFUSALS:
+        if self._refused.get(path, 0) >= MAX_REFUSALS:
             return ""
         told = describe_lost_syntax(path, before or None, after) or find_loss(path, before or "", after, request)
-        self._refused[path] += bool(told)
+        self._refused[path] = self._refused.get(path, 0) + bool(told)
         return BREAKS_FILE.format(told.rstrip(".")) if told else ""
 
 
 def find_loss(path: str, before: str, after: str, request: str) -> str:
-    """What a file would lose that the request does not mention: lines, a definition or the body of one."""
-    if not before.strip() or _REMOVES.search(request):
+    """What a file would lose that nobody wanted gone: lines, a definition or the body of one, a text in quotes."""
+    if not before.strip() or REMOVES.search(request):
         return ""
-    if path.endswith(_CODE):
+    quoted = () if _CHANGES.search(request) else (found[2] for found in _QUOTED.finditer(request))
+    if dropped := next((text for text in quoted if text in before and text not in after), ""):
+        return f"{path} loses '{dropped}'"
+    if path.endswith(CODE):
         gone = [
             name
             for name in list_defined_names(before) - list_defined_names(after)
@@ -106,24 +109,3 @@ def _list_hollow(path: str, text: str) -> set[str]:
         return set()
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return {made.name for made in functions if len(made.body) == 1 and is_constant(made.body[0])}
-
-
-def keep_other_parts(before: str, after: str, request: str) -> str:
-    """The file as a block leaves it, but with all other functions and classes as they were, where the request names one
-    of them and says that nothing else is to change."""
-    if not before or not _NOTHING_ELSE.search(request):
-        return after
-    outer = _list_outer(before)
-    named = [found for found in find_definitions(before.splitlines()) if re.search(rf"\b{found.name}\b", request)]
-    if len({found.name for found in named}) != 1:
-        return after
-    for found in outer:
-        concerned = found.start <= named[0].start < found.end
-        new = next((other for other in _list_outer(after) if other.name == found.name), None)
-        if not concerned and new and new.text != found.text:
-            after = after.replace(new.text, found.text)
-    return after
-
-
-def _list_outer(text: str) -> list[Definition]:
-    return [found for found in find_definitions(text.splitlines()) if found.indent == 0]

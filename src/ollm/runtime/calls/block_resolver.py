@@ -9,21 +9,28 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
-from ollm.runtime.calls.block_checks import BlockChecks, keep_other_parts, merge_doubled
+from ollm.providers.text_calls.definitions import list_defined_names
+from ollm.runtime.calls.block_checks import BlockChecks, merge_doubled
 from ollm.runtime.calls.change_facts import apply_edits
 from ollm.runtime.calls.command_mends import (
     feed_python,
     is_python,
     mend_command,
     mend_slashes,
+    name_script,
     read_written_file,
     show_file,
+    write_as_json,
 )
+from ollm.runtime.calls.kept_parts import keep_other_parts, move_above, restore_lost_parts
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.test_runs import run_tests
 from ollm.runtime.model.block_answer import FILE_BLOCK
 
 KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
+TO_BE_DELETED = "{} is in a folder that is to be deleted: nothing was changed."
+STILL_IMPORTED = "{folder} is to go, and this block for {} imports it: nothing was changed. Write {} without {folder}."
+OTHER_PLACE = "{name} is to be in {place}, not in {}: nothing was changed. Write {place} first."
 KEPT_FILE = "{} is to stay as it is: nothing was changed."
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
 _OUTPUT = re.compile(r"[\w./-]+: |Traceback \(|\s*File \"|\[exit code|\[no output")  # how no command begins
@@ -98,6 +105,7 @@ class BlockResolver:
         if is_python(command):
             return feed_python(command)
         mended = mend_slashes(mend_command(command), self._files.read_text)
+        mended = name_script(mended, self._request, self._files.exists)
         return run_tests(show_file(mended, self._files.exists), self._files.read_text)
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
@@ -105,10 +113,14 @@ class BlockResolver:
         from ollm.services.request_reading.unfinished_work import find_kept_tests
 
         path = find_path(path, self._files, self._names, self._request)
-        if refusal := KEPT_TEST if path in find_kept_tests(self._request) else self._keep(path):
+        kept_test = path in find_kept_tests(self._request)
+        if kept_test and (home := self._find_home(content)):
+            path, kept_test = home, False
+        if refusal := KEPT_TEST if kept_test else self._keep(path) or self._find_other_place(path, content):
             return Resolved(
                 name="write_file", arguments={"path": path, "content": content}, refusal=refusal.format(path)
             )
+        content = write_as_json(content) if path.endswith(".json") else content
         saved = self._files.read_text(path)
         current = self._pending.get(path, saved)
         shown = saved is not None and self._files.knows_whole(path, saved)
@@ -119,8 +131,8 @@ class BlockResolver:
         refusal = change.mistake or ("" if whole else BROKEN_OFF)
         edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
         after = apply_edits(current or "", edits) if edits else content if change.content is None else change.content
-        kept = merge_doubled(path, current or "", keep_other_parts(current or "", after, self._request), self._request)
-        if kept != after:
+        kept = self._keep_parts(path, current or "", after)
+        if kept != after and not refusal:
             edits, after = [], kept
         refusal = refusal or self._checks.find_damage(path, current, after, self._request)
         if not refusal:
@@ -131,6 +143,42 @@ class BlockResolver:
         if current is not None and not refusal:
             arguments["overwrite"] = True
         return Resolved(name="write_file", arguments=arguments, refusal=refusal)
+
+    def _keep_parts(self, path: str, before: str, after: str) -> str:
+        """The file as the block leaves it, but for what it changes or forgets by the way."""
+        kept = keep_other_parts(before, restore_lost_parts(path, before, after, self._request), self._request)
+        return merge_doubled(path, before, move_above(before, kept, self._request), self._request)
+
+    def _find_home(self, content: str) -> str:
+        """The file that is to change and has all the functions of a block which stands under another name."""
+        from ollm.services.request_reading.wanted_files import find_wanted_files
+
+        made = list_defined_names(content)
+        texts = {name: self._files.read_text(name) or "" for name in find_wanted_files(self._request)}
+        homes = [name for name, text in texts.items() if made and made <= list_defined_names(text)]
+        return homes[0] if len(homes) == 1 else ""
+
+    def _find_other_place(self, path: str, content: str) -> str:
+        """Why a block is not taken that makes what is to be in another file, or a file in a folder that is to go."""
+        from ollm.services.request_reading.asked_places import (
+            describe_lacking,
+            find_asked_places,
+            find_deleted_folders,
+        )
+
+        for folder in find_deleted_folders(self._request):
+            if path.startswith(f"{folder}/"):
+                return TO_BE_DELETED
+            if re.search(rf"^\s*(?:from|import)\s+{re.escape(folder)}\b", content, re.MULTILINE):
+                return STILL_IMPORTED.format(path, path, folder=folder)
+        if lacking := describe_lacking(self._request, path, content, self._files.read_text):
+            return lacking.replace("{", "{{").replace("}", "}}")
+        made = list_defined_names(content)
+        for name, place in find_asked_places(self._request).items():
+            elsewhere = path.rpartition("/")[2] != place.rpartition("/")[2]
+            if name in made and elsewhere and name not in list_defined_names(self._files.read_text(place) or ""):
+                return OTHER_PLACE.format("{}", name=name, place=place)
+        return ""
 
     def _keep(self, path: str) -> str:
         """Why a file that is there is not changed: the user said so."""

@@ -6,6 +6,7 @@ have, the sum of all files taken for one of them.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -36,6 +37,9 @@ _TOTALLED = re.compile(
     r"(\bwc -l\s+(?:[^|;&\n]*[*?][^|;&\n]*|\S+\s+[^|;&\n]+?))\s*\|\s*(sort\b[^|;&\n]*\|\s*(?:head|tail)\b)"
 )
 _ECHOED = re.compile(r"(?<![\w-])echo\s+(?P<text>\"(?:[^\"\\]|\\.)*\"|'[^']*')(?=\s*>{1,2}\s*(?P<path>[\w./-]+))")
+_SCRIPT = re.compile(r"(?<![\w/-])python3?\s+(?P<path>[\w./-]+\.py)(?![\w.])")
+_SCRIPT_NAME = re.compile(r"(?<![\w./-])[\w./-]*\w\.py(?![\w.]*\w)")
+_PAIR = re.compile(r"[\"']?([A-Za-z_][\w-]*)[\"']?\s*[:=]\s*(\S.*)")
 _PROSE = frozenset(("txt", "md", "csv", "yaml", "yml", "ini", "toml", "env", "conf", "cfg", "log"))
 
 
@@ -171,3 +175,29 @@ def _split_stages(command: str) -> list[str]:
     for mark in re.finditer(r"\|+|;|&&|\n", hidden):
         places += [mark.start(), mark.end()]
     return [command[start:end] for start, end in zip(places, [*places[1:], len(command)], strict=True)]
+
+
+def name_script(command: str, request: str, exists: Callable[[str], bool]) -> str:
+    """A script that is not there is the only one that the request names: models remember another one's name."""
+    found = _SCRIPT.search(command)
+    named: list[str] = [name for name in dict.fromkeys(_SCRIPT_NAME.findall(request)) if exists(name)]
+    if found is None or len(named) != 1 or found["path"] in request or exists(found["path"]) or "cd " in command:
+        return command
+    return command[: found.start("path")] + named[0] + command[found.end("path") :]
+
+
+def write_as_json(content: str) -> str:
+    """Lines `name: value` as the JSON that a file of that name must hold."""
+    lines = [line.strip().rstrip(",") for line in content.strip().splitlines() if line.strip()]
+    pairs = [_PAIR.fullmatch(line) for line in lines]
+    if not pairs or not all(pairs):
+        return content
+    values = {pair[1]: _read_value(pair[2]) for pair in pairs if pair}
+    return f"{json.dumps(values, indent=2, ensure_ascii=False)}\n"
+
+
+def _read_value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip("\"'")

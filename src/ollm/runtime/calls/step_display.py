@@ -14,8 +14,9 @@ _PART = re.compile(r"Now change (\w+) in (\S+)\.$")
 
 def show_step(step: str, files: ProjectFiles, request: str, find_path: Callable[[str], str]) -> str:
     """What was shown of the file before may be old, and is far away."""
+    from ollm.services.request_reading.excerpts import find_words, show_excerpt
     from ollm.services.request_reading.named_parts import find_named_definition
-    from ollm.services.request_reading.primed_request import find_words, is_short, show_excerpt, show_whole
+    from ollm.services.request_reading.primed_request import is_short, show_whole
 
     if part := _PART.search(step):
         found = find_named_definition(part[2], part[1], files.read_texts([part[2]]))

@@ -10,111 +10,25 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ollm.domain.struct import Data
-from ollm.providers.text_calls.definitions import find_definitions
+from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.excerpts import find_words, show_excerpt
 from ollm.services.request_reading.meant_files import find_led_to, find_meant, find_tiny_project
+from ollm.services.request_reading.wanted_files import CODE
 
 MAX_NAMES = 40
 MAX_WHOLE_LINES = 50
 MAX_WHOLE_CHARS = 3_200
-MAX_EXCERPT_LINES = 60
-MAX_DEFINITION_LINES = 45
+MAX_ASKED_LINES = 160  # of a file that is only asked about
+MAX_ASKED_CHARS = 5_600
 MAX_LINES = 20  # lines shown for a word that is to become another
-FIRST_HITS = 2  # of a word that is on more lines than `MAX_HITS`
-MAX_HITS = 8  # lines a word may be on and still say where to look
-CONTEXT_LINES = 3
 MAX_COLUMNS = 20
 _PATH = r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*"
-_WORD = re.compile(r"#?[A-Za-z_][\w-]*[\w]|#\w{3,8}|\d+\.\d[\d.]*\d|\d{3,}")
-STOP_WORDS = frozenset(
-    [
-        "the",
-        "and",
-        "that",
-        "with",
-        "from",
-        "into",
-        "this",
-        "then",
-        "file",
-        "files",
-        "line",
-        "lines",
-        "function",
-        "class",
-        "method",
-        "value",
-        "name",
-        "run",
-        "python",
-        "which",
-        "what",
-        "when",
-        "where",
-        "there",
-        "them",
-        "they",
-        "should",
-        "have",
-        "has",
-        "does",
-        "not",
-        "are",
-        "for",
-        "its",
-        "all",
-        "every",
-        "each",
-        "add",
-        "set",
-        "change",
-        "write",
-        "print",
-        "prints",
-        "text",
-        "folder",
-        "script",
-        "module",
-        "section",
-        "test",
-        "tests",
-        "test_",
-        "number",
-        "numbers",
-        "constant",
-        "parameter",
-        "returns",
-        "return",
-        "called",
-        "make",
-        "import",
-        "fails",
-        "find",
-        "bug",
-        "fix",
-        "use",
-        "using",
-        "how",
-        "many",
-        "out",
-        "was",
-        "were",
-        "will",
-        "would",
-        "end",
-        "new",
-        "old",
-        "only",
-        "other",
-    ]
-)
-
-
 _PAGES = (".md", ".rst", ".txt")  # shown first, for what is shown last is what a small model changes
 
 
 class Primed(Data, frozen=True):
     """`text` goes behind the request; `whole` are the files the model has seen all of, `meant` those that the request
-    is about without naming them."""
+    speaks of without naming them."""
 
     text: str = ""
     whole: tuple[str, ...] = ()
@@ -140,12 +54,15 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
         return Primed(text="\n\n".join(filter(None, (parts[0], lines))))
     for name in find_only_run(request, named):
         texts.pop(name, None)
-    short = {name: text for name, text in texts.items() if is_short(text)}
+    asked = not asks_for_change(request)
+    short = {name: text for name, text in texts.items() if is_short(text, asked=asked and name.endswith(CODE))}
     words = find_words("\n".join((request, *short.values())))
     left = max_chars - len(parts[0])
     for name in sorted(named, key=lambda name: name not in short):
         if name not in texts:
             continue
+        if name in short and len(show_whole(name, texts[name])) > left:
+            short.pop(name)
         part = show_whole(name, texts[name]) if name in short else show_excerpt(name, texts[name], request, words)
         part += number_columns(name, texts[name])
         if part and len(part) <= left:
@@ -209,14 +126,11 @@ def find_named(request: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if is_mentioned(name) or is_mentioned(name.rpartition("/")[2])]
 
 
-def is_short(text: str) -> bool:
+def is_short(text: str, *, asked: bool = False) -> bool:
+    """Whether a file goes whole: code that is only asked about may be longer, nobody writes it again."""
+    if asked:
+        return len(text) <= MAX_ASKED_CHARS and text.count("\n") <= MAX_ASKED_LINES
     return len(text) <= MAX_WHOLE_CHARS and text.count("\n") <= MAX_WHOLE_LINES
-
-
-def find_words(text: str) -> list[str]:
-    """Words that may name something in a file, in their order."""
-    found = (word for word in _WORD.findall(text) if len(word) > 2 and word.lower() not in STOP_WORDS)
-    return list(dict.fromkeys(found))
 
 
 def show_whole(name: str, text: str) -> str:
@@ -230,55 +144,3 @@ def number_columns(name: str, text: str) -> str:
     if not name.endswith(".csv") or not named or len(head) > MAX_COLUMNS:
         return ""
     return f"\nColumns: {', '.join(f'${number} {column.strip()}' for number, column in enumerate(head, 1))}"
-
-
-def show_excerpt(name: str, text: str, request: str, words: Sequence[str]) -> str:
-    """The parts of a long file that matter here, and how long it is."""
-    lines = text.splitlines()
-    spans = choose_spans(lines, find_words(request), words)
-    shown: list[str] = []
-    last = 0
-    for start, end in merge_spans(spans):
-        if len(shown) + end - start > MAX_EXCERPT_LINES:
-            break
-        shown += ["..."] if start > last and shown else []
-        shown += lines[start:end]
-        last = end
-    if not shown:
-        shown = [*lines[:3], "...", *lines[-20:]] if find_definitions(lines) else lines[:3]
-    body = "\n".join(line[:240] for line in shown)
-    return f"{name} is long ({len(lines)} lines). {'Parts of it' if spans else 'It begins'}:\n```\n{body}\n```"
-
-
-def choose_spans(lines: list[str], asked: Sequence[str], words: Sequence[str]) -> list[tuple[int, int]]:
-    """First the definitions that are named, then the lines with words that are rare in the file."""
-    definitions = find_definitions(lines)
-    spans = [
-        (found.start, min(found.end, found.start + MAX_DEFINITION_LINES))
-        for wanted in (asked, words)
-        for found in definitions
-        if found.name in wanted
-    ]
-    for word in asked if not spans else filter(is_identifier, asked):
-        hits = [number for number, line in enumerate(lines) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line)]
-        if len(hits) > MAX_HITS:
-            spans += [(hit, hit + 1) for hit in hits[:FIRST_HITS] if is_identifier(word)]
-            continue
-        for hit in hits:
-            if not any(start <= hit < end for start, end in spans):
-                spans.append((max(0, hit - CONTEXT_LINES), min(len(lines), hit + CONTEXT_LINES + 1)))
-    return list(dict.fromkeys(spans))
-
-
-def is_identifier(word: str) -> bool:
-    return bool(re.search(r"[_\d#]|[a-z][A-Z]|^[A-Z]{3}", word)) and not word.endswith(("Error", "Exception"))
-
-
-def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged

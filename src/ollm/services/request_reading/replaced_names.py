@@ -14,10 +14,11 @@ _KIND = (
 _WORD = r"[#\w](?:[\w.#-]*\w)?"
 _OLD = rf"(?:(?P<mark>[`'\"])(?P<phrase>[^`'\"\n]+)(?P=mark)|(?P<old>{_WORD})(?:\(\))?)"
 _NEW = rf"(?:(?P<end>[`'\"])(?P<written>[^`'\"\n]+)(?P=end)|(?P<new>{_WORD})(?:\(\))?)"
+_PLACE = r"(?:\s+(?:of|in|on|from|inside)\s+(?:the\s+)?(?:(?:class|module|file)\s+)?`?\w[\w./-]*`?)?"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\brename\s+{_KIND}{_OLD}\s+(?:to|into|as)\s+{_NEW}",
+        rf"\brename\s+{_KIND}{_OLD}{_PLACE}\s+(?:to|into|as)\s+{_NEW}",
         rf"\b(?:replace|substitute)\s+{_KIND}{_OLD}\s+(?:everywhere\s+)?(?:by|with)\s+{_NEW}",
         rf"\b(?:raise|bump|change|update|switch|increase|lift)\s+{_KIND}(?:\w+\s+)*?from\s+{_OLD}\s+to\s+{_NEW}",
         (

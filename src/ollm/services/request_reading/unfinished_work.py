@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
+from ollm.services.request_reading.asked_places import find_misplaced_parts
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_left_sections,
@@ -140,7 +141,8 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     moved = _find_unmoved(request, deeds) if deeds.changed else []
     gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
     facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
-    facts += find_undeleted_files(request, existing) if deeds.changed else []
+    if deeds.changed:
+        facts += [*find_undeleted_files(request, existing), *find_misplaced_parts(request, deeds.texts, existing)]
     facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
     facts += [
         f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone

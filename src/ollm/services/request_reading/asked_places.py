@@ -1,0 +1,103 @@
+"""Where a request wants something to be: functions in files, folders that go, definitions that move. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from ollm.domain.struct import Data
+from ollm.providers.text_calls.definitions import find_definitions, list_defined_names
+from ollm.services.request_reading.plain_words import FILE_NAME
+
+_MADE = re.compile(
+    r"\b(?:function|class|method|helper)\s+(?:called\s+|named\s+)?`?(?P<name>[A-Za-z_]\w*)`?(?:\([^)]*\))?\s+"
+    rf"(?:in|to|into|inside)\s+(?:a\s+new\s+file\s+|the\s+file\s+)?`?(?P<path>{FILE_NAME})`?",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(r"\b(?:writ|add|creat|mak|implement|put|defin|need|want)", re.IGNORECASE)
+_FOLDER = re.compile(
+    r"\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:the\s+)?(?:whole\s+|entire\s+|old\s+|empty\s+)?"
+    r"(?:(?:folder|directory)\s+`?(?P<after>[\w.-]+(?:/[\w.-]+)*)/?`?|`?(?P<before>[\w.-]+(?:/[\w.-]+)*)/?`?\s+(?:folder|directory))",
+    re.IGNORECASE,
+)
+_NAMES = r"`?[A-Za-z_]\w*`?(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)`?[A-Za-z_]\w*`?)*"
+_MOVED = re.compile(
+    rf"\b(?:move|extract|pull|take)\s+(?:the\s+)?(?:(?:functions?|class(?:es)?|methods?|helpers?)\s+)?(?P<names>{_NAMES})\s+"
+    rf"(?:out\s+of|from)\s+`?(?P<source>{FILE_NAME})`?\s+(?:in)?to\s+(?:(?:a|the)\s+)?(?:new\s+)?(?:file\s+|module\s+)?"
+    rf"`?(?P<target>{FILE_NAME})`?",
+    re.IGNORECASE,
+)
+
+
+_REMOVED = re.compile(
+    r"\b(?:remove|delete|drop)\s+(?:the\s+)?(?:\w+\s+)?(?:(?P<mark>['\"`])(?P<quoted>[^'\"`\n]+)(?P=mark)|(?P<name>\w+(?:[-_]\w+)+))(?![\w./])",
+    re.IGNORECASE,
+)
+_DATA = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".csv", ".md")
+
+
+class MovedNames(Data, frozen=True):
+    """Definitions that go from one file to another."""
+
+    names: tuple[str, ...]
+    source: str
+    target: str
+
+
+def find_asked_places(request: str) -> dict[str, str]:
+    """The file in which each function is to be written, by the function's name."""
+    return {found["name"]: found["path"] for found in _MADE.finditer(request)} if _WRITES.search(request) else {}
+
+
+def find_deleted_folders(request: str) -> list[str]:
+    return [found["after"] or found["before"] for found in _FOLDER.finditer(request)]
+
+
+def find_moved_names(request: str) -> MovedNames | None:
+    found = _MOVED.search(request)
+    names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\band\b", " ", found["names"])) if found else []
+    return MovedNames(names=tuple(names), source=found["source"], target=found["target"]) if found else None
+
+
+def describe_lacking(request: str, path: str, content: str, read: Callable[[str], str | None]) -> str:
+    """Why a block for the file that definitions move to is not taken: it lacks them; with them as they are now."""
+    moved = find_moved_names(request)
+    if moved is None or path != moved.target:
+        return ""
+    lacking = [name for name in moved.names if not _holds(content, name)]
+    there = [found for found in find_definitions((read(moved.source) or "").splitlines()) if found.name in lacking]
+    if not there or _holds(read(path) or "", lacking[0]):
+        return ""
+    shown = "\n\n\n".join(found.text for found in there)
+    told = f"{path} is to define {' and '.join(lacking)}: nothing was changed. In {moved.source} there is:"
+    return f"{told}\n```\n{shown}\n```\nWrite that into {path}."
+
+
+def find_misplaced_parts(request: str, texts: Mapping[str, str], existing: Collection[str]) -> list[str]:
+    """The step for each folder that is there still, and for what is not in the file where it is to be."""
+    folders = [name for name in find_deleted_folders(request) if any(path.startswith(f"{name}/") for path in existing)]
+    steps = [f"The folder {name} is still there. Now run rm -r {name}." for name in folders]
+    moved = find_moved_names(request)
+    if moved and moved.target in texts:
+        lacking = [name for name in moved.names if not _holds(texts[moved.target], name)]
+        if lacking:
+            steps.append(f"{moved.target} does not define {' and '.join(lacking)}. Now change {moved.target}.")
+    if moved and moved.source in texts:
+        left = [name for name in moved.names if name in list_defined_names(texts[moved.source])]
+        steps += [f"{name} is still in {moved.source}: remove it there." for name in left]
+    for found in _REMOVED.finditer(request):
+        gone = found["quoted"] or found["name"]
+        holding = [path for path, text in texts.items() if path in request and path.endswith(_DATA) and gone in text]
+        steps += [f"{gone} is still in {path}. Now remove {gone} from {path}." for path in holding]
+    for name, path in find_asked_places(request).items():
+        if path in texts and name not in list_defined_names(texts[path]):
+            steps.append(f"{path} does not define {name}. Now add {name} to {path}.")
+    return steps
+
+
+def _holds(text: str, name: str) -> bool:
+    """Whether it defines a function, a class or a value of this name."""
+    return (
+        name in list_defined_names(text)
+        or re.search(rf"^\s*(?:const\s+|let\s+)?{name}\s*=", text, re.MULTILINE) is not None
+    )

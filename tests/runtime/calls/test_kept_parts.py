@@ -1,0 +1,90 @@
+"""What stays although a block leaves it out."""
+
+import pytest
+
+from ollm.runtime.calls.kept_parts import MAX_RESTORED_SHARE, keep_other_parts, move_above, restore_lost_parts
+
+BEFORE = """class Library:
+    def add(self, title):
+        self.books.append(title)
+
+    def find(self, title):
+        return title in self.books
+
+    def free(self):
+        return self.books
+
+
+def demo():
+    return Library()
+
+
+def main():
+    print(demo().free())
+"""
+LONGEST = "    def longest(self):\n        return max(self.books)\n"
+ADDED = BEFORE.replace("    def free(self)", f"{LONGEST}\n    def free(self)")
+LOG = "# Changelog\n\n## 1.2.4\n\n- fix the clock\n\n## 1.2.3\n\n- first\n"
+NEW = "## 1.3.0\n\n- new colours\n"
+
+
+def drop(text: str, *parts: str) -> str:
+    for part in parts:
+        assert part in text
+        text = text.replace(part, "")
+    return text
+
+
+FREE, FIND = (
+    "\n    def free(self):\n        return self.books\n",
+    "    def find(self, title):\n        return title in self.books\n\n",
+)
+DEMO, MAIN = "\n\ndef demo():\n    return Library()\n", "\n\ndef main():\n    print(demo().free())\n"
+ADD = "    def add(self, title):\n        self.books.append(title)\n\n"
+
+
+@pytest.mark.parametrize("parts", [(FREE,), (FIND,), (ADD,), (DEMO,), (MAIN,), (FREE, MAIN), (FIND, DEMO)])
+def test_what_a_block_forgets_is_put_back_where_it_was(parts: tuple[str, ...]) -> None:
+    request = "Library is to have a method longest"
+    assert restore_lost_parts("library.py", BEFORE, drop(BEFORE, *parts), request) == BEFORE
+    restored = restore_lost_parts("library.py", BEFORE, drop(ADDED, *parts), request)
+    assert sorted(restored.split()) == sorted(ADDED.split())
+
+
+def test_nothing_is_put_back_that_was_to_go_or_where_most_is_gone() -> None:
+    short = drop(BEFORE, FREE)
+    for request in ("remove free", "rename free to list", "simplify the class", "change free"):
+        assert restore_lost_parts("library.py", BEFORE, short, request) == short
+    other = "def quite_another():\n    return 1\n"
+    assert MAX_RESTORED_SHARE == 0.5
+    assert restore_lost_parts("library.py", BEFORE, other, "write it") == other
+    assert restore_lost_parts("library.txt", BEFORE, short, "write it") == short
+    assert restore_lost_parts("library.py", "", short, "write it") == short
+    broken = drop(BEFORE, FREE).replace("def main():", "def main(:")
+    assert restore_lost_parts("library.py", BEFORE, broken, "write it") == broken
+
+
+@pytest.mark.parametrize(
+    ("request_", "after", "moved"),
+    [
+        (
+            "add '## 1.3.0' with '- new colours' above 1.2.4",
+            f"{LOG}\n{NEW}",
+            LOG.replace("## 1.2.4", f"{NEW}\n## 1.2.4"),
+        ),
+        ("add a section '## 1.3.0' before 1.2.3", f"{LOG}\n{NEW}", LOG.replace("## 1.2.3", f"{NEW}\n## 1.2.3")),
+        ("add '## 1.3.0' below 1.2.4", f"{LOG}\n{NEW}", f"{LOG}\n{NEW}"),
+        ("add '## 1.3.0' above 9.9.9", f"{LOG}\n{NEW}", f"{LOG}\n{NEW}"),
+        ("add '## 1.3.0' above 1.2.4", LOG.replace("## 1.2.4", f"{NEW}\n## 1.2.4"), None),
+        ("add '## 1.3.0' above 1.2.4", LOG.replace("first", "other") + NEW, None),
+    ],
+)
+def test_lines_that_are_to_be_above_another_are(request_: str, after: str, moved: str | None) -> None:
+    assert move_above(LOG, after, request_) == (moved or after)
+
+
+def test_other_parts_stay_only_where_nothing_else_is_to_change() -> None:
+    after = BEFORE.replace("return Library()", "return Library(1)").replace("print(demo()", "print(2, demo()")
+    kept = BEFORE.replace("return Library()", "return Library(1)")
+    assert keep_other_parts(BEFORE, after, "change demo and nothing else") == kept
+    assert keep_other_parts(BEFORE, after, "change demo") == after

@@ -1,0 +1,88 @@
+"""Where a request wants something to be."""
+
+import pytest
+
+from ollm.services.request_reading.asked_places import (
+    describe_lacking,
+    find_asked_places,
+    find_deleted_folders,
+    find_misplaced_parts,
+    find_moved_names,
+)
+
+MOVE = "Move c_to_f and f_to_c out of weather.py into a new file units.py."
+WEATHER = (
+    "def c_to_f(c):\n    return c * 2\n\n\ndef report():\n    return c_to_f(1)\n\n\ndef f_to_c(f):\n    return f / 2\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "places"),
+    [
+        ("write a function count_vowels(text) in words.py", {"count_vowels": "words.py"}),
+        ("Add the method total to shop/cart.py", {"total": "shop/cart.py"}),
+        ("What does the function total in cart.py do?", {}),
+        ("write words.py", {}),
+    ],
+)
+def test_a_function_has_a_file(request_: str, places: dict[str, str]) -> None:
+    assert find_asked_places(request_) == places
+
+
+@pytest.mark.parametrize(
+    ("request_", "folders"),
+    [
+        ("delete the folder legacy and the import of it in main.py", ["legacy"]),
+        ("please remove the old/stuff directory", ["old/stuff"]),
+        ("delete notes.txt", []),
+        ("create the folder new", []),
+    ],
+)
+def test_a_folder_goes(request_: str, folders: list[str]) -> None:
+    assert find_deleted_folders(request_) == folders
+
+
+def test_definitions_move_from_file_to_file() -> None:
+    moved = find_moved_names(MOVE)
+    assert moved is not None
+    assert (moved.names, moved.source, moved.target) == (("c_to_f", "f_to_c"), "weather.py", "units.py")
+    single = find_moved_names("extract the function parse from app.py to parsing.py")
+    assert single is not None
+    assert (single.names, single.source, single.target) == (("parse",), "app.py", "parsing.py")
+    assert find_moved_names("move weather.py into the folder old") is None
+
+
+def test_a_block_that_lacks_what_moves_is_told_what_it_is() -> None:
+    files = {"weather.py": WEATHER}
+    told = describe_lacking(MOVE, "units.py", "from weather import c_to_f, f_to_c\n", files.get)
+    assert told.startswith(
+        "units.py is to define c_to_f and f_to_c: nothing was changed. In weather.py there is:\n```\n"
+    )
+    assert "def c_to_f(c):\n    return c * 2\n\n\ndef f_to_c(f):\n    return f / 2\n```" in told
+    assert told.endswith("Write that into units.py.")
+    assert "report" not in told
+    assert describe_lacking(MOVE, "weather.py", "", files.get) == ""
+    assert describe_lacking(MOVE, "units.py", WEATHER, files.get) == ""
+    assert describe_lacking("Write units.py", "units.py", "", files.get) == ""
+
+
+def test_what_is_not_where_it_is_to_be_is_a_step_that_is_left() -> None:
+    texts = {"units.py": "LIMIT = 3\n", "weather.py": WEATHER}
+    assert find_misplaced_parts(MOVE, texts, texts) == [
+        "units.py does not define c_to_f and f_to_c. Now change units.py.",
+        "c_to_f is still in weather.py: remove it there.",
+        "f_to_c is still in weather.py: remove it there.",
+    ]
+    assert find_misplaced_parts(MOVE, {"units.py": WEATHER, "weather.py": ""}, texts) == []
+    assert find_misplaced_parts("Move LIMIT from weather.py to units.py", texts, texts) == []
+    assert find_misplaced_parts("delete the folder legacy", {}, ["legacy/a.py", "b.py"]) == [
+        "The folder legacy is still there. Now run rm -r legacy."
+    ]
+    assert find_misplaced_parts("delete the folder legacy", {}, ["legacy.py", "b.py"]) == []
+    assert find_misplaced_parts("Write a function area in units.py", texts, texts) == [
+        "units.py does not define area. Now add area to units.py."
+    ]
+    data = {"regions.json": '{"ap-south": 1}', "other.json": '{"ap-south": 1}'}
+    left = "ap-south is still in regions.json. Now remove ap-south from regions.json."
+    assert find_misplaced_parts("remove the region ap-south from regions.json", data, data) == [left]
+    assert find_misplaced_parts("remove the region ap-north from regions.json", data, data) == []
