@@ -153,7 +153,7 @@ def edit(old: str, new: str, **more: bool) -> tuple[str, object, str]:
         (
             *("t.csv", "n,p\nsaw,1\nnut,3\n", "A saw is 2 now.", "n,p\nsaw,1\nnut,3\nsaw,2\n"),
             overwrite("n,p\nsaw,2\nnut,3\n"),
-            write("n,p\nsaw,2\nnut,3\n", NOT_ALL.format("t.csv", 3)),
+            write("n,p\nsaw,1\nnut,3\nsaw,2\n", NOT_ALL.format("t.csv", 3)),
         ),
         ("a.txt", "one\n", "Set each one to 2.", SEARCHED, *[edit("one", "2")] * 2),
         ("a.txt", "one\none\n", "Set each one to 2.", SEARCHED, *[edit("one", "2", replaceAll=True)] * 2),

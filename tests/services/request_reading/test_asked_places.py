@@ -80,7 +80,7 @@ def test_what_is_not_where_it_is_to_be_is_a_step_that_is_left() -> None:
     ]
     assert find_misplaced_parts("delete the folder legacy", {}, ["legacy.py", "b.py"]) == []
     assert find_misplaced_parts("Write a function area in units.py", texts, texts) == [
-        "units.py does not define area. Now add area to units.py."
+        "units.py does not define area. Now change units.py."
     ]
     data = {"regions.json": '{"ap-south": 1}', "other.json": '{"ap-south": 1}'}
     left = "ap-south is still in regions.json. Now remove ap-south from regions.json."

@@ -91,7 +91,7 @@ def find_misplaced_parts(request: str, texts: Mapping[str, str], existing: Colle
         steps += [f"{gone} is still in {path}. Now remove {gone} from {path}." for path in holding]
     for name, path in find_asked_places(request).items():
         if path in texts and name not in list_defined_names(texts[path]):
-            steps.append(f"{path} does not define {name}. Now add {name} to {path}.")
+            steps.append(f"{path} does not define {name}. Now change {path}.")
     return steps
 
 

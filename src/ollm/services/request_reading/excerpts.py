@@ -13,6 +13,7 @@ MAX_DEFINITION_LINES = 45
 FIRST_HITS = 2  # of a word that stands on more lines than `MAX_HITS`
 MAX_HITS = 8  # lines a word may stand on and still say where to look
 CONTEXT_LINES = 3
+MAX_NEAR = 3  # definitions that share a word with the request; more of them say nothing
 MIN_PART_CHARS = 4  # of a part of a constant's name that speaks for it
 _WORD = re.compile(r"#?[A-Za-z_][\w-]*[\w]|#\w{3,8}|\d+\.\d[\d.]*\d|\d{3,}")
 _PART = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
@@ -69,6 +70,7 @@ def choose_spans(lines: list[str], request: str, words: Sequence[str]) -> list[S
     said = {word.lower().removesuffix("s") for word in asked}
     if sum(end - start for start, end in merge_spans(spans)) <= MAX_EXCERPT_LINES / 2:
         near = [found for found in definitions if said & _list_parts(found.name)]
+        near = near if len(near) <= MAX_NEAR else []
         spans += [(found.start, found.end) for found in near if found.end - found.start <= MAX_DEFINITION_LINES]
     return list(dict.fromkeys([*_find_constants(lines, spans, said), *spans]))
 
