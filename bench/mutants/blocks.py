@@ -150,3 +150,22 @@ def read_name(node: ast.AST) -> str | None:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.arg if isinstance(node, ast.keyword) else None
+
+
+def is_called_at_load(source: bytes, place: int) -> bool:
+    """Whether the function around a place is called while its module is loaded: what is loaded has its result."""
+    starts, module = list_line_starts(source), parse(source)
+    around = {
+        function.name
+        for _, function in walk_functions(module, "")
+        if find_start(function, starts) <= place < find_end(function, starts)
+    }
+    return any(isinstance(node, ast.Call) and read_name(node.func) in around for node in walk_loaded(module))
+
+
+def walk_loaded(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is loaded: all but the bodies of its functions."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, Function | ast.Lambda):
+            yield child
+            yield from walk_loaded(child)

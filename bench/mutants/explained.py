@@ -63,6 +63,17 @@ EXPLAINED = {
     ): "no window has one token",
     ("services/token_counting.py", "if len(cache) > MAX_CACHED_TEXTS:", "comparison"): CACHE,
     ("services/token_counting.py", "self._units.move_to_end(text)", "call removed"): CACHE,
+    ("services/file_discovery/walk.py", 'return bool(names) and names[0] < "/"', "comparison"): "no name is a slash",
+    (
+        "services/background_jobs.py",
+        'fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *TERMINAL_SIZE, 0, 0))',
+        "constant",
+    ): "nobody asks for a terminal's size in pixels",
+    (
+        "services/prefix_ledger.py",
+        "reused_share=_sum_tokens(before[:same]) / (_sum_tokens(before) or 1) if before else 1.0,",
+        "constant",
+    ): "nothing is nothing, by whatever it is divided",
     (
         "services/recent_window.py",
         "self._ring: deque[PromptMessage] = deque(maxlen=max(settings.messages * 2, 8))",

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from bench.mutants.blocks import find_given_name, list_blocks
+from bench.mutants.blocks import find_given_name, is_called_at_load, list_blocks
 from bench.mutants.copies import ROOT, Copy, WorkerGoneError
 from bench.mutants.reach import Reach
 from bench.mutants.sites import Mutant
@@ -78,7 +78,8 @@ class Judge:
         if not tests:
             return ""
         seconds = SPARE_SECONDS + TIMES_USUAL * sum(self._count_seconds(test) for test in tests)
-        if any(block.start <= mutant.start < block.end for block in list_blocks(source)):
+        inside = any(block.start <= mutant.start < block.end for block in list_blocks(source))
+        if inside and not is_called_at_load(source, mutant.start):
             return copy.run(tests, seconds, inner, mutant.line)
         return copy.run_anew(tests, seconds)
 

@@ -266,4 +266,18 @@ NAMED = [
         "pass",
         "tests/cli/test_workspace_memory.py::test_a_plan_belongs_to_its_session_and_is_restored_with_it",
     ),
+    NamedMutant(
+        "P5 a session's messages are counted where there is no index",
+        "store/session_files/store.py",
+        "            message_count=count,\n            token_count=session.metadata.token_count,",
+        "            message_count=0,\n            token_count=session.metadata.token_count,",
+        "tests/services/chat_recording/test_properties.py::test_a_list_has_every_session_with_its_counts",
+    ),
+    NamedMutant(
+        "T10.3 a call that writes names its file",
+        "tools/write_file.py",
+        'return [Location(target=self.path, access="write")]',
+        "return []",
+        "tests/tools/test_catalogue.py::test_every_call_names_what_it_touches",
+    ),
 ]

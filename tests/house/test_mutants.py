@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.mutants.blocks import find_holders, list_blocks, mark_source
+from bench.mutants.blocks import find_holders, is_called_at_load, list_blocks, mark_source
 from bench.mutants.copies import ROOT, Copy, WorkerGoneError, describe_environment, find_failed
 from bench.mutants.explained import EXPLAINED, find_reason
 from bench.mutants.judge import Judge, judge_once
@@ -100,6 +100,16 @@ def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_fir
     compile(marked, "small.py", "exec")
     assert [find_holders(source, blocks, mutant.start) for mutant in found[:5]] == [["is_small#0"]] * 5
     assert find_holders(source, blocks, found[5].start) == ["is_small#1"], "behind a condition fewer come past"
+
+
+def test_a_function_that_is_called_while_its_module_is_loaded_is_known() -> None:
+    source = b"def make():\n    return 1\n\n\ndef later():\n    return make() + 2\n\n\nMADE = [make()]\n"
+
+    assert [is_called_at_load(source, source.index(word)) for word in (b"return 1", b"return make", b"MADE")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_value_with_a_name_meets_the_tests_of_those_who_read_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from ollm.services.chat_compression.summary import (
 )
 from ollm.services.token_counting import TokenCounter
 from tests.services import contexts as make
+from tests.services.chat_compression.swept_targets import counter as word_counter
 
 counter = TokenCounter()
 FACTS = "src/a.py src/b.py src/c.py src/d.py src/e.py src/f.py src/g.py src/h.py 8443"
@@ -251,3 +252,14 @@ def test_how_much_of_the_record_makes_a_copy() -> None:
 def test_where_another_script_begins(text: str, record: str, foreign: bool) -> None:
     fault = find_fault(text, record, 10**6, len)
     assert (fault == "it was in another language than the record") is foreign
+
+
+def test_how_much_of_a_long_message_a_request_holds_by_the_room_there_is() -> None:
+    """A token is a word here; each number with the first room that gives it."""
+    said = [(PromptMessage(role="user", content="word " * 1000, sources=(1,)),)]
+    found: dict[int, int] = {}
+    for room in range(700):
+        asked = build_request(said, (), (10, room), word_counter)[-1].content
+        found.setdefault(asked.partition("</record>")[0].count("word"), room)
+
+    assert found == {0: 0, 18: 162, 39: 182, 78: 222, 126: 270, 253: 398, 508: 653}

@@ -3,8 +3,17 @@
 from pathlib import Path
 
 from ollm.services.file_checkpoints.cleanup import collect_garbage
-from ollm.services.file_checkpoints.editor_changes import find_changes
+from ollm.services.file_checkpoints.editor_changes import (
+    drop_paths,
+    find_changes,
+    join_results,
+    make_editor_change,
+    make_step,
+)
+from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
 from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
+from ollm.services.file_checkpoints.restore import RestoreResult
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints
 
 
@@ -45,3 +54,30 @@ def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:
     assert change.after is not None
     assert checkpoints.read_entry(change.path, change.before) == b"before"
     assert checkpoints.read_entry(change.path, change.after) == b"after"
+
+
+def test_one_content_takes_the_place_of_another_and_the_mode_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "a").chmod(0o640)
+
+    there = make_step("a", tmp_path / "a", "01", "02")
+    gone = make_step("b", tmp_path / "b", "03", "04")
+
+    assert there == PathChange("a", TreeEntry("f", 0o640, b"\1"), TreeEntry("f", 0o640, b"\2"))
+    assert gone == PathChange("b", TreeEntry("f", 0o644, b"\3"), TreeEntry("f", 0o644, b"\4"))
+    assert make_editor_change(there) == EditorChange(path="a", before="01", after="02")
+
+
+def test_paths_go_from_a_plan_and_results_are_told_together() -> None:
+    steps = tuple(PathChange(path, None, TreeEntry("f", 0o644, b"")) for path in "abc")
+    skipped = tuple(SkippedPath(path=path, why="why") for path in "bde")
+    plan = RestorePlan(message_id=1, current=b"", target=b"", steps=steps, skipped=skipped)
+
+    left = drop_paths(plan, iter("bd"))
+
+    assert [step.path for step in left.steps] == ["a", "c"]
+    assert [one.path for one in left.skipped] == ["e"]
+    both = join_results(
+        RestoreResult(restored=steps[:1], skipped=skipped[:1]), RestoreResult(restored=steps[1:], skipped=skipped[1:])
+    )
+    assert (both.restored, both.skipped) == (steps, skipped)

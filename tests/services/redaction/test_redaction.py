@@ -4,7 +4,7 @@ import base64
 import json
 import string
 import time
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -339,3 +339,17 @@ def test_secrets_in_odd_places_are_taken_out(text: str) -> None:
 )
 def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
     assert Redactor().redact(text) == text
+
+
+@pytest.mark.parametrize("value", ['pä"ss wörd!', "quite/plain&more", 'a\\b"c\nd-long', '"quoted value"'])
+def test_a_known_value_is_hidden_in_every_form_it_is_written_in(value: str) -> None:
+    redact = Redactor([value]).redact
+
+    for form in (
+        value,
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        quote(value, ""),
+        quote_plus(value),
+    ):
+        assert redact(f"<{form}>") == "<[redacted]>", form
