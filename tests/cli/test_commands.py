@@ -109,7 +109,9 @@ def test_an_unknown_command_is_answered_with_the_nearest(inside: Inside) -> None
 
     assert "unknown command 'sesions'; did you mean" in said
     assert "sessions" in said
-    assert "see `ollm --help`; to ask the model, use `ollm -p TEXT`." in inside.fail("xyzzy", code=2)
+    assert "unknown command 'xyzzy'; to ask the model, use `ollm -p TEXT`.\n  See `ollm --help`." in inside.fail(
+        "xyzzy", code=2
+    )
 
 
 def test_a_command_that_ends_without_a_word_is_exit_0(inside: Inside) -> None:

@@ -1,5 +1,8 @@
 """Tables and warnings."""
 
+import sys
+
+import pexpect
 import pytest
 
 from ollm.cli.table import print_table, warn
@@ -36,3 +39,19 @@ def test_a_warning_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr()
 
     assert (shown.out, shown.err) == ("", "ollm: mind the gap\n")
+
+
+def test_a_sentence_is_broken_between_words_at_a_terminal_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "No model server is running on its usual port, and no model is installed yet. " * 2
+    warn(text)
+    assert capsys.readouterr().err == f"ollm: {text}\n"
+
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", f"from ollm.cli.table import warn; warn({text!r})"],
+        dimensions=(24, 40),
+        encoding="utf-8",
+    )
+    lines = child.read().split("\r\n")
+    assert max(map(len, lines)) < 40
+    assert " ".join(line.strip() for line in lines).strip() == f"ollm: {text}".strip()

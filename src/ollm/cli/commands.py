@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 EPILOG = """`ollm` opens the chat, `ollm "fix the bug"` opens it with that message, `ollm -c` continues the last chat,
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
+
+
+_NO_COMMAND = re.compile(r"No such command '(.+?)'\.")
 
 
 class RootGroup(LazyGroup):
@@ -54,7 +58,7 @@ class RootGroup(LazyGroup):
 def _describe_unknown(name: str) -> str:
     from ollm.domain.suggest import format_suggestion
 
-    hint = format_suggestion(name, COMMANDS, "see `ollm --help`; to ask the model, use `ollm -p TEXT`.")
+    hint = format_suggestion(name, COMMANDS, "to ask the model, use `ollm -p TEXT`.")
     return f"unknown command {name!r}; {hint}"
 
 
@@ -84,8 +88,19 @@ def run_command_line(words: list[str]) -> int:
     return result if isinstance(result, int) else ExitCode.DONE
 
 
+def _describe_unknown_subcommand(name: str, known: list[str]) -> str:
+    from ollm.domain.suggest import format_suggestion
+
+    hint = format_suggestion(name, known, f"available: {', '.join(known)}.")
+    return f"unknown command {name!r}; {hint}"
+
+
 def _format_click_error(error: click.ClickException) -> str:
     """As click says it, but an option is only ever taken for one that does no harm."""
+    context = getattr(error, "ctx", None)
+    found = _NO_COMMAND.match(error.format_message())
+    if found and context and isinstance(context.command, click.Group):
+        return _describe_unknown_subcommand(found[1], context.command.list_commands(context))
     if not isinstance(error, click.NoSuchOption):
         return error.format_message()
     near = [name for name in error.possibilities or () if name != "--yes"]

@@ -183,7 +183,8 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
     if error is not None:
         other = found.answering[0] if found.answering else None
         elsewhere = f" Or use {other.label}, running at {other.base_url}." if other else ""
-        return error.action.replace("; `ollm doctor` lists the servers it finds", "") + elsewhere
+        action = error.action.replace("; `ollm doctor` lists the servers it finds", "")
+        return action.replace(": `ollm doctor` says how", ", as above") + elsewhere
     if found.home_problem:
         return f"Make {found.home} writable (sessions could not be saved), or set OLLM_HOME to another directory."
     if found.problems:

@@ -113,9 +113,10 @@ def _list_files(words: list[str]) -> bool:
 
 def _print_error(message: str, action: str) -> None:
     from ollm.app import redact_error
+    from ollm.cli.table import wrap_for_terminal
     from ollm.system.terminal_text import clean_lines
 
-    print(f"ollm: {clean_lines(redact_error(message))}", file=sys.stderr)
+    print(wrap_for_terminal(f"ollm: {clean_lines(redact_error(message))}"), file=sys.stderr)
     if action:
         print(f"  {clean_lines(redact_error(action))}", file=sys.stderr)
 

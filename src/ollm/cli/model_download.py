@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ollm.cli.table import warn
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.downloads import Progress
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
@@ -35,7 +36,7 @@ def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     model = store.resolve_model(missing.model)
-    print(f"ollm: {missing.message}", file=sys.stderr)
+    warn(missing.message)
     try:
         wanted = click.confirm(
             f"Download {model.name} ({model.about}, {format_size(model.size)})?", default=True, err=True

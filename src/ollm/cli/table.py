@@ -28,5 +28,21 @@ def _measure_width(text: str) -> int:
 
 
 def warn(text: str) -> None:
-    """One line on stderr."""
-    print(f"ollm: {text}", file=sys.stderr)
+    """A sentence on stderr."""
+    print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
+
+
+def wrap_for_terminal(text: str) -> str:
+    """Broken between words where stderr is a terminal, whose own breaks would part a word; as it is elsewhere."""
+    import os
+
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        return text
+    if len(text) < width or "\n" in text:
+        return text
+    import textwrap
+
+    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
+    return textwrap.fill(text, max(width - 1, 20), **options)  # type: ignore[arg-type]

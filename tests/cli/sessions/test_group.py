@@ -25,4 +25,5 @@ def test_help_lists_them_and_says_what_an_id_is(inside: Inside) -> None:
 
 
 def test_a_command_that_is_not_there_is_said(inside: Inside) -> None:
-    assert "No such command 'lst'." in inside.fail("sessions", "lst", code=2)
+    assert "unknown command 'lst'; did you mean list?" in inside.fail("sessions", "lst", code=2)
+    assert "unknown command 'xyzzy'; available: list, view, " in inside.fail("sessions", "xyzzy", code=2)

@@ -251,7 +251,7 @@ class ChatScreen:
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
         self.app.output.flush()
-        self.print(self.painter.paint_aside(f"Copied {len(text):,} characters.", "dim"))
+        self.print(self.painter.paint_aside(f"Copied {len(text):,} characters.", "dim") + "\n")
 
     def cycle_approval(self) -> None:
         level = self._view.status.approval if self._view.status else ""

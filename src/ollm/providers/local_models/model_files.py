@@ -56,7 +56,7 @@ class ModelFileMissingError(NoServerError):
     """The embedded model is wanted but not on this machine; `model` is the catalogue name to fetch."""
 
     def __init__(self, message: str, model: str) -> None:
-        super().__init__(message, action=f"Run `ollm models get {model}`, or start a model server.")
+        super().__init__(message, action=f"Run `ollm models get {model}`, or start a server: `ollm doctor` says how.")
         self.model = model
 
 
