@@ -9,7 +9,7 @@ from tests.servers.archive_machine import ArchiveMachine, MakeMachine
 
 @pytest.fixture
 def parted(machine: MakeMachine) -> tuple[ArchiveMachine, ArchiveMachine, str]:
-    """A session that went on on the desktop, where it was sent, and on the laptop."""
+    """A session that was continued on the desktop, where it was sent, and on the laptop."""
     laptop, desktop = machine("laptop"), machine("desktop")
     session = laptop.record("One", workspace="/srv/shop")
     laptop.run("push")

@@ -118,7 +118,7 @@ async def test_a_session_that_went_on_elsewhere_or_is_open_there_is_not_resumed(
         laptop.configure(url=archive_url)
         stale = await runner.run("-p", "Go on", "--session", session)
         assert stale.code == 1
-        assert "went on on" in stale.err
+        assert "was continued on" in stale.err
 
         laptop.run("pull", session)
         laptop.configure(url=archive_url, push="live")

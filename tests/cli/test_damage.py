@@ -179,7 +179,7 @@ async def test_files_removed_while_a_session_is_open_are_written_anew(tmp_path: 
         history = (await found.ask("GET", f"/sessions/{session}/history")).json
     assert [m["parts"][0]["text"] for m in history] == ["first", "One.", "second", "Two.", "third", "Three."]
     notices = [event["text"] for event in said if event["type"] == "notice"]
-    assert any("written anew" in text for text in notices), notices
+    assert any("rewritten" in text for text in notices), notices
 
 
 async def test_a_journal_replaced_in_mid_turn_is_written_anew_and_told(tmp_path: Path) -> None:
@@ -195,5 +195,5 @@ async def test_a_journal_replaced_in_mid_turn_is_written_anew_and_told(tmp_path:
         (session,) = runner.sessions()
     assert process.returncode == 0
     assert texts(session) == [("user", "count"), ("assistant", out.decode().strip())]
-    assert b"written anew" in err
+    assert b"rewritten" in err
     assert is_kept(runner.home, b"another program's\n")

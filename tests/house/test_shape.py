@@ -17,9 +17,7 @@ MAX_FUNCTION_LINES = 50
 MAX_UNMIRRORED_MODULES = 40
 VAGUE_BOUND = re.compile(r"_*(LONGEST|SHORTEST|MOST|LEAST|ENOUGH|TIMES|FEWEST|LARGEST|SMALLEST|LIMITS?|MAX|MIN)")
 BARE_PARTICIPLE = re.compile(r"_*[a-z]+(ed|en|wn|pt|ld|nt)")
-VERBS = re.compile(
-    "_*(open|listen|accept|prompt|build|count|print|unfold|fold|hold|paint|shorten|spawn|interrupt|attempt|adopt|feed|recount|reindent|mount|invent|grant|start)"
-)
+VERBS = re.compile("_*(adopt|build|count|feed|fold|mount|open|paint|print|prompt|spawn|unfold)")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 

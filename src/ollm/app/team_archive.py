@@ -227,8 +227,8 @@ class TeamArchiveScope:
             if stamp and stamp.text != known.stamp:
                 raise make_diverged_error(session_id, row[1])
             raise BusyError(
-                f"Session {session_id} went on on {row[1]}.",
-                action=f"Get what was said there with `ollm archive pull {session_id}`, or go on anyway with --force.",
+                f"Session {session_id} was continued on {row[1]}.",
+                action=f"Get it with `ollm archive pull {session_id}`, or continue anyway with --force.",
             )
         if take:
             take_lease(connection, session_id, self.machine, force=force)

@@ -30,13 +30,13 @@ def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
         with redirect_stderr(io.StringIO()), suppress(OllmError, OSError, TimeoutError):
             found = dict(collect(context, incomplete)).items()
             fitting = [(name, about) for name, about in found if name.startswith(incomplete)][:MAX_ITEMS]
-            return [CompletionItem(name, help=_shorten(about)) for name, about in fitting]
+            return [CompletionItem(name, help=_shorten_description(about)) for name, about in fitting]
         return []
 
     return complete
 
 
-def _shorten(about: str) -> str:
+def _shorten_description(about: str) -> str:
     return " ".join(make_printable(about).split())[:HELP_CHARACTERS]
 
 

@@ -180,7 +180,7 @@ class Exchange:
     async def _begin(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
         """The first attempt costs nothing extra; the machinery of retries is fetched when it fails."""
         try:
-            return await self._attempt(stack, path, data)
+            return await self._attempt_request(stack, path, data)
         except (ServerBusy, http.HttpFailure) as error:
             if not _is_worth_retrying(error):
                 raise
@@ -198,12 +198,12 @@ class Exchange:
                 wait_jitter=0.2,
             ):
                 with attempt:
-                    return await self._attempt(stack, path, data)
+                    return await self._attempt_request(stack, path, data)
         except ServerBusy as busy:
             raise self._explain_answer(busy.answer) from busy
         raise AssertionError("retry_context ends by returning or raising")
 
-    async def _attempt(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
+    async def _attempt_request(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
         async with AsyncExitStack() as trial:
             response = await trial.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
             if response.status != 200:

@@ -1,4 +1,4 @@
-"""Records of old messages (H: checkpoints): added one after the other, and written anew as one when they take too much.
+"""Records of old messages (H: checkpoints): added one after the other, and rewritten as one when they take too much.
 
 Until then none is touched, so that what a server has read of them stays. Shortening needs no model: content stays
 before headings, the first lines of a section before its last, facts before all; what goes is in the archive under
@@ -16,7 +16,7 @@ from ollm.services.request_ledger import count_lines, fold_ledger
 from ollm.services.token_counting import TokenCounter
 
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_SHARE = 0.50  # of the cap, when the records are written anew: room for the next ones
+MERGED_SHARE = 0.50  # of the cap, when the records are rewritten: room for the next ones
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "

@@ -1,7 +1,7 @@
 """The request ledger: what the user asked, oldest first, in place of messages that left the context.
 
 A request stays verbatim while all of them fit; after that the oldest become numbered lines made without a model, and
-the very oldest a range of numbers. Lines are only added until the ledger is over its share; then it is written anew,
+the very oldest a range of numbers. Lines are only added until the ledger is over its share; then it is rewritten,
 well under it, so that what a server has read stays for many turns.
 """
 
@@ -19,7 +19,7 @@ LINE_TOKENS = (40, 34, 28)  # a line of the newest third of the ledger, and of e
 NEW_LINE_TOKENS = 64  # a line that is added while there is room, once the oldest are shortened
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
-KEPT_SHARE = 0.55  # of the cap, when the ledger is written anew
+KEPT_SHARE = 0.55  # of the cap, when the ledger is rewritten
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
 
@@ -115,7 +115,7 @@ def make_lines(
 
 
 def fold_ledger(ledger: Sequence[RequestLine], cap: int, cost: TextCost) -> tuple[RequestLine, ...]:
-    """The ledger written anew within its share: the newest longest, the very oldest left to their numbers."""
+    """The ledger rewritten within its share: the newest longest, the very oldest left to their numbers."""
     available = int(cap * KEPT_SHARE)
     for sizes in (LINE_TOKENS, LINE_TOKENS[1:], LINE_TOKENS[-1:]):
         lines = _shorten_lines(ledger, sizes, cost)

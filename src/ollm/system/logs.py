@@ -55,7 +55,7 @@ class LogFile:
         self._files = files
 
     def append(self, line: bytes) -> None:
-        descriptor = self._open()
+        descriptor = self._open_file()
         try:
             os.write(descriptor, line)
             full = os.fstat(descriptor).st_size >= self._largest
@@ -64,7 +64,7 @@ class LogFile:
         if full:
             self._rotate()
 
-    def _open(self) -> int:
+    def _open_file(self) -> int:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
             return os.open(self.path, flags, 0o600)

@@ -92,9 +92,9 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
             needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
         result = ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
-        return await self._shorten(excerpt, result, context, needs)
+        return await self._shorten_file(excerpt, result, context, needs)
 
-    async def _shorten(
+    async def _shorten_file(
         self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ReadFileNeeds
     ) -> ToolResult:
         """A file that cannot be given whole comes as its head and the outline of the rest."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ollm.cli.screen.recap import MAX_MESSAGE_CHARACTERS, render_call, render_message, render_recap, shorten
+from ollm.cli.screen.recap import MAX_MESSAGE_CHARACTERS, render_call, render_message, render_recap, shorten_text
 from tests.cli.screen.samples import PLAIN
 
 
@@ -102,8 +102,8 @@ def test_a_long_command_is_cut() -> None:
 
 
 def test_a_long_message_is_cut_with_the_way_to_the_rest() -> None:
-    assert shorten("x" * MAX_MESSAGE_CHARACTERS) == "x" * 1500
-    assert shorten("x" * (MAX_MESSAGE_CHARACTERS + 1)) == "x" * 1500 + " … (see /history)"
+    assert shorten_text("x" * MAX_MESSAGE_CHARACTERS) == "x" * 1500
+    assert shorten_text("x" * (MAX_MESSAGE_CHARACTERS + 1)) == "x" * 1500 + " … (see /history)"
 
 
 def test_a_long_paste_is_shown_by_its_first_and_last_lines() -> None:

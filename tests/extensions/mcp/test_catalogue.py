@@ -153,7 +153,7 @@ def test_no_value_of_a_variable_is_in_the_file(tmp_path: Path) -> None:
     ("cursors", "said"),
     [
         ([7], ""),
-        (["same"], "The list of tools of the MCP server raw begins anew instead of ending"),
+        (["same"], "The list of tools of the MCP server raw starts over instead of ending"),
         ([str(number) for number in range(40)], "The list of tools of the MCP server raw has more than 20 pages"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Second names for session files that are about to be written anew."""
+"""Second names for session files that are about to be rewritten."""
 
 import os
 from datetime import UTC, datetime
@@ -103,6 +103,6 @@ def test_what_another_program_did_to_a_journal_is_said(tmp_path: Path, written: 
     assert [path.read_bytes() for path in kept] == ([] if there is None else [there])
     assert journal.path.read_bytes() == written
     place = f", and kept as {kept[0].name}" if kept else ""
-    said = f"Another program has {'changed' if kept else 'removed'} {journal.path}: it was written anew{place}."
+    said = f"Another program has {'changed' if kept else 'removed'} {journal.path}: it was rewritten{place}."
     assert told == (said if written or kept else "")
     journal.close()

@@ -44,7 +44,7 @@ def test_a_removed_document_is_written_anew(guard: DocumentGuard) -> None:
     guard.path.unlink()
 
     assert not guard.is_in_place()
-    assert guard.restore() == f"Another program has removed {guard.path}: it was written anew."
+    assert guard.restore() == f"Another program has removed {guard.path}: it was rewritten."
     assert guard.path.read_bytes() == b"ours"
     assert guard.is_in_place()
 
@@ -56,8 +56,7 @@ def test_a_replaced_document_is_written_anew_and_the_other_kept(guard: DocumentG
 
     assert not guard.is_in_place()
     assert (
-        guard.restore()
-        == f"Another program has changed {guard.path}: it was written anew, and the other kept as {KEPT}."
+        guard.restore() == f"Another program has changed {guard.path}: it was rewritten, and the other kept as {KEPT}."
     )
     assert guard.path.read_bytes() == b"ours"
     assert guard.path.with_name(KEPT).read_bytes() == b"theirs"
@@ -70,8 +69,7 @@ def test_a_small_document_that_was_written_into_comes_from_memory(guard: Documen
 
     assert not guard.is_in_place()
     assert (
-        guard.restore()
-        == f"Another program has changed {guard.path}: it was written anew, and the other kept as {KEPT}."
+        guard.restore() == f"Another program has changed {guard.path}: it was rewritten, and the other kept as {KEPT}."
     )
     assert guard.path.read_bytes() == b"ours"
     assert guard.path.with_name(KEPT).read_bytes() == b"theirs, and longer"
@@ -110,7 +108,7 @@ def test_a_large_document_is_given_back_from_the_open_file(tmp_path: Path, monke
     guard.watch()
     path.unlink()
 
-    assert guard.restore() == f"Another program has removed {path}: it was written anew."
+    assert guard.restore() == f"Another program has removed {path}: it was rewritten."
     assert path.read_bytes() == b"0123456789"
 
 

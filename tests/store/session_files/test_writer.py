@@ -491,8 +491,8 @@ def test_what_another_program_did_is_told_once_and_put_right(
 
     assert sorted(writer.take_reports()) == sorted(
         [
-            f"Another program has removed {home.journal(SESSION_ID)}: it was written anew.",
-            f"Another program has removed {home.document(SESSION_ID)}: it was written anew.",
+            f"Another program has removed {home.journal(SESSION_ID)}: it was rewritten.",
+            f"Another program has removed {home.document(SESSION_ID)}: it was rewritten.",
         ]
     )
     assert writer.take_reports() == []

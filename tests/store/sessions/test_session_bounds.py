@@ -261,7 +261,7 @@ def test_a_document_that_another_program_writes_into_is_put_back_up_to_a_size(
     told = made.document.restore()
 
     assert (path.read_bytes() == b"x" * size) is held
-    assert ("it was written anew" if held else "what it wrote is also in") in told
+    assert ("it was rewritten" if held else "what it wrote is also in") in told
     made.abandon()
 
 

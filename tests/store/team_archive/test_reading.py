@@ -145,7 +145,7 @@ def test_lists_searches_and_counts_are_one_persons_view(archive_url: str) -> Non
         with pytest.raises(SessionForgottenError):
             SessionSender(connection, names[0], Machine(id="1", host="h"), 0).begin()
         behind = SessionSender(connection, names[2], Machine(id="2", host="other"), 1)
-        with pytest.raises(SessionMovedOnError, match="went on on h and here"):
+        with pytest.raises(SessionMovedOnError, match="was continued on h and here"):
             behind.begin()
         behind.adopt()
         behind.begin()

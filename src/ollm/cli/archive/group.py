@@ -12,7 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "push": ("ollm.cli.archive.push:push", "Send sessions to the archive."),
     "list": ("ollm.cli.archive.listing:list_archived", "List the sessions in the archive."),
     "search": ("ollm.cli.archive.listing:search", "Search all messages in the archive."),
-    "pull": ("ollm.cli.archive.pull:pull", "Get a session from the archive, to go on with it here."),
+    "pull": ("ollm.cli.archive.pull:pull", "Get a session from the archive, to continue it here."),
     "forget": ("ollm.cli.archive.pull:forget", "Delete a session from the archive; it stays on this machine."),
 }
 

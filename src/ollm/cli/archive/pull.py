@@ -33,7 +33,7 @@ def pull(session: str, fork: bool, workspace: str | None) -> None:
         return
     what = f"Forked session {pulled.source} as" if fork else "Pulled session"
     short = process.session_files.places.shorten_id(pulled.session_id)
-    print(f"{what} {pulled.session_id}. Go on with it in {make_printable(str(place))}: `ollm -r {short}`.")
+    print(f"{what} {pulled.session_id}. Continue it in {make_printable(str(place))}: `ollm -r {short}`.")
 
 
 @click.command()

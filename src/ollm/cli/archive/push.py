@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("sessions", metavar="[ID]...", nargs=-1, shell_complete=complete_session)
 @click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
-@click.option("--fork", is_flag=True, help="Send what is here as a new session: for one that also went on elsewhere.")
+@click.option(
+    "--fork", is_flag=True, help="Send what is here as a new session: for one that was also continued elsewhere."
+)
 @click.option("--watch", is_flag=True, help="Stay and send what is new while a session is open (archive.push decides).")
 @click.option("--keeper", type=int, hidden=True)
 @click.option("--linger", type=float, default=5.0, hidden=True)

@@ -39,7 +39,7 @@ class LineChat:
         """Talk until the person leaves or wants another session."""
         asked = getattr(self._conversation, "asked_to_close", lambda: False)
         ending.attach(self._leave, lambda: bool(asked()))
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt_turn)
         status = await self._conversation.status()
         await self._greet(status)
         if status.turn_after is not None:
@@ -140,7 +140,7 @@ class LineChat:
         if (said or "").strip().lower() in ("y", "yes"):
             self._attached.append(output)
 
-    def _interrupt(self) -> None:
+    def _interrupt_turn(self) -> None:
         if self._busy:
             print("\n(stopped)")
             self._stopping = asyncio.ensure_future(self._conversation.cancel())

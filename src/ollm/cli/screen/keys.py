@@ -245,7 +245,7 @@ def add_stop_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -
             actions.rewind()
 
     @keys.add("c-c", filter=filters.here & ~filters.choosing)
-    def _interrupt(event: KeyPressEvent) -> None:
+    def _interrupt_turn(event: KeyPressEvent) -> None:
         if actions.busy:
             actions.stop()
         elif event.current_buffer.text:
@@ -270,7 +270,7 @@ def add_other_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
         actions.take_back_queued()
 
     @keys.add("c-o", filter=filters.here)
-    def _unfold(_event: KeyPressEvent) -> None:
+    def _unfold_calls(_event: KeyPressEvent) -> None:
         actions.unfold()
 
     @keys.add("s-tab", filter=filters.typing)

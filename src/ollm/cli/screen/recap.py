@@ -72,7 +72,7 @@ def render_message(message: dict[str, Any], painter: Painter) -> str:
     said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
     if message["role"] != "assistant":
         return ""
-    text = render_answer(shorten(said), painter) if said.strip() else ""
+    text = render_answer(shorten_text(said), painter) if said.strip() else ""
     return text + "".join(render_call(call, painter) for call in message["toolCalls"])
 
 
@@ -82,7 +82,7 @@ def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
     attached = "".join(painter.paint_aside(f"+ {name}", "dim") for name in names)
-    return painter.paint_user_message(shorten(fold_lines(typed))) + attached + "\n"
+    return painter.paint_user_message(shorten_text(fold_lines(typed))) + attached + "\n"
 
 
 def render_answer(said: str, painter: Painter) -> str:
@@ -131,5 +131,5 @@ def fold_lines(text: str) -> str:
     return "\n".join([*lines[:PASTE_HEAD_LINES], f"… {left_out:,} more lines (/history)", *tail])
 
 
-def shorten(text: str) -> str:
+def shorten_text(text: str) -> str:
     return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} … (see /history)"

@@ -99,7 +99,7 @@ async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> tuple[
         if not cursor or len(found) > MAX_TOOLS:
             return found, ""
         if cursor in seen:
-            return found, "begins anew instead of ending; what it named once is used"
+            return found, "starts over instead of ending; each tool is used once"
         seen.add(cursor)
     return found, f"has more than {MAX_PAGES} pages; the rest are skipped"
 

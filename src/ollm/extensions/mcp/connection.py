@@ -189,7 +189,7 @@ class McpConnection:
         self._check_program()
         await import_sdk()
         line, ready = McpConnectionState(), asyncio.get_running_loop().create_future()
-        holding = self._holding = asyncio.create_task(self._hold(line, ready), name=f"mcp {self.server.name}")
+        holding = self._holding = asyncio.create_task(self._hold_line(line, ready), name=f"mcp {self.server.name}")
         try:
             await asyncio.wait({ready, holding}, timeout=self.server.start_timeout, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
@@ -216,7 +216,7 @@ class McpConnection:
                 self.failures = MAX_FAILURES
                 raise self._make_failure(f"cannot be started: there is no program {command}")
 
-    async def _hold(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
+    async def _hold_line(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
         try:
             await self._hold_some_way(line, ready)

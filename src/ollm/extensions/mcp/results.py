@@ -129,5 +129,5 @@ def summarize_error(error: BaseException) -> str:
     if type(error).__name__ == "ValidationError" and hasattr(error, "errors"):
         fault = error.errors()[0]
         place = ".".join(str(part) for part in fault["loc"])
-        return f"its answer is not as MCP wants it ({place}: {fault['msg']})"[:300]
+        return f"its answer does not follow MCP ({place}: {fault['msg']})"[:300]
     return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")

@@ -126,7 +126,7 @@ class ScriptWalker(ExpansionVisitor):
             scope.directories = merge_directories(before, scope.directories)
 
     def _CoprocClause(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
-        self._add_command(node, (), scope, (), "it goes on in the background and sets a variable")
+        self._add_command(node, (), scope, (), "it continues in the background and sets a variable")
         self._visit_subshell(node, scope)
 
     def _visit_branch(self, node: Node, scope: ShellScope) -> None:

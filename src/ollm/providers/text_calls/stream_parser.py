@@ -109,7 +109,7 @@ class CallStreamParser:
             return self._pass(self._passing)
         if self._open is None:
             return self._find_mark(final=final)
-        return self._hold(self._open, final=final)
+        return self._hold_mark(self._open, final=final)
 
     def _find_mark(self, *, final: bool) -> str | None:
         """Find the next mark. Text in front of it goes out, and all of it when there is none."""
@@ -138,7 +138,7 @@ class CallStreamParser:
             self._passing = None
         return self._consume(len(self._waiting) if end is None else end)
 
-    def _hold(self, mark: CallOpening, *, final: bool) -> str | None:
+    def _hold_mark(self, mark: CallOpening, *, final: bool) -> str | None:
         body = self._waiting[mark.end :]
         if not self._is_plausible(mark, body) or len(body) > MAX_CALL_CHARACTERS:
             return self._release_block(mark)

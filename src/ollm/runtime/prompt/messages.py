@@ -54,7 +54,7 @@ class MessageHistory:
     def replace_messages(self, messages: Sequence[PromptMessage]) -> None:
         """Others take their place: a compression, or a context that was kept."""
         self.messages = list(messages)
-        self._recount()
+        self._recount_units()
 
     def count_restored(self) -> None:
         """What is here now was said before: it counts, if nothing more is known."""
@@ -67,6 +67,6 @@ class MessageHistory:
             self._warn(MESSAGE_TOO_LONG)
         return msgspec.structs.replace(shown, content=add_aside(add_primed(shown.content, primed), aside))
 
-    def _recount(self) -> None:
+    def _recount_units(self) -> None:
         doubt = sum(estimate_doubt_units(message.content) for message in self.messages)
         self._meter.restart(sum(map(self._counter.count_message_units, self.messages)), doubt)

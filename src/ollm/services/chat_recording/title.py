@@ -24,7 +24,7 @@ def make_title(message: Message) -> str:
     """The first sentence of its first line of prose, else its first line, cut."""
     lines = [line.strip() for line in message.text[:MAX_READ_CHARS].splitlines() if line.strip()]
     prose = lines[0] if len(lines) == 1 else next(filter(_is_prose, _iter_outside_code(lines)), "")
-    return _shorten(_take_sentence(prose) if prose else next(iter(lines), ""))
+    return _shorten_line(_take_sentence(prose) if prose else next(iter(lines), ""))
 
 
 def _iter_outside_code(lines: list[str]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _take_sentence(line: str) -> str:
     return line[: min(ends)] if ends else line
 
 
-def _shorten(line: str) -> str:
+def _shorten_line(line: str) -> str:
     """Cut between two words where there is a place to."""
     if len(line) <= MAX_TITLE_CHARS:
         return line

@@ -22,7 +22,7 @@ class Heartbeat:
         self._lock = threading.Lock()
         with contextlib.suppress(OSError):
             self._descriptor = os.open(path, _FLAGS | os.O_CREAT, FILE_MODE)
-            _hold(self._descriptor)
+            _hold_lock(self._descriptor)
             self._beat()
             threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
 
@@ -54,7 +54,7 @@ def read_last_beat(path: Path) -> int | None:
     except OSError:
         return 0
     try:
-        _hold(descriptor)
+        _hold_lock(descriptor)
         return os.fstat(descriptor).st_mtime_ns
     except BlockingIOError:
         return None
@@ -62,7 +62,7 @@ def read_last_beat(path: Path) -> int | None:
         os.close(descriptor)
 
 
-def _hold(descriptor: int) -> None:
+def _hold_lock(descriptor: int) -> None:
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,7 +12,7 @@ from ollm.services.file_checkpoints.cleanup import collect_garbage, drop_to_size
 from ollm.services.file_checkpoints.place import CheckpointPlace, find_reason_off
 from ollm.store.file_objects import FileObjects
 
-INDEX_SHARE = 100  # the index is written anew when one of so many files is not in it
+INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 
 

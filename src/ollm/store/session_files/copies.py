@@ -1,4 +1,4 @@
-"""Second names for session files that are about to be written anew, so that no byte of another's making disappears."""
+"""Second names for session files that are about to be rewritten, so that no byte of another's making disappears."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def restore_journal(journal: AppendFile, clock: Clock) -> str:
 
 
 def describe_restored(file: Path, kept: Path | None, lost_bytes: int) -> str:
-    """What another program did to a file that was written anew, where its version is kept, and what is lost."""
+    """What another program did to a file that was rewritten, where its version is kept, and what is lost."""
     what, place = ("changed", f", and kept as {kept.name}") if kept else ("removed", "")
-    done = f"Another program has {what} {file}: it was written anew{place}."
+    done = f"Another program has {what} {file}: it was rewritten{place}."
     return done + (f" {lost_bytes:,} bytes are gone." if lost_bytes > 0 else "")
 
 

@@ -59,8 +59,8 @@ class DocumentGuard:
         replace_file(self.path, self._iter_chunks() if self._content is None else self._content)
         self.watch()
         if kept:
-            return f"Another program has changed {self.path}: it was written anew, and the other kept as {kept.name}."
-        return f"Another program has removed {self.path}: it was written anew."
+            return f"Another program has changed {self.path}: it was rewritten, and the other kept as {kept.name}."
+        return f"Another program has removed {self.path}: it was rewritten."
 
     def find_readable(self, target: Path) -> Path:
         """Where the document can be read: under its name, or else in `target`, which is written from what is held."""

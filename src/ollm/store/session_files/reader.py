@@ -96,7 +96,7 @@ class SessionReader:
             self._journal_range = found.place, MAX_BYTES
 
     def _open_file(self, path: Path) -> BinaryIO | None:
-        """A file to read as UTF-8; one in another encoding is to be written anew."""
+        """A file to read as UTF-8; one in another encoding is to be rewritten."""
         file = open_regular_file(path, self.damage)
         converted = convert_to_utf8(file) if file else None
         if file is None or converted is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.reader import SessionReader
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
-KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not written anew
+KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not rewritten
 MAX_FOLDED_BYTES = 64 << 20  # a longer journal stays beside its document for good
 LOOK_EVERY_SECONDS = 0.05  # at a journal that is written to: many records at once are not looked after one by one
 MAX_BEFORE_MARK = 64  # records that wait
@@ -248,7 +248,7 @@ class SessionWriter:
         return folded
 
     def _fold_to_close(self) -> bool:
-        """A large session is not written anew: its journal stays beside its document."""
+        """A large session is not rewritten: its journal stays beside its document."""
         self.flush()
         self.check_files()
         if self._journal.good and self._journal.good + self.document_size >= KEEP_JOURNAL_FROM_BYTES:

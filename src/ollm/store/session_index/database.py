@@ -47,7 +47,7 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
     """A connection with the schema in place, and whether it is the file (False: in memory)."""
     for _ in range(2):
         try:
-            return _open(str(path), path), True
+            return _open_connection(str(path), path), True
         except _NewerVersion:
             break
         except sqlite3.OperationalError:
@@ -61,7 +61,7 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
 
 def connect_in_memory() -> sqlite3.Connection:
     """An empty index that goes with the process."""
-    return _open(":memory:", None)
+    return _open_connection(":memory:", None)
 
 
 def is_broken(error: sqlite3.Error) -> bool:
@@ -73,7 +73,7 @@ class _NewerVersion(Exception):  # noqa: N818 - a signal inside this module
     """A later version of ollm wrote the file."""
 
 
-def _open(name: str, path: Path | None) -> sqlite3.Connection:
+def _open_connection(name: str, path: Path | None) -> sqlite3.Connection:
     if path:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))

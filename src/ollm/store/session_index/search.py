@@ -148,7 +148,11 @@ class _Search:
         """With longer words that begin like those typed; None when there are none."""
         parts, loose = [], []
         for word in words:
-            longer = [] if self._count([word.phrase]) > MAX_RANKED_HITS else find_longer_words(self._connection, word)
+            longer = (
+                []
+                if self._count_matches([word.phrase]) > MAX_RANKED_HITS
+                else find_longer_words(self._connection, word)
+            )
             if longer is None:
                 loose.append(word)
                 parts += [quote_phrase(word.leading)] if parse_words(word.leading) else []
@@ -159,7 +163,7 @@ class _Search:
         return self._find_matching(parts) if parts != [word.phrase for word in words] else None
 
     def _find_matching(self, parts: list[str]) -> _RowBatch:
-        total = self._count([*parts, *self._marks])
+        total = self._count_matches([*parts, *self._marks])
         ranked = total <= MAX_RANKED_HITS
         rows = self._iter_ranked(parts) if ranked else self._iter_newest([*parts, *self._marks])
         taken, complete = self._take_rows(rows)
@@ -169,14 +173,16 @@ class _Search:
         taken, complete = self._take_rows(self._iter_newest([*parts, *self._marks]), check)
         return _RowBatch(taken, False, len(taken), complete)
 
-    def _count(self, parts: list[str]) -> int:
+    def _count_matches(self, parts: list[str]) -> int:
         query = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {MAX_RANKED_HITS + 1})"  # noqa: S608
         found: int = self._connection.execute(query, (" AND ".join(parts),)).fetchone()[0]
         return found
 
     def _iter_ranked(self, parts: list[str]) -> Iterator[EntryRow]:
         """Best first, by the words that are not everywhere: weighing one means going through all that hold it."""
-        telling = parts if len(parts) == 1 else [part for part in parts if self._count([part]) <= MAX_RANKED_HITS]
+        telling = (
+            parts if len(parts) == 1 else [part for part in parts if self._count_matches([part]) <= MAX_RANKED_HITS]
+        )
         values = [" AND ".join(telling or parts)]
         among = ""
         if telling != parts or self._marks:

@@ -224,7 +224,7 @@ class SessionSender:
 
 def make_diverged_error(session_id: str, host: str) -> SessionMovedOnError:
     """Neither side may overwrite the other: there is one way out, whoever noticed it."""
-    message = f"Session {session_id} went on on {host} and here; neither has what was said in the other."
+    message = f"Session {session_id} was continued on {host} and here; neither has what was said in the other."
     return SessionMovedOnError(message, action=explain_fork(session_id))
 
 

@@ -131,7 +131,7 @@ class BoxedCaller:
         start = None
         if not path.startswith("/"):
             own = "cwd" if _to_signed(directory) == AT_FDCWD else f"fd/{_to_signed(directory)}"
-            start = self._open(f"/proc/{self.thread}/{own}", None)
+            start = self._open_path(f"/proc/{self.thread}/{own}", None)
         return self._split(start, self._translate(path))
 
     def follow(self, place: NamedPlace) -> NamedPlace:
@@ -157,18 +157,18 @@ class BoxedCaller:
         if name in ("", ".", ".."):
             return self._split_directory(start, path)
         here = start if not head and not path.startswith("/") else None
-        above = self._open(head or "/", start) if here is None else here
+        above = self._open_path(head or "/", start) if here is None else here
         return NamedPlace(above, os.readlink(f"/proc/self/fd/{above}"), name)
 
     def _split_directory(self, start: int | None, path: str) -> NamedPlace:
         """A path that ends in dots has no name of its own: that of the directory it leads to is taken."""
-        real = os.readlink(f"/proc/self/fd/{self._open(path, start)}")
+        real = os.readlink(f"/proc/self/fd/{self._open_path(path, start)}")
         if real == "/":
-            return NamedPlace(self._open("/", None), "/", ".")
-        above = self._open(os.path.dirname(real), None)
+            return NamedPlace(self._open_path("/", None), "/", ".")
+        above = self._open_path(os.path.dirname(real), None)
         return NamedPlace(above, os.path.dirname(real), os.path.basename(real))
 
-    def _open(self, path: str, start: int | None) -> int:
+    def _open_path(self, path: str, start: int | None) -> int:
         descriptor = os.open(
             path, os.O_PATH | os.O_CLOEXEC | (0 if path.startswith("/proc/") else os.O_DIRECTORY), dir_fd=start
         )

@@ -161,7 +161,7 @@ def _make_match(
 ) -> EditMatch:
     start = sum(len(line) + 1 for line in standing[:first])
     end = start + sum(len(line) + 1 for line in standing[first : first + len(wanted)]) - 1
-    text = _reindent(replacement, _find_indent(wanted), _find_indent(standing[first : first + len(wanted)]))
+    text = _reindent_replacement(replacement, _find_indent(wanted), _find_indent(standing[first : first + len(wanted)]))
     if keep_end:
         text = text.removesuffix("\n")
     return EditMatch(edit=number, start=start, end=end, replacement=text, note=f"edit {number}: {note}")
@@ -172,7 +172,7 @@ def _find_indent(lines: list[str]) -> str:
     return first[: len(first) - len(first.lstrip())]
 
 
-def _reindent(replacement: str, given: str, standing: str) -> str:
+def _reindent_replacement(replacement: str, given: str, standing: str) -> str:
     """The replacement with the indentation the text has, when the target's differed from it."""
     if given == standing:
         return replacement
