@@ -141,6 +141,9 @@ EXPLAINED = {
         "return SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()).read_user_words()",
         "constant",
     ): "whether a call goes on is not asked there",
+    ("store/session_files/store.py", "path.unlink(missing_ok=True)", "constant"): (
+        "another program would have to remove it between two looks"
+    ),
     ("store/session_files/sections.py", "while end - size > start:", "comparison"): BLOCK,
     (
         "store/session_index/texts.py",

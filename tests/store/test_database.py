@@ -50,6 +50,13 @@ def test_a_file_that_another_process_has_just_brought_up_to_date_is_taken_as_it_
     assert not connection.in_transaction
 
 
+def test_the_directories_above_a_new_database_are_made_for_its_owner_alone(tmp_path: Path) -> None:
+    Database(tmp_path / "a" / "b" / "memory.db", WORKSPACE_MIGRATIONS).connect().close()
+
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a" / "b" / "memory.db").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_closed_database_holds_its_file_no_longer(tmp_path: Path) -> None:
     database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
     connection = database.connect()

@@ -174,3 +174,22 @@ def test_going_on_with_a_session_takes_time_that_grows_with_its_calls_and_not_wi
 def call_of(number: int) -> dict:
     known = {"id": f"c{number}", "name": "ls", "args": {}, "result": {"llmContent": "x"}, "messageId": 1}
     return {**known, "timestamp": "2026-01-27T10:00:00.000Z", "status": "ok", "error": None}
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_whole_session_is_opened_without_being_written(tmp_path, monkeypatch, is_large):
+    if is_large:
+        monkeypatch.setattr(recovery, "LARGE_BYTES", 1)
+    home = Home(tmp_path)
+    session_id = recorded(home)
+    before = home.files.read_document_stamp(session_id)
+
+    writer, loaded = home.files.open(session_id)
+
+    assert home.files.read_document_stamp(session_id) == before
+    whole = home.files.read(session_id).session
+    assert (writer.message_count, writer.last_number) == (len(whole.messages), whole.messages[-1].id)
+    assert loaded.session.messages == whole.messages[loaded.skipped :]
+    assert (loaded.skipped > 0) is is_large
+    writer.close()
+    assert home.files.read_document_stamp(session_id) == before

@@ -4,7 +4,6 @@ beside, an answer cut off is marked interrupted, and every call that was left wi
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,7 +133,8 @@ def _read_unchanged(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bo
             count = last = 0
             for message, _, _ in read_messages(stream.reader):
                 count, last = count + 1, max(last, message.id)
-            deque(read_calls(stream.reader), maxlen=0)
+            for _ in read_calls(stream.reader):
+                pass  # the first that is wrong ends it
             return RecoveredSession(
                 make_loaded_session(stream, (), ()), (count, last), stream.reader.partial, held=False
             )
