@@ -89,7 +89,7 @@ def get_reach(options: argparse.Namespace) -> Reach:
         return known
     copy = make_copy()
     try:
-        reach = find_reach(PACKAGES, copy, ROOT, options.map or ["tests"], describe_environment(copy))
+        reach = find_reach(PACKAGES, copy, ROOT, options.map or ["tests"], describe_environment(copy), options.jobs)
     finally:
         shutil.rmtree(copy, ignore_errors=True)
     reach = join_reach(known, reach) if known is not None and options.map else reach

@@ -56,12 +56,14 @@ def list_readers(name: str, root: Path) -> list[Path]:
     return [path for path in sorted((root / "src" / "ollm").rglob("*.py")) if word.search(path.read_bytes())]
 
 
-def find_reach(packages: list[str], copy: Path, root: Path, tests: list[str], environment: dict[str, str]) -> Reach:
+def find_reach(
+    packages: list[str], copy: Path, root: Path, tests: list[str], environment: dict[str, str], jobs: int = 2
+) -> Reach:
     """Run `tests` once over a marked copy; said word by word (`-v`), or quick tests would not be reported one by one
     and what one came past would count for none of those after it."""
     modules = list(list_modules(root, packages))
     names = list(mark_copy(modules, copy, root))
-    command = [sys.executable, "-m", "pytest", "-v", "-preach_plugin", *PLUGINS, "-pxdist.plugin", "-n2", *tests]
+    command = [sys.executable, "-m", "pytest", "-v", "-preach_plugin", *PLUGINS, "-pxdist.plugin", f"-n{jobs}", *tests]
     try:
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(command, cwd=copy, env=environment, timeout=MAX_RUN_SECONDS, check=False)
