@@ -9,6 +9,7 @@ BY_ONE = "a bound of work moved by one"
 BLOCK = "how much is read at a time is not seen"
 SLOWER = "written to the disk itself at once: only slower"
 CLOCK = "how often the clock is looked at is not seen"
+NEWER = "only a newer Python than the tests run with tells them apart"
 SHARED = "how reading is shared between two processes is not seen"
 EXPLAINED = {
     ("runtime/observers/file_checkpoints.py", "if loop.time() - began > SLOW_SECONDS:", "comparison"): (
@@ -63,6 +64,16 @@ EXPLAINED = {
     ): "no window has one token",
     ("services/token_counting.py", "if len(cache) > MAX_CACHED_TEXTS:", "comparison"): CACHE,
     ("services/token_counting.py", "self._units.move_to_end(text)", "call removed"): CACHE,
+    ("services/syntax_check.py", "NEWEST_SYNTAX = (3, 14)", "constant"): NEWER,
+    (
+        "services/syntax_check.py",
+        'return sys.version_info < NEWEST_SYNTAX and bool(_NEWER_LINE.match(line) or error.msg.startswith("f-string"))',
+        "comparison",
+    ): NEWER,
+    ("services/protected_facts.py", "return bare.isalpha() and bare[1:].islower()", "return"): (
+        "a shorter way to the same answer"
+    ),
+    ("services/environment_sanitization.py", "self._known.clear()", "call removed"): CACHE,
     ("services/file_discovery/walk.py", 'return bool(names) and names[0] < "/"', "comparison"): "no name is a slash",
     (
         "services/background_jobs.py",

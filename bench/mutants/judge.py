@@ -103,8 +103,10 @@ class Judge:
 
 
 def find_own_tests(path: Path) -> Path:
+    """By its name; what a package holds itself is tested under the package's."""
     inner = path.relative_to(ROOT / "src" / "ollm")
-    return Path("tests", *inner.parts[:-1], f"test_{inner.stem}.py")
+    name = inner.parent.name if inner.stem == "__init__" else inner.stem
+    return Path("tests", *inner.parts[:-1], f"test_{name}.py")
 
 
 def judge_all(mutants: list[Mutant], reach: Reach, budget_seconds: float, jobs: int) -> list[tuple[Mutant, str]]:

@@ -11,7 +11,7 @@ import pytest
 from bench.mutants.blocks import find_holders, is_called_at_load, list_blocks, mark_source
 from bench.mutants.copies import ROOT, Copy, WorkerGoneError, describe_environment, find_failed
 from bench.mutants.explained import EXPLAINED, find_reason
-from bench.mutants.judge import Judge, judge_once
+from bench.mutants.judge import Judge, find_own_tests, judge_once
 from bench.mutants.named_list import NAMED
 from bench.mutants.reach import PLUGINS, Reach, read_notes
 from bench.mutants.sites import Mutant, find_mutants
@@ -152,6 +152,18 @@ def test_a_value_with_a_name_meets_the_tests_of_its_own_file_too() -> None:
     reach = Reach({"src/ollm/store/session_files/scan.py DocumentScan.__init__#0": [user]}, {pinned: 1.0, user: 0.1})
 
     assert Judge(reach, 10).choose(mutant, [user, pinned]) == [pinned, user]
+
+
+def test_a_module_is_tested_under_its_name_and_a_package_under_its_own() -> None:
+    services = ROOT / "src" / "ollm" / "services"
+
+    found = [find_own_tests(services / name) for name in ("goals.py", "redaction/values.py", "redaction/__init__.py")]
+
+    assert [str(path.relative_to("tests/services")) for path in found] == [
+        "test_goals.py",
+        "redaction/test_values.py",
+        "redaction/test_redaction.py",
+    ]
 
 
 def test_what_a_named_mutant_switches_off_and_the_test_that_notices_it_are_there() -> None:

@@ -198,7 +198,16 @@ class CharacterCounter(TokenCounter):
 
 @pytest.mark.parametrize(
     ("line", "tokens", "left"),
-    [("x" * 10, 10, 10), ("x" * 10, 9, 8), ("x" * 10, 5, 8), ("x" * 9, 5, 7), ("x" * 8, 5, 8), ("x" * 20, 1, 7)],
+    [
+        ("x" * 10, 10, 10),
+        ("x" * 10, 9, 8),
+        ("x" * 10, 5, 8),
+        ("x" * 9, 5, 7),
+        ("x" * 8, 5, 8),
+        ("x" * 20, 1, 7),
+        ("x" * 15, 12, 12),
+        ("x" * 16, 11, 9),
+    ],
 )
 def test_a_single_line_is_cut_by_a_fifth_until_it_fits_or_is_short(line: str, tokens: int, left: int) -> None:
     assert shorten_summary(line, tokens, CharacterCounter()) == "x" * left

@@ -180,3 +180,28 @@ def test_the_end_of_a_sentence_is_kept_where_it_fits_and_names_more(tokens: int,
 def test_a_sentence_is_never_cut_to_less_than_a_few_letters(length: int, kept: int) -> None:
     assert _clip("x" * length, 12, lambda _: 100) == f"{'x' * kept}…"
     assert _clip("x" * length, 11, lambda _: 100) == ""
+
+
+def test_how_many_sentences_a_line_of_each_age_holds() -> None:
+    """A sentence is a word here, and each but the first costs one more."""
+    asked = [(number, "a. " * 80) for number in range(6)]
+    lines = [RequestLine(number=number, text=text) for number, text in asked]
+
+    folded = fold_ledger(lines, 1000, count_words)
+    assert [count_words(line.text) for line in folded] == [12, 12, 15, 15, 18, 18]
+    sizes = {
+        cap: [count_words(line.text) for line in fold_ledger(lines, cap, count_words)]
+        for cap in (27, 28, 54, 163, 164, 179, 180, 196, 197)
+    }
+    assert sizes == {
+        27: [], 28: [12], 54: [12], 163: [12] * 5, 164: [12] * 6, 179: [12] * 6, 180: [12, 12, 12, 15, 15, 15],
+        196: [12, 12, 12, 15, 15, 15], 197: [12, 12, 15, 15, 18, 18],
+    }  # fmt: skip
+    assert [line.number for line in fold_ledger(lines, 163, count_words)] == [1, 2, 3, 4, 5]
+    assert [count_words(make_lines(folded, asked[:1], cap, count_words)[0].text) for cap in (140, 141)] == [18, 30]
+
+
+@pytest.mark.parametrize(("before", "found"), [(19_990, True), (20_000, False), (30_000, False)])
+def test_so_much_of_a_request_is_looked_through(before: int, found: bool) -> None:
+    text = ("a. " * 10_000)[:before] + "port 8443"
+    assert ("8443" in shorten_request(text, 30, count_words)) is found

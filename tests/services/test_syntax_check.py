@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.syntax_check import describe_broken_syntax, describe_lost_syntax
+from ollm.services.syntax_check import describe_broken_syntax, describe_lost_syntax, find_syntax_error
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,21 @@ def test_what_is_right_elsewhere_is_not_called_broken(name: str, text: str) -> N
 @pytest.mark.parametrize("text", ["def f[T(x):\n    pass\n", "x = f'{d'\n", "print(f'x'\n"])
 def test_what_is_wrong_in_every_python_is(text: str) -> None:
     assert describe_lost_syntax("a.py", None, text).startswith("a.py does not parse: line 1")
+
+
+def test_what_this_program_wants_of_its_own_modules_is_not_wanted_of_others() -> None:
+    """With postponed annotations it would be an error."""
+    assert find_syntax_error("a.py", "def g():\n    x: (yield) = 1\n") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = (\n", "line 1: '(' was never closed"),
+        ("a\nreturn 1\n", "line 2: 'return' outside function"),
+        ("type Alias = int\n", None),
+        ("def first[T](x: T) -> T: return x\n", None),
+    ],
+)
+def test_a_mistake_is_told_in_pythons_words_and_what_a_newer_one_reads_is_none(text: str, told: str | None) -> None:
+    assert find_syntax_error("a.py", text) == told

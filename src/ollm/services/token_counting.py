@@ -65,7 +65,7 @@ def _estimate_character(character: str) -> float:
         return 0.9 if _is_everyday(character) else 1.9
     if 0xAC00 <= code < 0xD7B0:
         return 1.2
-    return 0.85 if 0x3000 <= code < 0x3400 or code >= 0xFF00 else 1.0 if code < 0x3000 else 2.4
+    return 1.0 if code < 0x3000 else 0.85 if code < 0x3400 or code >= 0xFF00 else 2.4
 
 
 def estimate_doubt_units(text: str) -> float:

@@ -381,3 +381,43 @@ def test_a_turn_costs_less_than_a_millisecond() -> None:
         best = min(best, time.perf_counter() - started)
 
     assert best < 0.001
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_step_after_the_last_allowed_one_is_a_loop(most: int) -> None:
+    loops = LoopDetectionService(LoopSettings(max_turns=most))
+    for _ in range(2):
+        loops.reset()
+        for _ in range(most):
+            loops.record_turn()
+            assert loops.check_for_loop() is None
+        loops.record_turn()
+        found = loops.check_for_loop()
+        assert found is not None
+        assert (found.type, found.count) == ("turn-limit", most + 1)
+        assert found.details == f"{most} model requests for one message"
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "found"),
+    [
+        (None, None, "repeated-output"),
+        ("ls", "a", "repeated-output"),
+        ("ls", None, "repeated-output"),
+        ("ls", "b", None),
+        ("grep", "a", None),
+        ("grep", None, None),
+    ],
+)
+def test_the_same_text_after_something_new_is_no_loop(name: str | None, result: str | None, found: str | None) -> None:
+    """A new call or a new result is news, the same once more is none."""
+    loops = LoopDetectionService(LoopSettings(repeat_threshold=3))
+    loops.record_tool_call("ls", {}, "a")
+    loops.record_output("I look.")
+    loops.record_output("I look.")
+    if name:
+        loops.record_tool_call(name, {}, result)
+    loops.record_output("I look.")
+
+    pattern = loops.check_for_loop()
+    assert (pattern and pattern.type) == found
