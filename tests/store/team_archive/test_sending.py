@@ -12,6 +12,7 @@ from ollm.store.team_archive.reading import open_records
 from ollm.store.team_archive.records import ArchivedHead, ArchiveRecord
 from ollm.store.team_archive.sending import (
     Machine,
+    SessionMovedOnError,
     SessionSender,
     make_batches,
     parse_time,
@@ -70,3 +71,17 @@ def test_a_time_that_makes_no_sense_is_the_sessions() -> None:
     assert parse_time("no time", AT) == datetime(2026, 1, 27, 10, tzinfo=UTC)
     assert parse_time("no", "none").timestamp() == 0
     assert parse_time(AT, "no") == datetime(2026, 1, 27, 10, tzinfo=UTC)
+
+
+def test_who_was_overtaken_by_another_machine_sends_nothing_more(archive_url: str) -> None:
+    with contextlib.closing(open_connection(ArchiveTarget(url=archive_url))) as connection:
+        first = SessionSender(connection, SESSION, Machine(id="1", host="here"), 0)
+        first.begin()
+        first.send([record(1)], HEAD)
+        second = SessionSender(connection, SESSION, Machine(id="2", host="there"), first.seq)
+        second.begin()
+        second.send([record(2)], HEAD)
+
+        with pytest.raises(SessionMovedOnError, match="there"):
+            first.send([record(3)], HEAD)
+        assert sorted(second.list_keys("message")) == ["1", "2"]
