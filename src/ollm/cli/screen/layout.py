@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Always, Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.layout import AnyContainer, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
@@ -52,6 +52,8 @@ def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, 
     )
     rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
+    if isinstance(menu.content, Window):
+        menu.content.dont_extend_height = Always()  # a short list leaves no gap above the status line
     above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]
     below: list[AnyContainer] = [rules[1], search, menu, KeptRow(status, "class:status")]
     return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
