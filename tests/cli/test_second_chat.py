@@ -1,5 +1,6 @@
 """Two chats in one project, each on a terminal of its own."""
 
+import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def test_the_wait_for_the_daemon_is_told_and_the_line_goes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Held:
-        is_daemon = True
+        is_daemon = is_requested = True
 
         def ask_owner_to_close(self, *, only_when_idle: bool) -> bool:
             return only_when_idle
@@ -120,3 +121,27 @@ def test_the_wait_for_the_daemon_is_told_and_the_line_goes(
 
     assert second_chat._ask_daemon(held, held) is False
     assert capsys.readouterr().out == "Asking the daemon for the workspace …\r\x1b[K"
+
+
+def test_a_daemon_that_says_no_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class InUse:
+        is_daemon = True
+        is_requested = False
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def ask_owner_to_close(self, *, only_when_idle: bool) -> bool:
+            self.asked += 1
+            return only_when_idle
+
+        def find_other_owner(self) -> object:
+            return self
+
+    held: Any = InUse()
+    monkeypatch.setattr(second_chat, "REFUSED_SECONDS", 0.2)
+
+    began = time.monotonic()
+    assert second_chat._ask_daemon(held, held) is False
+    assert time.monotonic() - began < second_chat.DAEMON_TIMEOUT_SECONDS / 2
+    assert held.asked > 1, "one that has just left may still be counted there"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ollm.store.lease import Lease, LeaseOwner
 
 DAEMON_TIMEOUT_SECONDS = 5.0
+REFUSED_SECONDS = 1.0  # in which one that has just left may still be counted there
 QUIET_SECONDS = 0.5  # before a line says what is waited for
 RETRY_INTERVAL_SECONDS = 0.05
 ASKING_DAEMON = "Asking the daemon for the workspace …"  # one line at 40 columns
@@ -69,8 +70,11 @@ def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
     asked, told = time.monotonic(), False
     try:
         while (waited := time.monotonic() - asked) < DAEMON_TIMEOUT_SECONDS:
+            refused = not lease.is_requested
             if lease.find_other_owner() is None:
                 return True
+            if refused and (waited > REFUSED_SECONDS or not lease.ask_owner_to_close(only_when_idle=True)):
+                return False
             if waited > QUIET_SECONDS and not told:
                 told = True
                 print(ASKING_DAEMON, end="", flush=True)

@@ -105,13 +105,22 @@ class Lease:
     def withdraw_request(self) -> None:
         self.request.unlink(missing_ok=True)
 
+    @property
+    def is_requested(self) -> bool:
+        """Whether the word that was left is still there: neither taken away nor answered with no."""
+        return self.request.exists()
+
     def is_asked_to_close(self, *, idle: bool = False) -> bool:
-        """Whether another wants it; one that asks for what nobody uses is heard by an `idle` owner alone."""
+        """Whether another wants it; one that asks for what nobody uses is heard by an `idle` owner alone, and told no
+        by any other at once: its word is taken away."""
         if not self.held:
             return False
         with contextlib.suppress(OSError):  # there is none, or it was withdrawn
             word = self.request.read_text(encoding="utf-8")
-            return idle or word != "idle"
+            if not idle and word == "idle":
+                self.withdraw_request()
+                return False
+            return True
         return False
 
     def _acquire_lock(self) -> int:
