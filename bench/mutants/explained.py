@@ -64,6 +64,7 @@ EXPLAINED = {
     ): "no window has one token",
     ("services/token_counting.py", "if len(cache) > MAX_CACHED_TEXTS:", "comparison"): CACHE,
     ("services/token_counting.py", "self._units.move_to_end(text)", "call removed"): CACHE,
+    ("services/file_discovery/wildmatch.py", "if end < 0:", "comparison"): "it is looked for behind the beginning",
     ("services/syntax_check.py", "NEWEST_SYNTAX = (3, 14)", "constant"): NEWER,
     (
         "services/syntax_check.py",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from ollm.services.chat_compression.options import CompressionOptions
 from ollm.services.chat_compression.users import USER_LINE_ID, add_aside
 from ollm.services.token_counting import TokenCounter
 from tests.services import contexts as make
+from tests.services.chat_compression.swept_targets import counter as word_counter
 
 counter = TokenCounter()
 
@@ -183,3 +185,26 @@ def test_many_lines_become_few() -> None:
     few = state(make.talk(MAX_FOLDED_LINES + 1), target_tokens=0)
     few.truncate()
     assert sum(is_folded_line(group[0]) for group in few.old) == MAX_FOLDED_LINES // 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("target", "line", "left"), [(75, "1", 3), (23, "1", 3), (22, "1-2", 2), (20, "1-2", 2), (19, "1-3", 1)]
+)
+def test_no_more_of_the_oldest_become_one_line_than_must(target: int, line: str, left: int) -> None:
+    """A token is a word here."""
+    said = [
+        make.SYSTEM,
+        make.user(1, "word " * 60),
+        make.assistant(2, "short answer"),
+        make.user(3, "x"),
+        make.assistant(4, "end"),
+    ]
+    work = CompressionState(said, CompressionOptions(preserve_recent_tokens=0, target_tokens=target), word_counter)
+
+    work.truncate_to_target()
+
+    system, merged, *rest = work.build_messages()
+    assert system == make.SYSTEM
+    assert merged.content == f"[Folded messages {line}; recall brings them back]"
+    assert rest == said[-left:]
+    assert work.total == word_counter.count_messages(work.build_messages()) <= target

@@ -97,3 +97,26 @@ def test_a_second_process_needs_a_second_core() -> None:
 
     assert ran.stdout.split() == [str(len(os.sched_getaffinity(0)) > 1), "False"]
     assert has_spare_core() is (len(os.sched_getaffinity(0)) > 1)
+
+
+def count_open() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts what is open in /proc")
+def test_a_fork_leaves_nothing_open_and_no_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    before = count_open()
+    made = ReaderProcess(str(root))
+    process = made._process
+    assert isinstance(process, parallel_reader._ForkedReader)
+    started = process._pid
+    assert count_open() == before + 2
+    made.send_request([str(root)])
+    assert made.receive_readings(wait=True) == [read_directory(str(root))]
+
+    made.close()
+
+    assert count_open() == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(started, 0)
