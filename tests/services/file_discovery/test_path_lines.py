@@ -178,6 +178,12 @@ def test_a_deep_tree_is_read_to_its_ground(service: FileDiscoveryService, root: 
     assert not forks
 
 
+def test_a_tree_that_is_narrow_above_is_shared_too(service: FileDiscoveryService, root: Path, forks: list[int]) -> None:
+    wide(root / "src/main/java/org/example/shop/cart")
+    compare(service, root)
+    assert len(forks) == 1
+
+
 def test_a_second_process_needs_a_second_core(tmp_path: Path) -> None:
     wide(tmp_path)
     code = (
