@@ -161,7 +161,14 @@ def test_a_command_that_only_writes_a_file_is_read(command: str, written: tuple[
     ],
 )
 def test_a_script_that_is_not_there_is_the_one_that_is_named(command: str, request_: str, mended: str | None) -> None:
-    assert name_script(command, request_, {"weather.py", "other.py"}.__contains__) == (mended or command)
+    assert name_script(command, request_, ["weather.py", "other.py"]) == (mended or command)
+
+
+def test_a_script_that_is_not_there_is_the_only_one_of_the_project() -> None:
+    assert name_script("python app.py -v", "count to 0", ["a.txt", "count.py", "test_count.py"]) == "python count.py -v"
+    assert name_script("python app.py", "count to 0", ["count.py", "more.py"]) == "python app.py"
+    assert name_script("python ./app.py", "count to 0", ["app.py"]) == "python ./app.py"
+    assert name_script("python app.py", "count to 0", ["test_count.py"]) == "python app.py"
 
 
 @pytest.mark.parametrize(

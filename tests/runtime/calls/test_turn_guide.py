@@ -10,6 +10,7 @@ from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED
+from ollm.runtime.calls.block_resolver import Resolved
 from ollm.runtime.calls.turn_guide import NO_WORDS, TurnGuide
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from tests.runtime.calls.support import ASK
@@ -529,3 +530,13 @@ async def test_a_word_is_looked_for_everywhere_unless_it_is_said_where(scene: Sc
     said = scene.guide.find_missing()
 
     assert (left in said) if left else said == ""
+
+
+async def test_a_file_that_a_command_of_this_turn_made_may_be_written_anew(scene: Scene) -> None:
+    scene.write("temps.json", "[1]\n")
+    await scene.guide.prime_request("I need temps.json as a CSV file, temps.csv.")
+    await scene.step(shell("python -c x > temps.csv"), code=0, temps__csv="{}\n" * 17)
+
+    assert scene.block("temps.csv", "city,low\nOslo,1\n") == Resolved(
+        name="write_file", arguments={"path": "temps.csv", "content": "city,low\nOslo,1\n", "overwrite": True}
+    )

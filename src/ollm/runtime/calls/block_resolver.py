@@ -10,7 +10,7 @@ from ollm.domain.struct import Data
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
 from ollm.providers.text_calls.definitions import list_defined_names
-from ollm.runtime.calls.block_checks import BlockChecks, merge_doubled
+from ollm.runtime.calls.block_checks import CODE, BlockChecks, merge_doubled
 from ollm.runtime.calls.change_facts import apply_edits
 from ollm.runtime.calls.command_mends import (
     feed_python,
@@ -59,6 +59,7 @@ class BlockResolver:
         self._request = ""
         self._names: Sequence[str] = ()
         self._ran: Collection[str] = ()
+        self.made: Collection[str] = ()  # files that came in this turn
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
 
     def begin_answer(self) -> None:
@@ -105,7 +106,7 @@ class BlockResolver:
         if is_python(command):
             return feed_python(command)
         mended = mend_slashes(mend_command(command), self._files.read_text)
-        mended = name_script(mended, self._request, self._files.exists)
+        mended = name_script(mended, self._request, self._names)
         return run_tests(show_file(mended, self._files.exists), self._files.read_text)
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
@@ -128,6 +129,8 @@ class BlockResolver:
             return Resolved(name="write_file", arguments={"path": path, "content": content})
         removed = find_removed_names(self._request)
         change = read_change(path, content, current, shown_whole=shown, removed=removed, request=self._request)
+        if change.mistake and current and path in self.made and not path.endswith(CODE):
+            change, current = read_change(path, content, None, shown_whole=True), ""  # of this turn: nothing is lost
         refusal = change.mistake or ("" if whole else BROKEN_OFF)
         edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
         after = apply_edits(current or "", edits) if edits else content if change.content is None else change.content

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+
+from ollm.services.request_reading.plain_words import is_test
 
 _HEREDOC = re.compile(
     r"cat\s*>\s*(?P<path>[\w./-]+)\s*<<-?\s*(?P<quote>['\"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n(?P<body>.*\n)?(?P=mark)",
@@ -177,13 +179,15 @@ def _split_stages(command: str) -> list[str]:
     return [command[start:end] for start, end in zip(places, [*places[1:], len(command)], strict=True)]
 
 
-def name_script(command: str, request: str, exists: Callable[[str], bool]) -> str:
-    """A script that is not there is the only one that the request names: models remember another one's name."""
+def name_script(command: str, request: str, names: Collection[str]) -> str:
+    """A script that is not there is the only one that the request names, or that the project has: models remember
+    another one's name."""
     found = _SCRIPT.search(command)
-    named: list[str] = [name for name in dict.fromkeys(_SCRIPT_NAME.findall(request)) if exists(name)]
-    if found is None or len(named) != 1 or found["path"] in request or exists(found["path"]) or "cd " in command:
+    if found is None or found["path"] in request or found["path"].removeprefix("./") in names or "cd " in command:
         return command
-    return command[: found.start("path")] + named[0] + command[found.end("path") :]
+    named = [name for name in dict.fromkeys(_SCRIPT_NAME.findall(request)) if name in names]
+    meant: list[str] = named or [name for name in names if name.endswith(".py") and not is_test(name)]
+    return command[: found.start("path")] + meant[0] + command[found.end("path") :] if len(meant) == 1 else command
 
 
 def write_as_json(content: str) -> str:

@@ -164,6 +164,7 @@ class TurnGuide:
         for name, text in after.items():
             if before.get(name) != text:
                 self._files.remember_change(name, before.get(name))
+        self._resolver.made = set(self._names) - self._there
         self._note_calls(calls, records)
         self._answer = ""
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
