@@ -73,7 +73,7 @@ async def daemon_inside(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of the framework, some hundred at each start
             web = DaemonServer(build_server_config(build_application(service, "token", access)))
-        port.listen = web.listen
+        port.listen = web.add_socket
         web.config.load()
         web.lifespan = web.config.lifespan_class(web.config)
         await web.startup(sockets=sockets)
