@@ -15,6 +15,13 @@ EXPLAINED = {
     ("runtime/observers/file_checkpoints.py", "if loop.time() - began > SLOW_SECONDS:", "comparison"): (
         "no clock strikes it exactly"
     ),
+    (
+        "runtime/prompt/compaction.py",
+        "passed = prompt.used_tokens >= self._settings.snapshots.auto_threshold * limit",
+        "comparison",
+    ): BY_ONE,
+    ("runtime/prompt/project_instructions.py", "data = opened.read(MAX_FILE_BYTES + 1)", "constant"): BLOCK,
+    ("runtime/prompt/prompt.py", "self.revision += 1", "constant"): "another number is another number",
     ("runtime/resume/workspace_record.py", "self._said = 0", "constant"): BY_ONE,
     ("runtime/resume/workspace_record.py", "self._written = 0", "constant"): BY_ONE,
     ("runtime/resume/workspace_sessions.py", "newest = session.messages[-settings.messages * 2 :]", "constant"): (

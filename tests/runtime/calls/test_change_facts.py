@@ -111,3 +111,15 @@ def test_edits_are_made_once_or_everywhere() -> None:
     assert apply_edits("a a a", [{"target": "a", "replacement": "b"}]) == "b a a"
     edits = [{"target": "a", "replacement": "b", "replaceAll": True}, {"target": "b", "replacement": "c"}]
     assert apply_edits("a a a", edits) == "c b b"
+
+
+def test_facts_end_where_they_are_long_and_lines_are_counted_over_all_files() -> None:
+    before = {f"f{number:02}.txt": "x" * 60 + "\n" for number in range(20)}
+    after = {name: text.replace("x", "y") for name, text in before.items()}
+
+    told = describe_changes(before, after, set(before), set(after))
+
+    assert len(told) == 1200
+    assert count_changes({"a": "1\n2\n", "b": "1\n", "gone": "1\n"}, {"a": "3\n", "b": "2\n3\n"}) == (
+        "That is 3 changed lines."
+    )

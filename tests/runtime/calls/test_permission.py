@@ -4,13 +4,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import pytest
 
 from ollm.domain.events import ToolStarted
 from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
     ToolResult,
+    Verdict,
 )
+from ollm.extensions.base import HookDecision, NoHooks
 from ollm.policy.message_bus import MessageBus
 from ollm.runtime.calls.confirmation import BusAsker
 from ollm.tools.framework.base import Tool, ToolContext
@@ -127,3 +130,40 @@ async def test_nothing_is_hidden_in_what_a_person_is_asked(tmp_path: Path) -> No
     assert person.asked[0].description == "Say safe⟨U+001B⟩[2K⟨U+202E⟩gnp.exe"
     assert person.asked[0].locations == ("a⟨U+200B⟩b",)
     assert table.of(ToolStarted)[0].summary == person.asked[0].description
+
+
+class Asking(NoHooks):
+    async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
+        return HookDecision(ask="a hook wants it")
+
+
+class Noting:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str | None, bool]] = []
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        self.seen.append((details.reason, details.grant, details.locked))
+        return ConfirmationAnswer(approved=True, scope="session")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "hooked", "seen", "granted"),
+    [
+        (ALLOW, True, [("a hook wants it", None, True)], []),
+        (ALLOW, False, [], []),
+        (ASK, True, [("it changes files", "log:x", False)], [("log:x", "session")]),
+        (ASK, False, [("it changes files", "log:x", False)], [("log:x", "session")]),
+        (DENY, True, [], []),
+    ],
+)
+async def test_a_hook_makes_a_question_of_what_is_allowed_and_of_nothing_else(
+    tmp_path: Path, verdict: Verdict, hooked: bool, seen: list[Any], granted: list[Any]
+) -> None:
+    asker, kept = Noting(), list[Any]()
+    hooks = Asking() if hooked else NoHooks()
+    table = Table(tmp_path, verdict, asker=asker, hooks=hooks, remember=lambda *grant: kept.append(grant))
+
+    record = await table.one("log", {"text": "x"})
+
+    assert (asker.seen, kept) == (seen, granted)
+    assert record.status == ("denied" if verdict is DENY else "ok")

@@ -119,3 +119,8 @@ def test_arguments_are_split_into_words() -> None:
     assert [split_subcommand(text) for text in ("", "a", "a b c")] == [("", ""), ("a", ""), ("a", "b c")]
     assert fence_text("a") == "~~~\na\n~~~"
     assert fence_text("~~~~", "x") == "~~~~~x\n~~~~\n~~~~~"
+
+
+@pytest.mark.parametrize(("text", "fence"), [("x", 3), ("", 3), ("~~", 3), ("a ~~~ b", 4), ("~~~~~\n~~", 6)])
+def test_a_block_is_fenced_by_more_than_it_holds(text: str, fence: int) -> None:
+    assert fence_text(text, "diff") == f"{'~' * fence}diff\n{text}\n{'~' * fence}"

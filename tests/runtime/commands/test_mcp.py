@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import UsageError
-from ollm.runtime.commands.mcp import describe_offers, describe_state, mcp, parse_pairs, render_state
+from ollm.runtime.commands.mcp import describe_offers, describe_state, mcp, parse_pairs, render_state, resource
 
 
 def state(*, failure: str = "", connected: bool = False, catalogue: Any = None) -> Any:
@@ -103,3 +103,41 @@ async def test_a_prompt_is_sent_as_the_next_message() -> None:
     assert asked == [("files", "review", {"path": "a.py", "depth": "2"})]
     with pytest.raises(UsageError, match="Usage: /mcp"):
         await mcp(talk, "files")
+
+
+class Servers:
+    def list_prompt_arguments(self, server: str, prompt: str) -> list[str]:
+        return ["first", "second"]
+
+    async def get_prompt(self, server: str, prompt: str, values: dict[str, str]) -> str:
+        return f"{server} {prompt} {values}"
+
+    def list_resources(self) -> list[str]:
+        return ["files:a.txt"]
+
+    async def read_resource(self, server: str, name: str) -> str:
+        return f"{server} {name}"
+
+
+async def test_a_prompt_is_sent_with_its_values_and_a_resource_shown() -> None:
+    talk: Any = SimpleNamespace(mcp=Servers())
+
+    for words, values in (("", {}), (" x", {"first": "x"}), (" x y", {"first": "x", "second": "y"})):
+        reply = await mcp(talk, f"files hello{words}")
+        assert (reply.follow_up, reply.argument) == ("send", f"files hello {values}")
+    for short in ("files", " files "):
+        with pytest.raises(UsageError, match="Usage: /mcp"):
+            await mcp(talk, short)
+        with pytest.raises(UsageError, match="Usage: /resource"):
+            await resource(talk, short)
+    listed = await resource(talk, "")
+    assert (listed.text, listed.data) == (
+        "Name one in a message to attach it:\n\n- @files:a.txt",
+        ["files:a.txt"],
+    )
+    assert (await resource(talk, "files a b")).data == "files a b"
+    talk.mcp.list_resources = list
+    assert (await resource(talk, "")).text == "No resources known yet."
+    none: Any = SimpleNamespace(mcp=None)
+    for run in (mcp, resource):
+        assert (await run(none, "files hello")).text == "No MCP servers configured. Add one with `ollm mcp add`."

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from ollm.domain.lazy import Lazy
-from ollm.runtime.observers.housekeeping import LazyObserver, PageCacheObserver, WorkspaceMoveObserver
+from ollm.runtime.observers.housekeeping import LateObserver, LazyObserver, PageCacheObserver, WorkspaceMoveObserver
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -110,3 +110,15 @@ async def test_pages_are_forgotten_with_every_turn_once_there_are_any() -> None:
     await observer.before_turn("x")
 
     assert pages.forgotten == 1
+
+
+async def test_one_that_is_built_by_others_hears_of_the_turn_s_end_once_it_is_built() -> None:
+    inner = Noting()
+    later: Lazy[TurnObserver] = Lazy(lambda: inner)
+    observer = LateObserver(later)
+
+    await observer.after_turn(REPORT)
+    assert inner.heard == []
+    later.get()
+    await observer.after_turn(REPORT)
+    assert inner.heard == ["turn"]

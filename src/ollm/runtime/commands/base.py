@@ -83,7 +83,7 @@ def make_usage_error(name: str, usage: str) -> UsageError:
 
 def fence_text(text: str, language: str = "") -> str:
     """A Markdown block that shows the text exactly as it is."""
-    fence = "~" * max(3, max((len(run) for run in re.findall("~+", text)), default=0) + 1)
+    fence = "~" * max([3, *(len(run) + 1 for run in re.findall("~+", text))])
     return f"{fence}{language}\n{text}\n{fence}"
 
 
