@@ -188,6 +188,11 @@ EXPLAINED = {
         "while place >= 0:",
         "constant",
     ): "what is looked for never stands at the beginning",
+    (
+        "store/session_files/marks.py",
+        "place = block.rfind(_MARK, 0, place)",
+        "constant",
+    ): "what is looked for never stands at the beginning",
     ("store/team_archive/reading.py", "return (int(row[0]), int(row[1])) if row else (0, 0)", "constant"): (
         "a count always gives a row"
     ),

@@ -65,6 +65,7 @@ def test_a_workspace_has_a_private_directory_of_its_own(workspace: Path, home: H
     assert place == workspace / ".ollm"
     assert place.stat().st_mode & 0o777 == 0o700
     assert (place / ".gitignore").read_text() == "memory.db*\n*.lock\n.gitignore\n"
+    assert (place / ".gitignore").stat().st_mode & 0o711 == 0o600
     mark = get_fallback_directory(workspace, home) / "made-here"
     assert mark.stat().st_mode & 0o777 == 0o600
 

@@ -220,3 +220,13 @@ def test_the_journal_is_written_into_the_document(tmp_path: Path) -> None:
     assert not home.journal(session_id).exists()
     document = json.loads(home.document(session_id).read_bytes())
     assert (len(document["messages"]), len(document["toolCalls"])) == (1, 1)
+
+
+def test_of_the_metadata_what_nobody_knows_stays_and_what_cannot_be_goes(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    write_foreign(home, metadata={"own": {"kept": True}, "title": "t", "tokenCount": "many"})
+
+    rewrite(home)
+
+    metadata = json.loads(home.document(SESSION_ID).read_bytes())["metadata"]
+    assert (metadata["own"], metadata["title"], metadata["tokenCount"]) == ({"kept": True}, "t", 0)

@@ -220,12 +220,12 @@ def _find_open_calls(session: Session) -> tuple[Message | None, list[str]]:
 def _make_unrecorded_calls(session: Session, at: str) -> list[ToolCallRecord]:
     """Calls that were asked for and never started: what they were is lost, that they were is not."""
     message, open_calls = _find_open_calls(session)
+    if message is None:
+        return []
     known = {call.id for call in session.tool_calls}
     asked = [call_id for call_id in open_calls if call_id not in known]
     return [
-        mark_interrupted(
-            ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=message.id if message else 0)
-        )
+        mark_interrupted(ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=message.id))
         for call_id in asked
     ]
 
