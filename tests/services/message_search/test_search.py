@@ -242,3 +242,12 @@ def test_what_is_alone_is_scored_as_well() -> None:
     assert search_messages(blank, "heron or falcon?", 3) == [], "it holds too little of what is asked for"
     four = [SearchedMessage(number=n, role="user", text=text) for n, text in enumerate(("heron", "a b", "blue", "red"))]
     assert [round(hit.score, 6) for hit in search_messages(four, "heron or falcon?", 3)] == [1.760299]
+
+
+@pytest.mark.parametrize(
+    ("said", "found"), [("abcdexk", True), ("abcdxkz", False), ("zzcdefg", True), ("zbcdezg", False)]
+)
+def test_words_are_alike_that_share_three_fifths_of_their_trigrams_and_an_end(said: str, found: bool) -> None:
+    messages = [SearchedMessage(number=1, role="user", text=said)]
+
+    assert bool(search_messages(messages, "abcdefg", 3)) is found
