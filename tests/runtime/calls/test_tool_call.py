@@ -261,3 +261,21 @@ async def test_of_very_many_tools_sixty_are_named(tmp_path: Path) -> None:
         (record,) = await Dispatch(services, lambda: None).run(asked(("zzzzzzzzz", {})), 7)
         assert record.error is not None
         assert record.error.message.endswith(ending), record.error.message
+
+
+class Recall(Say, frozen=True):
+    """Read again."""
+
+    name: ClassVar[str] = "recall"
+
+
+async def test_a_result_that_was_cut_says_how_to_read_the_rest_where_that_can_be_done(tmp_path: Path) -> None:
+    table = Table(tmp_path, output=OutputSettings(max_lines=6))
+    before = await table.one("say", {"text": "line\n" * 40})
+    table.registry.register(Recall)
+    after = await table.one("say", {"text": "line\n" * 40})
+
+    assert before.result is not None
+    assert after.result is not None
+    assert "recall" not in before.result.llm_content
+    assert f'read it with recall {{"callId": "{after.id}", "startLine": ' in after.result.llm_content

@@ -6,6 +6,7 @@ import pytest
 
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.providers.base import AnyPiece, FinishPiece, TextPiece
+from ollm.providers.text_calls.block_edits import IDLE_SED
 from ollm.runtime.model.block_steering import (
     TEMPERATURES,
     asks_for_words,
@@ -174,3 +175,24 @@ def test_a_failure_of_another_step_is_no_stall() -> None:
     assert choose_temperature([ASKED, *failed]) == 0
     assert choose_temperature([ASKED, *failed, *step("a", "Exit code: 1", failed=True)]) == 0
     assert choose_temperature([ASKED, *failed, *step("b", "Exit code: 1", failed=True)]) == 0.4
+
+
+@pytest.mark.parametrize(
+    ("said", "temperature"),
+    [
+        ([*step("ls", "a.py"), *step("ls", "a.py")], 0.4),
+        ([*step("ls", "a.py"), *step("ls", "b.py")], 0.0),
+        ([*step("ls", "a.py"), *step("ls -a", "a.py")], 0.0),
+        ([*step("ls", "a.py"), *step("ls", "a.py"), *step("ls", "a.py")], 0.7),
+        (step("sed -i s/q/r/ a.py", IDLE_SED), 0.4),
+        ([*step("sed", IDLE_SED), *step("sed", IDLE_SED), *step("ls", "a.py")], 0.0),
+        ([*step("a", REFUSED), *step("b", REFUSED), *step("c", REFUSED), *step("d", REFUSED)], 0.9),
+        ([NAMED, NAMED, NAMED], 0.7),
+        ([NAMED, NAMED, *step("ls", "a.py"), NAMED], 0.0),
+        ([PromptMessage(role="assistant", content="Words."), PromptMessage(role="assistant", content="Words.")], 0.0),
+    ],
+)
+def test_a_step_that_brings_the_same_again_is_one_that_came_to_nothing(
+    said: list[PromptMessage], temperature: float
+) -> None:
+    assert choose_temperature([ASKED, *said]) == temperature
