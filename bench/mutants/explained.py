@@ -193,6 +193,11 @@ EXPLAINED = {
         "place = block.rfind(_MARK, 0, place)",
         "constant",
     ): "what is looked for never stands at the beginning",
+    (
+        "store/session_files/document.py",
+        "end = find_end(memoryview(text), start) if place >= 0 else None",
+        "constant",
+    ): "what is looked for never stands at the beginning",
     ("store/team_archive/reading.py", "return (int(row[0]), int(row[1])) if row else (0, 0)", "constant"): (
         "a count always gives a row"
     ),

@@ -38,6 +38,8 @@ CALL = b'{"id":"c1","name":"ls","args":{},"timestamp":"t","status":"ok"}'
     [
         (b"", False),
         (b"[" * MAX_DEPTH + b"]" * MAX_DEPTH, False),
+        (b"[" * 100 + b"{}" + b"]" * 100, True),
+        (b"[" * 99 + b"{}" + b"]" * 99, False),
         (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), True),
         (b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), True),
         (b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH, False),

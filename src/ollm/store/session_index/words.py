@@ -57,7 +57,7 @@ def split_words(text: str) -> list[str]:
         found = set(text.translate(_ASCII_LETTERS).lower().split())
     else:
         found = set(re.findall(_LETTERS, separate_words(text).lower()))
-    if max(map(len, found), default=0) > MAX_WORD_CHARS:
+    if any(len(word) > MAX_WORD_CHARS for word in found):
         found = {piece for word in found for piece in _cut_word(word)}
     return list(found)
 
