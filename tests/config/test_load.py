@@ -220,12 +220,14 @@ def test_aliases_and_merge_keys_are_understood(tmp_path: Path) -> None:
     assert found.settings.hooks == {"maxTurns": 4, "a": {"maxTurns": 4}}
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"a" * 1_100_000])
-def test_a_file_that_is_no_text_or_too_large_ends_the_command(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "told"), [(b"\xff\xfe\x00", "config.yaml is not UTF-8 text"), (b"a" * 1_100_000, "cannot be read")]
+)
+def test_a_file_that_is_no_text_or_too_large_ends_the_command(tmp_path: Path, data: bytes, told: str) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_bytes(data)
 
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match=told):
         loaded(tmp_path).require_settings()
 
 

@@ -48,7 +48,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     [
         (b"- a list\n", "expected a mapping of settings"),
         (b"a: [1\n", "is not YAML"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "is not UTF-8 text"),
         (b"#" * (1024 * 1024 + 1), "larger than 1,024 KiB"),
     ],
 )
