@@ -1,4 +1,4 @@
-"""The parts of a long file that matter for a request: definitions, blocks and constants that it speaks of. Pure."""
+"""The parts of a long file that matter for a request: definitions, blocks and constants that it is about. Pure."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _list_parts(name: str) -> set[str]:
 
 
 def _find_constants(lines: list[str], spans: list[Span], said: set[str]) -> list[Span]:
-    """Lines that set what the shown parts use, or what the request speaks of by a part of its name."""
+    """Lines that set what the shown parts use, or what the request names by a part of it."""
     used = {word for start, end in spans for line in lines[start:end] for word in _WORD.findall(line)}
     found = []
     for number, line in enumerate(lines):

@@ -28,7 +28,7 @@ _PAGES = (".md", ".rst", ".txt")  # shown first, for what is shown last is what 
 
 class Primed(Data, frozen=True):
     """`text` goes behind the request; `whole` are the files the model has seen all of, `meant` those that the request
-    speaks of without naming them."""
+    means without naming them."""
 
     text: str = ""
     whole: tuple[str, ...] = ()
