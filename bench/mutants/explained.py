@@ -69,7 +69,6 @@ EXPLAINED = {
         "share = current_tokens / max_tokens if max_tokens > 0 else 0.0",
         "constant",
     ): "no window has one token",
-    ("services/token_counting.py", "if len(cache) > MAX_CACHED_TEXTS:", "comparison"): CACHE,
     ("services/token_counting.py", "self._units.move_to_end(text)", "call removed"): CACHE,
     ("services/file_discovery/wildmatch.py", "if end < 0:", "comparison"): "it is looked for behind the beginning",
     ("services/syntax_check.py", "NEWEST_SYNTAX = (3, 14)", "constant"): NEWER,
@@ -81,7 +80,6 @@ EXPLAINED = {
     ("services/protected_facts.py", "return bare.isalpha() and bare[1:].islower()", "return"): (
         "a shorter way to the same answer"
     ),
-    ("services/environment_sanitization.py", "self._known.clear()", "call removed"): CACHE,
     ("services/file_discovery/walk.py", 'return bool(names) and names[0] < "/"', "comparison"): "no name is a slash",
     (
         "services/background_jobs.py",

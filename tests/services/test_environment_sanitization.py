@@ -259,3 +259,17 @@ def test_a_pattern_that_lets_everything_through_warns_and_lets_no_code_through()
     assert set(service.sanitize(dict.fromkeys((*CODE, "API_KEY"), "x"))) == {"API_KEY"}
     named = EnvironmentSanitizationService(EnvironmentSettings(allow_list=("BASH_ENV",)))
     assert set(named.sanitize(dict.fromkeys(CODE, "x"))) == {"BASH_ENV"}
+
+
+def test_what_was_judged_is_remembered_up_to_a_bound() -> None:
+    service = EnvironmentSanitizationService()
+    service.sanitize({f"NAME_{number}": "x" for number in range(4097)})
+    service.sanitize({"NAME_0": "x"})
+    assert len(service._known) == 4097
+
+    kept = service.sanitize({"PATH": "/bin", "NAME_0": "x", "MY_TOKEN": "y"})
+
+    assert len(service._known) == 3
+    assert kept == EnvironmentSanitizationService().sanitize({"PATH": "/bin", "NAME_0": "x", "MY_TOKEN": "y"})
+    service.sanitize({"LANG": "C"})
+    assert len(service._known) == 4

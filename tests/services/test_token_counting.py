@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.services.token_counting import MAX_FACTOR, MIN_FACTOR, TokenCounter, estimate_doubt_units, estimate_units
+from ollm.services.token_counting import (
+    MAX_FACTOR,
+    MIN_FACTOR,
+    TokenCounter,
+    _encode_json,
+    estimate_doubt_units,
+    estimate_units,
+)
 from tests.covers import covers
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village was surprised by it."
@@ -184,3 +191,27 @@ def test_counts_of_nothing_teach_nothing() -> None:
     assert counter.count_text("abc") == 1
     counter.calibrate(2.0, -4)
     assert (counter.count_text("abc"), counter.samples) == (2, 0)
+
+
+def test_the_oldest_count_is_forgotten_when_there_are_too_many() -> None:
+    counter = TokenCounter()
+    for number in range(8192):
+        counter.remember(f"word {number}", 77)
+    assert counter.count_text("word 0") == 77
+
+    counter.remember("one more", 78)
+
+    assert counter.count_text("one more") == 78
+    assert counter.count_text("word 1") == counter.count_text("word 8191") == 77
+    assert counter.count_text("word 0") < 77
+
+
+def test_half_a_sign_in_a_call_costs_what_it_is_and_not_how_it_would_be_escaped() -> None:
+    counter = TokenCounter()
+
+    def count(text: str) -> int:
+        call = ToolCall(id="1", name="ls", arguments={"a": text})
+        return counter.count_message(PromptMessage(role="assistant", content="", calls=(call,)))
+
+    assert _encode_json({"a": ["é\ud800", 1]}) == '{"a":["é\ud800",1]}'
+    assert count("é\ud800" * 50) - count("") == math.ceil(estimate_units("é\ud800" * 50))

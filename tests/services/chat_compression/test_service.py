@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.context import Strategy
+from ollm.domain.context import Checkpoint, Strategy
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.services.chat_compression import (
     ChatCompressionService,
     CompressionOptions,
     Summarise,
 )
+from ollm.services.chat_compression.service import NO_ROOM
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.services import contexts as make
@@ -468,3 +469,19 @@ def test_a_summary_that_hangs_is_given_up_once_and_a_digest_stands_in() -> None:
     assert len(asked) == 1
     assert result.fallback == "it took longer than 0.05 seconds"
     assert result.compressed_token_count < result.original_token_count
+
+
+@pytest.mark.parametrize(
+    ("messages", "before"),
+    [([], 0), ([make.user(1, "Go")], 0), ([make.SYSTEM], 1), ([make.SYSTEM, make.user(1, "Go")], 1)],
+)
+def test_where_nothing_can_be_saved_the_checkpoints_stand_behind_the_system_prompt(
+    messages: list[PromptMessage], before: int
+) -> None:
+    old = Checkpoint(id="k", text="it began", message_ids=(1,), timestamp="", tokens=5)
+
+    result = squeezed(messages, options(checkpoints=(old,)), None)
+
+    assert result.compressed_messages == (*messages[:before], old.message, *messages[before:])
+    assert (result.skipped, result.checkpoints) == (NO_ROOM, (old,))
+    assert result.compressed_token_count == result.original_token_count

@@ -263,3 +263,11 @@ def test_how_much_of_a_long_message_a_request_holds_by_the_room_there_is() -> No
         found.setdefault(asked.partition("</record>")[0].count("word"), room)
 
     assert found == {0: 0, 18: 162, 39: 182, 78: 222, 126: 270, 253: 398, 508: 653}
+
+
+def test_a_line_is_a_repetition_from_sixteen_characters_on() -> None:
+    asked = [RequestLine(number=1, text="abcdefghijklmnopq")]
+
+    assert drop_repeats("- abcdefghijklmno\nx", asked) == "- abcdefghijklmno\nx"
+    assert drop_repeats("- abcdefghijklmnop\nx", asked) == "x"
+    assert drop_repeats("- abcdefghijklmnop r\nx", asked) == "- abcdefghijklmnop r\nx"

@@ -129,6 +129,8 @@ def test_how_long_lines_and_files_may_be() -> None:
         ("a.js", "function a() {\n  x\n} else {\n  y\n}\nz\n", "a 1-5"),
         ("a.py", "class A:\n\n    x = 1\n\ny = 2\nclass B: pass\n", "A 1-3, B 6-6"),
         ("a.py", "class A:\n    def b(self):\n        x\n    def c(self): y\n", "A 1-4, A.b 2-3, A.c 4-4"),
+        ("a.lua", "function a()\nend\n  function b()\n  end\n", "a 1-2, b 3-4"),
+        ("a.lua", "function a()\n  function b()\n  end\nend\n", "a 1-4, a.b 2-3"),
     ],
 )
 def test_where_each_block_ends(name: str, text: str, found: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import StorageError
-from ollm.services.file_checkpoints.capture import _read_content
+from ollm.services.file_checkpoints.capture import _is_settled, _read_content
 from ollm.services.file_checkpoints.tree import decode_tree, iter_entries
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
@@ -98,3 +98,27 @@ def test_a_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(StorageError):
         checkpoints.plan_rewind(SESSION, 1)
+
+
+def make_status(modified: int, changed: int) -> os.stat_result:
+    return os.stat_result([0o100644, *range(9)], {"st_mtime_ns": modified, "st_ctime_ns": changed})
+
+
+@pytest.mark.parametrize(
+    ("age", "settled"), [(20_000_001, True), (20_000_000, False), (0, False), (-5, False), (10**10 + 1, True)]
+)
+def test_times_prove_something_when_they_are_older_than_the_clock_is_coarse(age: int, settled: bool) -> None:
+    began, old = 1_700_000_000_500_000_000, 1_600_000_000_000_000_001
+
+    assert _is_settled(make_status(began - age, old), began) is settled
+    assert _is_settled(make_status(old, began - age), began) is settled
+
+
+@pytest.mark.parametrize(("age", "settled"), [(1, False), (2, False), (3, True), (4, True)])
+def test_whole_seconds_are_the_times_of_a_coarse_clock(age: int, settled: bool) -> None:
+    began = 1_700_000_000_000_000_000
+    whole = began - age * 10**9
+
+    assert _is_settled(make_status(whole, whole), began) is settled
+    assert _is_settled(make_status(whole, whole + 1), began) is True, "that clock is not coarse"
+    assert _is_settled(make_status(whole + 1, whole), began) is True, "that clock is not coarse"

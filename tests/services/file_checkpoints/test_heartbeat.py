@@ -1,6 +1,8 @@
 """Signs of life of a process, as another one reads them."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -59,3 +61,11 @@ def test_stopping_gives_one_more_sign_and_leaves_nothing_open(tmp_path: Path) ->
     while any(thread.name == "heartbeat" for thread in set(threading.enumerate()) - others):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_process_that_never_stops_it_ends_all_the_same(tmp_path: Path) -> None:
+    code = "import sys, pathlib, ollm.services.file_checkpoints.heartbeat as h; h.Heartbeat(pathlib.Path(sys.argv[1]))"
+
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "alive")], check=True, timeout=20)
+
+    assert read_last_beat(tmp_path / "alive")

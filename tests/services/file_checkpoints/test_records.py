@@ -67,3 +67,14 @@ def test_the_stretches_of_one_turn_stand_together() -> None:
     assert tell() == []
     assert tell((1, "turn"), (1, "turn"), (3, "turn")) == [2, 1]
     assert tell((1, "turn"), (1, "undo"), (1, "turn"), (1, "undo"), (1, "undo")) == [1, 1, 1, 1, 1]
+
+
+def test_what_a_line_does_not_say_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "s.jsonl").write_text('{"number": 7, "kind": "turn", "messageId": 4, "started": "t"}\n')
+
+    (found,) = CheckpointRecords(FileObjects(tmp_path), "s").load()
+
+    assert (found.number, found.message_id, found.begin, found.end, found.ended) == (7, 4, "", "", "")
+    assert (found.files, found.ignored, found.uncovered, found.restored) == (0, 0, 0, None)
+    assert (found.in_editor, found.named, found.cut_off) == ((), (), False)

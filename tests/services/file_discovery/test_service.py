@@ -171,3 +171,17 @@ async def test_a_root_that_is_no_directory_is_told(service: FileDiscoveryService
 
     with pytest.raises(NotFoundError, match=name):
         await service.discover_all(DiscoveryOptions(root=str(root / name)))
+
+
+def test_a_scan_warns_of_each_bad_rule_once(
+    service: FileDiscoveryService, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plant(root, "a")
+    rules(root, ".gitignore", "[odd", "*.log")
+
+    for _ in range(2):
+        assert [place.files for place in service.scan_tree(str(root), 9)] == [[".gitignore", "a"]]
+
+    (warned,) = caplog.messages
+    assert ".gitignore:1 is skipped" in warned
+    assert [bad.text for bad in service.list_bad_rules()] == ["[odd"]

@@ -92,3 +92,21 @@ def test_whole_seconds_are_the_times_of_a_coarse_clock(age: int, settled: bool) 
 
     assert tree_scan._is_settled((whole, whole, 1, 1), began) is settled
     assert tree_scan._is_settled((whole, whole + 1, 1, 1), began) is True, "that clock is not coarse"
+
+
+@pytest.mark.parametrize(
+    ("failure", "settled", "remembered"), [("", True, 1), ("", False, 0), ("unreadable", True, 0), ("gone", False, 0)]
+)
+def test_only_what_was_read_whole_and_has_settled_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str, settled: bool, remembered: int
+) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    scan(service, root)
+    monkeypatch.setattr(tree_scan, "read_directory", lambda path: ((1, 1, 1), failure, ["a"], [], []))
+    monkeypatch.setattr(tree_scan, "_is_settled", lambda stamp, began: settled)
+
+    assert [place.files for place in scan(service, root)] == ([] if failure else [["a"]])
+    (scanner,) = service._scanners.values()
+    assert len(scanner._known) == remembered

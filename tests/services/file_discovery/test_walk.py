@@ -102,3 +102,14 @@ async def test_at_the_limit_the_folders_are_named_and_not_read(service: FileDisc
 
     assert (found.paths, found.too_deep) == (["a/x"], 1)
     assert found.notes == ("1 directories are deeper than fileDiscovery.maxDepth and were skipped",)
+
+
+async def test_links_stand_among_the_others_by_name(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "m.txt", "z.txt", "n/x", "y/x")
+    for link, target in (("a.txt", "z.txt"), ("o.txt", "m.txt"), ("b", "n"), ("p", "y")):
+        (root / link).symlink_to(target)
+
+    found = await service.discover_all(DiscoveryOptions(root=str(root), follow_symlinks=True))
+
+    names = [entry.relative_path for entry in found]
+    assert names == ["a.txt", "m.txt", "o.txt", "z.txt", "b/x", "n/x", "p/x", "y/x"]

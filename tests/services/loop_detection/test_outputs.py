@@ -21,6 +21,8 @@ def say(tracker: OutputTracker, *texts: str) -> OutputTracker:
         ("a" * 90, "a" * 100, False),  # alike in length, not in 95 % of the characters
         ("a" * 95, "a" * 100, True),
         ("a" * 89, "a" * 100, False),
+        ("a" * 2700, "a" * 3000, True),
+        ("a" * 2699, "a" * 3000, False),
         ("a" * 3000 + "b" * 2000, "a" * 3000 + "c" * 2000, False),
         ("b" * 2000 + "a" * 3000, "c" * 2000 + "a" * 3000, False),
         ("a" * 2000 + "b" * 1000 + "a" * 2000, "a" * 2000 + "c" * 1000 + "a" * 2000, True),

@@ -91,3 +91,12 @@ def test_a_look_is_taken_every_sixty_four_characters() -> None:
         assert stream("ab" * 600, size=size)[1] == noticed
     assert stream("ab" * 416, size=1)[0] is not None
     assert stream(("ab" * 416)[:-1], size=1)[0] is None
+
+
+@pytest.mark.parametrize(("period", "noticed"), [(8000, 32_000), (8192, 32_768), (8193, None), (11_000, None)])
+def test_what_is_longer_than_two_windows_is_not_looked_for(period: int, noticed: int | None) -> None:
+    unit = "".join(f"{number:08x}" for number in range(period // 8)) + "x" * (period % 8)
+
+    found, after = stream(unit * 7, size=64)
+
+    assert (found is not None, after) == ((True, noticed) if noticed else (False, 7 * period))

@@ -153,7 +153,7 @@ def _add_scopes(headers: list[_Header], lines: list[str], *, flat: bool) -> list
     found = list[CodeDefinition]()
     outer: list[tuple[_Header, int]] = []  # with the last line of each
     for header, following in zip(headers, _find_following_rows(headers, len(lines)), strict=True):
-        while outer and (outer[-1][0].indent >= header.indent or outer[-1][1] <= header.row):
+        while outer and outer[-1][1] <= header.row:
             outer.pop()
         scope = ".".join(open_header.name for open_header, _ in outer) if not flat else ""
         last = following if flat else _find_block_end(lines, header, following)

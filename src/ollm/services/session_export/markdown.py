@@ -88,7 +88,7 @@ def close_fence(text: str) -> str:
     for found in _FENCE.finditer(text):
         if not fence:
             fence = found[1]
-        elif found[1][0] == fence[0] and len(found[1]) >= len(fence) and not found[2].strip():
+        elif found[1].startswith(fence) and not found[2].strip():
             fence = ""
     return f"{text}\n{fence}" if fence else text
 
