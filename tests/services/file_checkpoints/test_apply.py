@@ -240,3 +240,20 @@ def test_whatever_is_there_becomes_what_was_there_or_stays_as_it_is(tmp_path: Pa
             assert [skipped.why for skipped in steps.skipped] == ["changed while it was restored"], told
             assert steps.done == [], told
         assert [path.name for path in root.iterdir()] in ([], ["p"]), told
+
+
+@pytest.mark.parametrize("mode", [0o500, 0o755])
+def test_the_mode_of_a_directory_behind_a_link_is_left_alone(tmp_path: Path, objects: FileObjects, mode: int) -> None:
+    """A link took the place of a directory, before the first step or in between."""
+    root, outside = tmp_path / "tree", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    outside.chmod(0o511)
+    (root / "d").symlink_to(outside)
+    change = PathChange("d", TreeEntry("d", mode, b""), TreeEntry("d", 0o700, b""))
+
+    RestoreSteps(root, objects, [change], "x").run()
+    RestoreSteps(root, objects, [change], "x")._set_directory_modes()
+
+    assert outside.stat().st_mode & 0o777 == 0o511
+    assert (root / "d").is_symlink()

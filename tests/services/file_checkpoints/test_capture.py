@@ -122,3 +122,23 @@ def test_whole_seconds_are_the_times_of_a_coarse_clock(age: int, settled: bool) 
     assert _is_settled(make_status(whole, whole), began) is settled
     assert _is_settled(make_status(whole, whole + 1), began) is True, "that clock is not coarse"
     assert _is_settled(make_status(whole + 1, whole), began) is True, "that clock is not coarse"
+
+
+def test_after_something_was_thrown_away_only_files_whose_content_is_kept_are_known(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    for name in ("kept", "lost"):
+        (tmp_path / "tree" / name).write_text(name)
+    time.sleep(0.05)  # older than a tick of the clock
+    checkpoints = make_checkpoints(tmp_path)
+    capture, objects = checkpoints._trees._capture, checkpoints.objects
+    found = dict(iter_entries(objects, capture.take().digest))
+    capture.save_index()
+    generation = objects.load_state().generation
+
+    def list_known(generation: int) -> list[str]:
+        return sorted(name for names in capture._load_index(generation).values() for name in names)
+
+    assert list_known(generation) == list_known(generation + 1) == ["kept", "lost"]
+    objects.remove_others({found["kept"].value})
+    assert list_known(generation + 1) == ["kept"]
+    assert list_known(generation) == ["kept", "lost"], "nothing is looked up as long as nothing was thrown away"

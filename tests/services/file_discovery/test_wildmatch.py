@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from ollm.services.file_discovery.expressions import compile_bytes
-from ollm.services.file_discovery.wildmatch import BadPattern, escape_literal, measure_literal, translate_pattern
+from ollm.services.file_discovery.wildmatch import (
+    BadPattern,
+    escape_literal,
+    expand_sets,
+    measure_literal,
+    translate_pattern,
+)
 
 CASES: list[tuple[str, str, bool]] = [
     ("foo", "foo", True),
@@ -120,3 +126,17 @@ def test_every_byte_can_be_written_as_it_is() -> None:
         assert compile_bytes(escape_literal(bytes([code]))).fullmatch(bytes([code]))
         assert not compile_bytes(escape_literal(bytes([code]) * 2)).fullmatch(bytes([code]))
     assert escape_literal(b"abc1") == b"abc1"
+
+
+def test_only_letters_digits_and_slashes_stand_for_themselves() -> None:
+    assert escape_literal(b"a/Z/0.9") == b"a/Z/0\\x2e9"
+    assert escape_literal(b"/") == b"/"
+    assert escape_literal(b"-\x00\xff") == b"\\x2d\\x00\\xff"
+
+
+def test_how_many_patterns_sets_may_stand_for() -> None:
+    assert expand_sets(b"*.py[cod]") == [b"*.pyc", b"*.pyo", b"*.pyd"]
+    assert expand_sets(b"[ab]x[12]y") == [b"ax1y", b"ax2y", b"bx1y", b"bx2y"]
+    assert len(expand_sets(b"[abcd][abcd]")) == len(expand_sets(b"[0123456789abcdef]")) == 16
+    for pattern in (b"[0123456789abcdefg]", b"[abcdefghi][ab]", b"[a-c]", b"[!a]", b"a\\[b]", b"[ab", b"[]"):
+        assert expand_sets(pattern) == [pattern]

@@ -251,3 +251,12 @@ def test_words_are_alike_that_share_three_fifths_of_their_trigrams_and_an_end(sa
     messages = [SearchedMessage(number=1, role="user", text=said)]
 
     assert bool(search_messages(messages, "abcdefg", 3)) is found
+
+
+def test_how_far_a_long_message_is_looked_through() -> None:
+    def is_found(before: int) -> bool:
+        text = "." * before + " zebra"
+        return bool(search_messages([*MESSAGES, SearchedMessage(number=99, role="user", text=text)], "zebra", 3))
+
+    assert is_found(60_000 - len(" zebra"))
+    assert not is_found(60_000)
