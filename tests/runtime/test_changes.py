@@ -5,6 +5,8 @@ import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
+from ollm.tools.framework.base import ToolSpec
+from ollm.tools.framework.deferred_tools import make_find_spec
 from tests.runtime.talking import Talking
 
 
@@ -145,6 +147,27 @@ async def test_tools_from_outside_follow_the_rules(talking: Talking) -> None:
         assert "far_tool" in {tool.name for tool in tools}
         assert permitted == frozenset()
         assert parts.registry.get().get("find_tool") is not None
+
+
+async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talking: Talking) -> None:
+    def make(name: str) -> ToolSpec:
+        return msgspec.structs.replace(make_find_spec(list), name=name, category=None, description="Reach far.")
+
+    async with talking() as talk:
+        parts = talk.conversation.parts
+        for name in ("far_one", "far_two", "far_three"):
+            parts.registry.get().register(make(name))
+        parts.state.has_rules = True
+        actions = {"far_one": "deny", "far_two": "allow"}
+        parts.policy.get().get_plain_action = lambda name: actions.get(name, "ask")  # type: ignore[method-assign]
+
+        tools, permitted = changes.judge_foreign_tools(parts)
+
+        named = {tool.name for tool in tools}
+        assert ("far_one" in named, {"far_two", "far_three"} <= named, permitted) == (False, True, {"far_two"})
+        find = parts.registry.get().get("find_tool")
+        assert find is not None
+        assert {tool.name for tool in find.parse({"query": "far"}).tools} == {"far_two", "far_three"}
 
 
 def test_a_rewind_holds_until_something_is_said_or_a_context_restored() -> None:

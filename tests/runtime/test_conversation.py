@@ -2,10 +2,12 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from ollm.domain.errors import BusyError, DeniedError, StorageError, TurnFailedError
 from ollm.domain.events import Notice, TextDelta, TurnFinished
+from ollm.domain.lazy import Lazy
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 from tests.runtime.talking import Talking
@@ -175,3 +177,62 @@ async def test_a_fault_of_ours_is_told_and_the_turn_still_ends(talking: Talking)
     assert [event.text for event in seen if isinstance(event, Notice)] == ["Internal error: a bug"]
     assert isinstance(seen[-1], TurnFinished)
     assert seen[-1].reason == "model-error"
+
+
+async def test_a_file_that_cannot_be_written_is_told_once(talking: Talking) -> None:
+    class Full(TurnObserver):
+        async def after_turn(self, report: TurnReport) -> None:
+            raise OSError(28, "No space left on device", "/there/notes")
+
+    async with talking(["one", "two"]) as talk:
+        talk.conversation._observers = [Full()]
+        told = [
+            [event.text for event in await talk.say(text) if isinstance(event, Notice)] for text in ("hello", "again")
+        ]
+
+    assert told == [["/there/notes could not be written: No space left on device."], []]
+
+
+async def test_what_was_begun_while_it_was_quiet_is_stopped_before_a_turn(talking: Talking) -> None:
+    done: list[str] = []
+
+    class Idle:
+        async def stop(self) -> None:
+            done.append("stop")
+
+        def start(self) -> None:
+            done.append("start")
+
+        def cancel(self) -> None:
+            done.append("cancel")
+
+    async with talking(["one", "two"]) as talk:
+        talk.conversation.idle = Lazy(Idle)  # type: ignore[assignment,arg-type]
+        await talk.say("hello")
+        assert done == ["start"]
+        await talk.say("again")
+        assert done == ["start", "stop", "start"]
+        talk.conversation.note_typing()
+        assert done[3:] == ["cancel"]
+
+
+async def test_whether_it_is_to_close_is_asked_as_one_at_work_unless_it_is_said(talking: Talking) -> None:
+    async with talking() as talk:
+        talk.conversation.parts = msgspec.structs.replace(talk.conversation.parts, asked_to_close=lambda *, idle: idle)
+        assert talk.conversation.asked_to_close() is False
+        assert talk.conversation.asked_to_close(idle=True) is True
+
+
+async def test_a_model_that_writes_blocks_has_a_guide_and_the_others_have_none(talking: Talking) -> None:
+    async with talking() as talk:
+        model = talk.conversation.parts.model
+        assert talk.conversation._create_guide() is None
+        model.facts = msgspec.structs.replace(model.facts, call_form="blocks")
+        guide = talk.conversation._create_guide()
+
+        assert guide is not None
+        assert (guide._window, guide._names_steps, guide._may_change) == (model.window, model.facts.is_tiny, True)
+        await talk.run("/mode plan")
+        guide = talk.conversation._create_guide()
+        assert guide is not None
+        assert not guide._may_change

@@ -63,6 +63,7 @@ async def test_a_subscription_gives_everything_and_ends_when_it_is_closed() -> N
     subscription.close()
     stream.emit(notice("late"))
 
+    assert stream._listeners == []  # nothing is kept for one that nobody reads
     async with asyncio.timeout(10):
         assert [event.seq async for event in subscription] == [1, 2]
 

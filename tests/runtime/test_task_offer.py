@@ -114,3 +114,12 @@ async def test_what_a_task_found_goes_with_the_words_and_says_where_it_comes_fro
     assert await offer_task(wide, "where is it?") == f"[Report of a task:]\n{report}"
     assert wide.stream.events[0].text == "Exploring in a task; only its report joins this conversation."
     assert wide.stream.events[1].args == {"prompt": "where is it?"}
+
+
+async def test_how_long_a_task_took_is_told_in_thousandths(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([100.0, 101.23456])
+    monkeypatch.setattr("ollm.runtime.task_offer.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    asked = make_parts(Starter(), "native")
+    await offer_task(asked, "@agent-a look")
+
+    assert asked.stream.events[-1].seconds == 1.235

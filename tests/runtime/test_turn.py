@@ -146,3 +146,39 @@ async def test_more_requests_than_the_limit_end_the_turn(talking: Talking) -> No
         assert len(talk.server.chats) == 3
         assert isinstance(events[-1], TurnFinished)
         assert (events[-1].reason, events[-1].message) == ("loop", "3 model requests for one message")
+
+
+async def test_the_same_words_step_after_step_end_the_turn_though_the_calls_differ(talking: Talking) -> None:
+    script = [Answer(text="Let me look again.", calls=[("ls", {"path": f"no-{step % 3}"})]) for step in range(9)]
+    async with talking(script) as talk:
+        events = await talk.say("hello")
+
+    assert isinstance(events[-1], TurnFinished)
+    assert (events[-1].reason, events[-1].message) == (
+        "loop",
+        "the same text 3 times in a row: “Let me look again.”",
+    )
+
+
+async def test_a_refusal_is_counted_by_the_forms_that_the_request_went_out_in(talking: Talking) -> None:
+    refused = {"error": {**REFUSED["error"], "n_ctx": 30_000}}
+    no_tools = Answer(status=400, body={"error": {"message": "scripted does not support tools"}})
+    too_long = [Answer(status=400, body=refused)]
+
+    def say(request: Request) -> Answer:
+        if "tools" in request.body:
+            return no_tools
+        return too_long.pop() if too_long else Answer(text="done")
+
+    async with talking(say) as talk:  # type: ignore[arg-type]
+        prompt, learnt = talk.conversation.parts.prompt, list[bool]()
+        learn = prompt.learn_from_rejection
+
+        def watch(error: PromptTooLongError) -> None:
+            learnt.append(prompt.forms.takes_tools)
+            learn(error)
+
+        prompt.learn_from_rejection = watch  # type: ignore[method-assign]
+        await talk.say("hello")
+
+    assert learnt == [False]

@@ -51,6 +51,12 @@ def test_what_a_block_forgets_is_put_back_where_it_was(parts: tuple[str, ...]) -
     assert sorted(restored.split()) == sorted(ADDED.split())
 
 
+def test_what_had_nothing_beside_it_is_not_put_back() -> None:
+    only = "\n    def only(self):\n        return 1\n"
+    before = f"class Box:\n    size = 1\n{only}{DEMO}{MAIN}"
+    assert restore_lost_parts("box.py", before, drop(before, only), "write it") == drop(before, only)
+
+
 def test_nothing_is_put_back_that_was_to_go_or_where_most_is_gone() -> None:
     short = drop(BEFORE, FREE)
     for request in ("remove free", "rename free to list", "simplify the class", "change free"):

@@ -89,3 +89,31 @@ async def test_a_diff_shows_what_commands_changed_turn_by_turn(talking: Talking)
         assert part in shown.text
     assert [turn["messageId"] for turn in last.data["turns"]] == [5]
     assert "-precious" not in last.text
+
+
+async def test_a_diff_of_a_turn_that_was_cut_off_shows_that_turn_alone(talking: Talking) -> None:
+    change = Answer(calls=[("shell", {"command": "echo newer > a.txt"})])
+    async with talking([CHANGE, "Done.", change, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("one")
+        await talk.say("two")
+        (records,) = (talk.home / "checkpoints").glob("*/sessions/*.jsonl")
+        *begun, _ended = records.read_text().splitlines(keepends=True)
+        records.write_text("".join(begun))
+        shown = await talk.run("/diff 5")
+
+    assert [turn["messageId"] for turn in shown.data["turns"]] == [5]
+    assert "+newer" in shown.text
+    assert "-old" not in shown.text
+
+
+async def test_messages_are_counted_from_one_and_before_the_first_there_are_none(talking: Talking) -> None:
+    async with talking(["Yes."]) as talk:
+        with pytest.raises(UsageError, match=r"There is no message 1. This session has no messages yet\."):
+            await talk.run("/diff 1")
+        await talk.say("hello")
+        for number in (0, 3):
+            with pytest.raises(UsageError, match=rf"There is no message {number}. This session has messages 1 to 2\."):
+                await talk.run(f"/diff {number}")
+        for number in (1, 2):
+            assert (await talk.run(f"/diff {number}")).text == f"Message {number} changed no files."

@@ -114,6 +114,22 @@ async def test_what_only_a_front_end_can_do_is_asked_of_it(
     assert (reply.follow_up, reply.argument) == (follow_up, argument)
 
 
+async def test_what_is_copied_is_the_last_that_the_model_said_in_words(talking: Talking) -> None:
+    async with talking(["First.", Answer(thinking="hm", calls=[("ls", {})]), ""]) as talk:
+        await talk.say("hello")
+        await talk.say("again")
+
+        assert (await talk.run("/copy")).text == "First."
+
+
+async def test_a_new_session_has_the_model_that_was_chosen(talking: Talking) -> None:
+    async with talking() as talk:
+        await talk.run("/model other")
+        reply = await talk.run("/new")
+
+    assert (reply.text, reply.follow_up, reply.argument) == ("New session.", "new-session", "other")
+
+
 async def test_init_asks_for_a_file_about_the_project(talking: Talking) -> None:
     async with talking() as talk:
         reply = await talk.run("/init in German")

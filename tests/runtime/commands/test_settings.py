@@ -92,7 +92,10 @@ async def test_modes_and_approvals_are_listed_and_set(talking: Talking) -> None:
 
 async def test_tools_permissions_and_models_are_listed(talking: Talking) -> None:
     async with talking() as talk:
-        tools = (await talk.run("/tools")).data
+        listed = await talk.run("/tools")
+        shown = {row[1].strip(): row[3].strip() for row in (line.split("|") for line in listed.text.splitlines()[2:])}
+        assert (shown["edit_file"], shown["ls"]) == ("yes", "")
+        tools = listed.data
         assert {"name": "edit_file", "shown": True} in tools
         assert {"name": "ls", "shown": False} in tools
         permissions = await talk.run("/permissions")

@@ -168,3 +168,22 @@ async def test_that_pictures_are_left_out_is_told_once() -> None:
     await scene.observer.after_turn(REPORT)
 
     assert scene.events == [Notice(level="warning", text="m: it takes no pictures.")]
+
+
+async def test_a_factor_is_written_with_four_digits() -> None:
+    scene = Scene()
+    scene.prompt.counter.calibrate(1.234567, 3)
+    await scene.observer.after_turn(REPORT)
+
+    assert scene.written == [("k", {"token_factor": 1.2346, "token_samples": 3})]
+
+
+@pytest.mark.parametrize(("factor", "kept"), [(1.2342, False), (1.2343, True), (1.1858, False), (1.1857, True)])
+async def test_a_factor_that_moved_by_a_fiftieth_stays_as_it_was(factor: float, kept: bool) -> None:
+    scene = Scene()
+    scene.state.model.facts = ModelFacts(key="other", token_factor=1.21, token_samples=3)
+    await scene.observer.before_turn("x")
+    scene.prompt.counter.calibrate(factor, 4)
+    await scene.observer.after_turn(REPORT)
+
+    assert bool(scene.written) is kept

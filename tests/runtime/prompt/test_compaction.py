@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -325,3 +326,19 @@ def test_what_a_compression_is_told(window: int, summary: int, request_tokens: i
 
 def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     follow_course(monkeypatch, 12, 2048, 1.0, "summarize", steps=60)
+
+
+async def test_compacting_by_hand_goes_as_far_as_it_can_and_spares_a_third(house: House) -> None:
+    prompt, plans = await house.begin(32_000), list[Any]()
+
+    async def note(*told: Any) -> bool:
+        plans.append(told[-1])
+        return True
+
+    house.compactor._compact = note  # type: ignore[method-assign]
+    await house.say("user", "Go on")
+    await house.say("assistant", "I did what was asked. " * 20)
+    assert await house.compactor.compact(prompt, house.events.append)
+
+    assert (plans[0].options.target_tokens, plans[0].trigger) == (0, "manual")
+    assert plans[0].options.preserve_recent_tokens == prompt.message_tokens // 3

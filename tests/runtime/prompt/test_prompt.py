@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
+import msgspec
 import pytest
 
 from ollm.config.settings import CompressionSettings, Settings
@@ -22,6 +23,7 @@ from ollm.domain.messages import (
 )
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
+from ollm.runtime.prompt.instructions import build_instructions
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
@@ -227,6 +229,19 @@ async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
     assert again.build_request_messages() == sent
     assert again.get_active_context() == kept
     assert kept != ActiveContext()
+
+
+def test_a_context_that_is_taken_up_brings_the_instructions_of_its_mode() -> None:
+    talk, plan = Talk(), Talk()
+    talk.user("Hello")
+    plan.prompt.restore(msgspec.structs.replace(talk.prompt.get_active_context(), mode="plan"))
+    plan_text, code_text = (
+        plan.prompt.build_request_messages()[0].content,
+        talk.prompt.build_request_messages()[0].content,
+    )
+
+    assert plan_text == build_instructions(4096, "plan")
+    assert code_text == build_instructions(4096, "code") != plan_text
 
 
 def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

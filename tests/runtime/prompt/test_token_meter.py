@@ -156,6 +156,28 @@ def test_another_process_goes_on_from_a_count_where_nothing_before_the_messages_
     assert later.counted_prompt is None
 
 
+@pytest.mark.parametrize(("spoken", "kept"), [(199.0, True), (198.9, False)])
+def test_a_count_of_more_messages_than_there_are_is_not_gone_on_from(spoken: float, kept: bool) -> None:
+    first, later = meter(), meter(100, spoken)
+    counted(first, 330)
+    later.counter.calibrate(1.0, 1)
+    later.resume_count(first.counted_prompt)
+
+    assert (later.counted_prompt is not None) is kept
+    assert later.total_tokens == (330 if kept else 299)
+
+
+def test_a_count_forgotten_while_a_request_is_under_way_proves_no_cut() -> None:
+    made = meter()
+    counted(made, 330)
+    made.add_units(10)
+    made.mark_sent()
+    made.restart(200.0)
+
+    assert made.observe_usage(Usage(prompt_tokens=329)) is None
+    assert made.total_tokens == 329
+
+
 def test_before_any_count_everything_is_an_estimate() -> None:
     made = meter()
 
@@ -213,6 +235,9 @@ def test_a_count_that_is_much_less_is_worth_verifying(reported: int, worth: bool
     made.mark_sent()
 
     assert made.should_verify_count(reported) is worth
+    exactly = meter(1, 10)
+    exactly.mark_sent()
+    assert not exactly.should_verify_count(10)  # eleven are not over eleven tenths
 
 
 @pytest.mark.parametrize(("exact", "cut"), [(306, False), (307, True), (None, False)])
@@ -243,22 +268,26 @@ def test_a_count_that_stands_still_while_the_prompt_grows_is_a_plateau() -> None
     assert counted(made, 301) is None
     made = meter()
     counted(made, 300)
+    made.add_units(64)
+    assert counted(made, 301) is not None
+    made = meter()
+    counted(made, 300)
     made.add_units(100)
     assert counted(made, 319) is not None
     made = meter()
     counted(made, 300)
     made.add_units(100)
-    assert counted(made, 321) is None
+    assert counted(made, 320) is None
 
 
 def test_two_quite_different_prompts_with_the_same_count_are_a_plateau() -> None:
     made = meter()
     counted(made, 300)
-    made.restart(400.0)
+    made.restart(264.0)
     assert counted(made, 300) is not None
     made = meter()
     counted(made, 300)
-    made.restart(250.0)
+    made.restart(263.0)
     assert counted(made, 300) is None
 
 

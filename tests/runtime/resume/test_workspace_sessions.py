@@ -255,6 +255,8 @@ def test_only_what_is_newer_is_added_and_the_later_time_stays(place: Place) -> N
     known = place.context.rebuild_record(session(), None)
     place.database.put_session(msgspec.structs.replace(known, updated_at=known.updated_at + 5))
     newest = (TALK[-1], message(8, "assistant", "yes"), message(9, "user", "more"))
+    seen = msgspec.structs.replace(place.database.list_episodes(FIRST)[-1], reason="loop", decisions=("stay",))
+    place.database.add_episodes([seen])
 
     record = place.context.get_record(session(messages=newest), lambda: pytest.fail("all that is needed is here"))
 
@@ -262,6 +264,7 @@ def test_only_what_is_newer_is_added_and_the_later_time_stays(place: Place) -> N
     assert list_texts(record).count("and?") == 1
     assert record.updated_at == known.updated_at + 5
     assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5, 7, 9}
+    assert place.database.list_episodes(FIRST)[-2] == seen  # as the engine saw it, which no message tells
     assert place.database.get_session(FIRST) == record
     later = msgspec.structs.replace(session(messages=(message(10, "assistant", "end"),)), last_activity=at(30))
     assert place.context.get_record(later, lambda: pytest.fail("no")).updated_at == known.updated_at + 23_000

@@ -54,8 +54,7 @@ class Meter:
         self.doubt_units = 0.0  # by which signs that few vocabularies know may make messages more than that
         self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
         self._sent: SentRequest | None = None
-        self._counted: SentRequest | None = None
-        self._exact = 0
+        self._counted: CountedPrompt | None = None
         self._unsure = False
         self._resumed: CountedPrompt | None = None  # by another process, of a request that this one goes on from
         self._last_counted: tuple[float, int] | None = None  # units and tokens of the last request that was counted
@@ -81,14 +80,7 @@ class Meter:
     @property
     def counted_prompt(self) -> CountedPrompt | None:
         """What the last count proved of the prompt as it is."""
-        if self._counted is None or self._unsure:
-            return None
-        return CountedPrompt(
-            tokens=self._exact,
-            prefix_units=self._counted.prefix_units,
-            message_units=self._counted.message_units,
-            doubt_units=self._counted.doubt_units,
-        )
+        return None if self._unsure else self._counted
 
     def resume_count(self, counted: CountedPrompt | None) -> None:
         """Begin with a count of an earlier process, as soon as everything before the messages is what it was."""
@@ -102,10 +94,7 @@ class Meter:
             return
         if known.message_units > self.message_units + 1:
             return
-        self._counted = SentRequest(
-            known.prefix_units, known.message_units, extends=False, doubt_units=known.doubt_units
-        )
-        self._exact = known.tokens
+        self._counted = known
         self._measure_shortfall(known.prefix_units + known.message_units, known.tokens)
 
     def _measure_shortfall(self, amount: float, tokens: int) -> None:
@@ -113,7 +102,6 @@ class Meter:
 
     def _forget_count(self) -> None:
         self._counted = None
-        self._exact = 0
         self._unsure = False
 
     @property
@@ -121,7 +109,7 @@ class Meter:
         estimate = self.counter.convert_to_tokens((self.prefix_units + self.message_units) * self._short)
         if self._counted is None:
             return estimate
-        exact = self._exact + self.counter.convert_to_tokens(
+        exact = self._counted.tokens + self.counter.convert_to_tokens(
             max(0.0, self.message_units - self._counted.message_units) * self._short
         )
         return max(exact, estimate) if self._unsure else exact
@@ -138,7 +126,7 @@ class Meter:
         """What the count may be short by: little of what the server counted, more of what came since, most of odd
         signs."""
         if self._counted is not None and not self._unsure:
-            return self.odd_tokens + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
+            return self.odd_tokens + math.ceil(NEW_DOUBT_SHARE * (self.total_tokens - self._counted.tokens))
         share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
         return self.odd_tokens + math.ceil(share * self.total_tokens)
 
@@ -187,9 +175,7 @@ class Meter:
         if sent is None:
             return None
         if said_so or self._proves_truncation(sent, reported, exact):
-            return PromptTruncated(
-                sent_tokens=max(exact or 0, self._exact, self.total_tokens), read_tokens=max(0, reported)
-            )
+            return PromptTruncated(sent_tokens=max(exact or 0, self.total_tokens), read_tokens=max(0, reported))
         amount = sent.prefix_units + sent.message_units
         if reported <= 0:
             self.counter.trust_estimate()
@@ -198,7 +184,13 @@ class Meter:
             return None
         self.counter.learn(amount, reported)
         self._measure_shortfall(amount, reported)
-        self._counted, self._exact, self._unsure, self._resumed = sent, reported, False, None
+        self._counted = CountedPrompt(
+            tokens=reported,
+            prefix_units=sent.prefix_units,
+            message_units=sent.message_units,
+            doubt_units=sent.doubt_units,
+        )
+        self._unsure, self._resumed = False, None
         self._last_counted = amount, reported
         self.most_read = max(self.most_read, reported)
         return None
@@ -211,15 +203,17 @@ class Meter:
             return False
         if exact is not None and exact > reported * TRUNCATION_PROOF_RATIO:
             return True
-        earlier = self._exact if sent.extends else 0
-        return MIN_TRUNCATED_RATIO * earlier <= reported < earlier or self._is_plateau(sent, reported)
+        earlier = self._counted
+        if sent.extends and earlier is not None and MIN_TRUNCATED_RATIO * earlier.tokens <= reported < earlier.tokens:
+            return True
+        return self._is_plateau(sent, reported)
 
     def _is_plateau(self, sent: SentRequest, reported: int) -> bool:
         """Whether the count stands still while prompts grow: the server reads so much, and cuts the rest silently."""
         if self._counted is None or not sent.extends:
             return self._is_repeated(sent, reported)
         grown = self.counter.convert_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
-        return grown >= MIN_PLATEAU_TOKENS and self._exact <= reported < self._exact + PLATEAU_SHARE * grown
+        return grown >= MIN_PLATEAU_TOKENS and 0 <= reported - self._counted.tokens < PLATEAU_SHARE * grown
 
     def _is_repeated(self, sent: SentRequest, reported: int) -> bool:
         """Whether two quite different prompts were counted the same, to the token."""
