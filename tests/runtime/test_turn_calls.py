@@ -246,3 +246,21 @@ async def test_steps_with_another_result_each_time_are_work_and_no_advice_is_giv
         await made.run(made.read_calls(answer(CallPiece("ls", {"same": 1}))), 1)
 
     assert guided.recorded == [(ToolResultPart(f"c{number}"),) for number in range(1, 7)]
+
+
+@pytest.mark.parametrize(("worked_between", "most"), [(False, 6), (True, 12)])
+async def test_so_many_blocks_that_come_to_nothing_end_the_turn(
+    guided: GuidedParts, worked_between: bool, most: int
+) -> None:
+    made = guided.calls()
+    await made.prime_request("Write new.py.")
+    half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "whole": False})
+    await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
+    for step in range(most - 1):
+        await made.run(made.read_calls(answer(half)), 1)
+        if worked_between:
+            await made.run(made.read_calls(answer(CallPiece("ls", {"path": f"{step}"}))), 1)
+
+    with pytest.raises(LoopStop) as told:
+        await made.run(made.read_calls(answer(half)), 1)
+    assert (told.value.pattern.details, told.value.pattern.count) == ("blocks came to nothing", most)
