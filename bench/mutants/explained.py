@@ -36,6 +36,11 @@ EXPLAINED = {
     ("services/chat_compression/service.py", "if work.total <= work.target:", "comparison"): BY_ONE,
     ("services/checkpoints.py", "if counter.count_text(text) <= tokens:", "comparison"): BY_ONE,
     ("services/code_map/facts.py", "name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]", "constant"): CACHE,
+    (
+        "services/file_checkpoints/capture.py",
+        "return found is not None and found.entries is entries",
+        "return",
+    ): "a shorter way to the same answer",
     ("services/file_discovery/git.py", 'line = opened.readline(4096).rstrip("\\n")', "constant"): BLOCK,
     (
         "services/file_discovery/parallel_walk.py",

@@ -1,7 +1,7 @@
 """What is thrown away, and what is not."""
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.domain.errors import UsageError
 from ollm.services.file_checkpoints import CheckpointEraser, CheckpointPlace, CheckpointsOffError, FileCheckpoints
-from ollm.services.file_checkpoints.cleanup import drop_old_records
+from ollm.services.file_checkpoints.cleanup import drop_old_places, drop_old_records
 from ollm.services.file_discovery import FileDiscoveryService
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 
@@ -121,3 +121,19 @@ def make_place(tmp_path: Path, saved: Path, name: str) -> FileCheckpoints:
     discovery = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
     where = CheckpointPlace(root=tmp_path / name, folder=saved / name, user_home=tmp_path / "home")
     return FileCheckpoints(where, CheckpointSettings(), discovery.scan_tree, now)
+
+
+def test_a_place_goes_once_its_newest_use_is_older_than_the_days(tmp_path: Path) -> None:
+    today = datetime(2026, 1, 31, tzinfo=UTC)
+    limit = int((today - timedelta(days=30)).timestamp())
+    for name, newest in (("own", limit - 9), ("older", limit - 1), ("just", limit), ("newer", limit + 1)):
+        for session, used in (("a", newest), ("b", limit - 99)):
+            path = tmp_path / name / "sessions" / session
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            os.utime(path, (used, used))
+    (tmp_path / "empty").mkdir()
+
+    drop_old_places(tmp_path / "own", today, 30)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "just", "newer", "own"]
