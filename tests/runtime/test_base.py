@@ -28,6 +28,7 @@ def test_a_recap_ends_before_a_running_turn_that_is_written_down(
     )
 
     assert get_recap_end(status) == end
+    assert (status.used, status.limit, status.trigger, status.fixed) == (0, 0, 0, 0)  # before anything was counted
 
 
 def test_a_reply_asks_for_nothing_unless_it_says_so() -> None:

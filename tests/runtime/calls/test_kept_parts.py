@@ -83,6 +83,7 @@ def test_nothing_is_put_back_that_was_to_go_or_where_most_is_gone() -> None:
         ("add '## 1.3.0' above 9.9.9", f"{LOG}\n{NEW}", f"{LOG}\n{NEW}"),
         ("add '## 1.3.0' above 1.2.4", LOG.replace("## 1.2.4", f"{NEW}\n## 1.2.4"), None),
         ("add '## 1.3.0' above 1.2.4", LOG.replace("first", "other") + NEW, None),
+        ("add '## 1.3.0' above 1.2.4", LOG.replace("## 1.2.4", f"{NEW}## 1.2.4"), None),
     ],
 )
 def test_lines_that_are_to_be_above_another_are(request_: str, after: str, moved: str | None) -> None:
