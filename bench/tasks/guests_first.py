@@ -201,8 +201,8 @@ SMALL = (
     Task(
         "g tick it off",
         "tick off 'buy paint' in todo.md",
-        data.TODO,
-        check_replaced(data.TODO, "todo.md", "[ ] buy paint", "[x] buy paint", "[X] buy paint"),
+        data.HOUSE_LIST,
+        check_replaced(data.HOUSE_LIST, "todo.md", "[ ] buy paint", "[x] buy paint", "[X] buy paint"),
     ),
     Task(
         "g greet by name",

@@ -314,7 +314,7 @@ import { shipping } from "./cart.js";
 document.title = "Shipping " + shipping(20);
 """,
 }
-TODO = {
+HOUSE_LIST = {
     "todo.md": """\
 # House
 

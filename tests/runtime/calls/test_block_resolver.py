@@ -214,6 +214,8 @@ def test_nothing_is_written_into_a_folder_that_goes_nor_imported_from_it(desk: D
     assert inside == "legacy/__init__.py is in a folder that is to be deleted: nothing was changed."
     importing = desk.file("main.py", "from legacy import old\n\nprint(2)\n", request).refusal
     assert importing.startswith("legacy is to go, and this block for main.py imports it: nothing was changed.")
+    braces = desk.file("{x}.py", "import legacy\n", request).refusal
+    assert braces.endswith("Write {x}.py without legacy.")
     assert desk.file("main.py", "print(1)\n", request, show=True).refusal == ""
 
 

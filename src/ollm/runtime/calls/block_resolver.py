@@ -29,7 +29,9 @@ from ollm.runtime.model.block_answer import FILE_BLOCK
 
 KEPT_TEST = "{} shows what is wrong and stays as it is: nothing was changed."
 TO_BE_DELETED = "{} is in a folder that is to be deleted: nothing was changed."
-STILL_IMPORTED = "{folder} is to go, and this block for {} imports it: nothing was changed. Write {} without {folder}."
+STILL_IMPORTED = (
+    "{folder} is to go, and this block for {0} imports it: nothing was changed. Write {0} without {folder}."
+)
 OTHER_PLACE = "{name} is to be in {place}, not in {}: nothing was changed. Write {place} first."
 KEPT_FILE = "{} is to stay as it is: nothing was changed."
 _EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
@@ -173,7 +175,7 @@ class BlockResolver:
             if path.startswith(f"{folder}/"):
                 return TO_BE_DELETED
             if re.search(rf"^\s*(?:from|import)\s+{re.escape(folder)}\b", content, re.MULTILINE):
-                return STILL_IMPORTED.format(path, path, folder=folder)
+                return STILL_IMPORTED.format("{0}", folder=folder)
         if lacking := describe_lacking(self._request, path, content, self._files.read_text):
             return lacking.replace("{", "{{").replace("}", "}}")
         made = list_defined_names(content)
