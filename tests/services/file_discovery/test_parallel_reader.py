@@ -13,6 +13,7 @@ from ollm.services.file_discovery import parallel_reader
 from ollm.services.file_discovery.parallel_reader import MAX_REQUEST_PATHS, ReaderProcess, has_spare_core
 from ollm.services.file_discovery.reading import GONE, read_directory
 from ollm.system.sandbox.landlock import get_landlock_version
+from tests.open_files import count_open_files
 from tests.services.file_discovery.looking import plant
 
 
@@ -99,24 +100,20 @@ def test_a_second_process_needs_a_second_core() -> None:
     assert has_spare_core() is (len(os.sched_getaffinity(0)) > 1)
 
 
-def count_open() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="counts what is open in /proc")
 def test_a_fork_leaves_nothing_open_and_no_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 1)
-    before = count_open()
+    before = count_open_files()
     made = ReaderProcess(str(root))
     process = made._process
     assert isinstance(process, parallel_reader._ForkedReader)
     started = process._pid
-    assert count_open() == before + 2
+    assert count_open_files() == before + 2
     made.send_request([str(root)])
     assert made.receive_readings(wait=True) == [read_directory(str(root))]
 
     made.close()
 
-    assert count_open() == before
+    assert count_open_files() == before
     with pytest.raises(ChildProcessError):
         os.waitpid(started, 0)

@@ -8,6 +8,7 @@ import pytest
 
 from ollm.store.session_files import document_guard
 from ollm.store.session_files.document_guard import DocumentGuard
+from tests.open_files import count_open_files
 
 KEPT = "a.json.replaced-2026-01-27T100000-000Z"
 
@@ -134,13 +135,13 @@ def test_what_was_written_by_us_is_seen_after_watching_again(guard: DocumentGuar
 
 
 def test_closed_it_watches_nothing_and_holds_no_file_open(guard: DocumentGuard) -> None:
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = count_open_files()
     guard.close()
     guard.close()
     guard.path.unlink()
 
     assert guard.is_in_place()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before - 1
+    assert count_open_files() == before - 1
 
 
 def test_a_document_that_lost_its_name_can_be_read_elsewhere(guard: DocumentGuard, tmp_path: Path) -> None:
