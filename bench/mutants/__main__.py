@@ -34,7 +34,7 @@ def main() -> int:
     reach = get_reach(options)
     for package in options.packages:
         print(count_blocks(reach, package))
-    drawn = choose_mutants(options.packages, options.count, options.seed)
+    drawn = choose_mutants(options.packages, options.count, options.seed, options.files)
     mutants = [mutant for mutant in drawn if not find_reason(mutant, ROOT)]
     print(f"{len(drawn)} mutants of {', '.join(options.packages)}, seed {options.seed}", flush=True)
     earlier = load_killed(options.reach) if options.again else {}
@@ -52,6 +52,7 @@ def main() -> int:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--packages", nargs="+", default=PACKAGES)
+    parser.add_argument("--files", nargs="+", metavar="GLOB", help="of the packages only these, as runtime/resume/*.py")
     parser.add_argument("--count", type=int, default=400, help="mutants in all, an even share of each package")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
@@ -63,13 +64,21 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def choose_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
-    """An even share of each package, drawn by seed; a package alone gives the same ones."""
+def choose_mutants(packages: list[str], count: int, seed: int, files: list[str] | None = None) -> list[Mutant]:
+    """An even share of each package, drawn by seed; a package alone gives the same ones. A module of which `files`
+    names none is left out."""
     chosen: list[Mutant] = []
     for package in packages:
-        every = [ranked for path in list_modules(ROOT, [package]) for ranked in rank_mutants(path, seed)]
+        modules = [path for path in list_modules(ROOT, [package]) if is_wanted(path, files)]
+        every = [ranked for path in modules for ranked in rank_mutants(path, seed)]
         chosen += islice((mutant for _, mutant in sorted(every) if parses(mutant)), count // len(packages))
     return chosen
+
+
+def is_wanted(path: Path, files: list[str] | None) -> bool:
+    """A `*` stays within a folder."""
+    inner = path.relative_to(ROOT / "src" / "ollm")
+    return files is None or any(inner.match(glob) for glob in files)
 
 
 def rank_mutants(path: Path, seed: int) -> list[tuple[bytes, Mutant]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.mutants.__main__ import choose_mutants
 from bench.mutants.blocks import find_holders, is_called_at_load, list_blocks, mark_source
 from bench.mutants.copies import ROOT, Copy, WorkerGoneError, describe_environment, find_failed
 from bench.mutants.explained import EXPLAINED, find_reason
@@ -85,6 +86,13 @@ def test_what_is_logged_and_whether_it_is_are_left_alone(tmp_path: Path) -> None
         (6, "call removed"),
         (6, "constant"),
     ]
+
+
+def test_a_sample_can_be_drawn_from_some_modules_of_a_package() -> None:
+    drawn = choose_mutants(["policy", "runtime"], 10_000, 1, ["runtime/p*.py", "runtime/resume/lease.py"])
+
+    names = {str(mutant.path.relative_to(ROOT / "src" / "ollm")) for mutant in drawn}
+    assert names == {"runtime/parts.py", "runtime/plan.py", "runtime/resume/lease.py"}
 
 
 def test_a_block_notes_who_comes_past_and_a_mutant_meets_those_tests_its_own_first(tmp_path: Path) -> None:
