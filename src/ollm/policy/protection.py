@@ -42,13 +42,14 @@ def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern
         fixed = judged if not _GLOB_CHARACTERS & set(target) else boundary.judge(_find_glob_base(target))
     except ToolFailure as failure:
         return PathConcern(decision="ask", text=str(failure))
+    inside = judged.inside and fixed.inside
+    reason = None if access == "run" else judged.read_protection if access == "read" else judged.write_protection
+    if inside and reason is None:
+        return None
     if access == "read" and boundary.is_readable(judged) and boundary.is_readable(fixed):
         return None
-    if not (judged.inside and fixed.inside):
+    if not inside:
         return _make_outside_concern(boundary, target, access, str(fixed.resolved))
-    reason = judged.read_protection if access == "read" else judged.write_protection
-    if reason is None or access == "run":
-        return None
     verb = "reading" if access == "read" else "writing"
     return PathConcern(decision="ask", text=f"{verb} {target}: {reason}", resolved=(str(judged.resolved),))
 

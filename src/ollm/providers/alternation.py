@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import attrgetter
 
 import msgspec
 
 from ollm.domain.messages import PromptMessage
 
+_read_role = attrgetter("role")
 
-def merge_user_messages(messages: Iterable[PromptMessage]) -> list[PromptMessage]:
+
+def merge_user_messages(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
     """The same messages, neighbours of the user joined into one."""
+    if ("user", "user") not in pairwise(map(_read_role, messages)):
+        return list(messages)
     found: list[PromptMessage] = []
     for message in messages:
         if found and message.role == found[-1].role == "user":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.domain.sequences import count_same_objects
 from ollm.providers.alternation import merge_user_messages
 from ollm.providers.base import ChatRequest
 from ollm.providers.wire import build_functions
@@ -16,16 +17,15 @@ class MessageEncoder:
     """The messages of the last request as JSON: those that are in the next one too are not encoded again."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[PromptMessage, msgspec.Raw]] = {}
+        self._messages: list[PromptMessage] = []
+        self._encoded: list[msgspec.Raw] = []
 
-    def __call__(self, messages: Iterable[PromptMessage]) -> list[msgspec.Raw]:
-        found = [(message, self._encode_cached(message)) for message in messages]
-        self._known = {id(message): (message, raw) for message, raw in found}
-        return [raw for _, raw in found]
-
-    def _encode_cached(self, message: PromptMessage) -> msgspec.Raw:
-        held = self._known.get(id(message))
-        return held[1] if held and held[0] is message else _encode_message(message)
+    def __call__(self, messages: Sequence[PromptMessage]) -> list[msgspec.Raw]:
+        same = count_same_objects(self._messages, messages)
+        known = dict(zip(map(id, self._messages[same:]), self._encoded[same:], strict=True))
+        fresh = [known.get(id(message)) or _encode_message(message) for message in messages[same:]]
+        self._messages, self._encoded = list(messages), self._encoded[:same] + fresh
+        return self._encoded
 
 
 def _encode_message(message: PromptMessage) -> msgspec.Raw:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from ollm.domain.context import Budget
 
@@ -13,6 +14,7 @@ MIN_SUMMARY_SECONDS = 8.0
 SUMMARY_SECONDS_RATIO = 4.0  # of what a summary should take, before it is given up
 
 
+@lru_cache(maxsize=4)
 def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: float = DEFAULT_THRESHOLD_SHARE) -> Budget:
     """`fixed` is the system prompt with its context entries, the tool schemas and worked calls."""
     limit = compute_limit(window)

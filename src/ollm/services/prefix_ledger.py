@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import msgspec
 
 from ollm.domain.messages import PromptMessage
+from ollm.domain.sequences import count_same_objects
 from ollm.domain.struct import Data
 
 MAX_ENTRIES = 200
+_read_tokens = attrgetter("tokens")
 
 
 class PrefixPart(Data, frozen=True):
@@ -35,17 +38,21 @@ class PrefixLedger:
     def __init__(self) -> None:
         self.entries: list[LedgerEntry] = []
         self._last: Sequence[PrefixPart] = ()
+        self._last_tokens = 0
 
     def record(self, parts: Sequence[PrefixPart], cause: str | None = None) -> LedgerEntry:
         """`cause` names a step that was meant to change the front, such as a compression or a change of mode."""
         before, same = self._last, _count_common(self._last, parts)
+        whole = same == len(before)
+        kept = self._last_tokens if whole else _sum_tokens(before[:same])
+        reused = _sum_tokens(parts[:same])
         entry = LedgerEntry(
-            reused_share=_sum_tokens(before[:same]) / (_sum_tokens(before) or 1) if before else 1.0,
-            reused_tokens=_sum_tokens(parts[:same]),
-            tokens=_sum_tokens(parts),
-            broken_by=None if same == len(before) else cause or before[same].name,
+            reused_share=kept / (self._last_tokens or 1) if before else 1.0,
+            reused_tokens=reused,
+            tokens=reused + _sum_tokens(parts[same:]),
+            broken_by=None if whole else cause or before[same].name,
         )
-        self._last = parts
+        self._last, self._last_tokens = parts, entry.tokens
         self.entries = [*self.entries[1 - MAX_ENTRIES :], entry]
         return entry
 
@@ -55,8 +62,8 @@ class PrefixLedger:
 
 
 def _count_common(before: Sequence[PrefixPart], after: Sequence[PrefixPart]) -> int:
-    same = 0
-    for old, new in zip(before, after, strict=False):
+    same = count_same_objects(before, after)
+    for old, new in zip(before[same:], after[same:], strict=False):
         if old is not new and not _sends_the_same(old.message, new.message):
             break
         same += 1
@@ -69,4 +76,4 @@ def _sends_the_same(old: PromptMessage, new: PromptMessage) -> bool:
 
 
 def _sum_tokens(parts: Sequence[PrefixPart]) -> int:
-    return sum(part.tokens for part in parts)
+    return sum(map(_read_tokens, parts))

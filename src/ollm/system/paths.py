@@ -172,13 +172,14 @@ class Boundary(Data, frozen=True):
     def check(self, given: str, access: Access = "read") -> Path:
         """The resolved path if it may be used in this way, or a ToolFailure (OutsideWorkspace, Denied)."""
         judged = self.judge(given)
+        reason = judged.read_protection if access == "read" else judged.write_protection if access == "write" else None
+        if judged.inside and not reason:
+            return judged.resolved
         approved = self._is_approved(judged.resolved) or (access == "read" and self.is_readable(judged))
         if not judged.inside and not (access == "read" and approved):
             raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
-        if not approved and access != "run":
-            reason = judged.read_protection if access == "read" else judged.write_protection
-            if reason:
-                raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
+        if reason and not approved:
+            raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
         return judged.resolved
 
     def open_file(self, given: str) -> BinaryIO:

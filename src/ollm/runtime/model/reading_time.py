@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
+from ollm.domain.sequences import count_same_objects
 from ollm.providers.base import ChatRequest, ProgressPiece
 from ollm.runtime.model.request_format import format_request
 from ollm.services.token_counting import TokenCounter
@@ -33,6 +34,6 @@ class ReadingTime:
 
     def _find_unread(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
         """The messages from the first that differs on."""
-        pairs = enumerate(zip(messages, self._sent, strict=False))
-        same = next((at for at, (one, other) in pairs if one != other), min(len(messages), len(self._sent)))
-        return messages[same:]
+        same = count_same_objects(messages, self._sent)
+        pairs = enumerate(zip(messages[same:], self._sent[same:], strict=False), same)
+        return messages[next((at for at, (one, other) in pairs if one != other), min(len(messages), len(self._sent))) :]

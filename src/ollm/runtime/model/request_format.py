@@ -16,9 +16,9 @@ ToolSchemas = tuple[ToolSchema, ...]
 
 def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
     """The tools, and to speak as one of them for a model that writes its calls."""
-    writes = facts.call_form in ("text", "constrained") and facts.result_form == "user"
-    named = any(tool.name == ANSWER_TOOL.name for tool in tools)
-    return (ANSWER_TOOL, *tools) if writes and not named else tools
+    if facts.call_form not in ("text", "constrained") or facts.result_form != "user":
+        return tools
+    return tools if any(tool.name == ANSWER_TOOL.name for tool in tools) else (ANSWER_TOOL, *tools)
 
 
 def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:

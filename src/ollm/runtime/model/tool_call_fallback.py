@@ -322,7 +322,8 @@ class ToolCallFallback:
         """The first request is the one that was counted on, without the reminder; what was written adds up."""
         if not self._usage.prompt_tokens:
             self.counted = self.facts
-        extra = TokenCounter(self.facts.token_factor).count_text(self._build_reminder())
+        reminder = self._build_reminder()
+        extra = TokenCounter(self.facts.token_factor).count_text(reminder) if reminder else 0
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens or max(0, usage.prompt_tokens - extra),
             completion_tokens=self._usage.completion_tokens + usage.completion_tokens,

@@ -93,9 +93,10 @@ def build_options(
 
 def _is_over(prompt: Prompt) -> bool:
     """Whether the messages take more than they should; between the steps of a turn they may take a little more."""
-    view = prompt.view_context()
-    trigger = rules.compute_working_trigger(view.budget) if view.reads_results else view.budget.trigger
-    return prompt.message_tokens > trigger
+    budget, used = prompt.compute_budget(), prompt.message_tokens
+    if not rules.needs_compression(budget, used):
+        return False
+    return used > rules.compute_working_trigger(budget) or not prompt.view_context().reads_results
 
 
 def _is_due(prompt: Prompt) -> bool:

@@ -42,13 +42,15 @@ class MessageHistory:
         if message.role == "tool":
             self._limiter.begin_step(budget, self._meter.message_tokens)
         for place, entry in enumerate(new):
-            self.units += self._counter.count_message_units(entry)
+            units = self._counter.count_message_units(entry)
+            self.units += units
             shown = self._limit_user_message(entry, budget, aside, primed) if entry.role == "user" else entry
             if entry.role == "tool":
                 shown = self._limiter.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
             cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
-            self._meter.add_units(self._counter.count_message_units(shown), estimate_doubt_units(shown.content))
+            units = units if shown is entry else self._counter.count_message_units(shown)
+            self._meter.add_units(units, estimate_doubt_units(shown.content))
         return cut
 
     def replace_messages(self, messages: Sequence[PromptMessage]) -> None:

@@ -4,12 +4,15 @@ sent."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import msgspec
 
 from ollm.domain.messages import PromptMessage
 from ollm.services.prefix_ledger import PrefixLedger, PrefixPart
 from ollm.services.token_counting import TokenCounter
+
+_read_message = attrgetter("message")
 
 
 class RequestBuilder:
@@ -46,7 +49,7 @@ class RequestBuilder:
             for found in messages[len(self._message_parts) :]
         ]
         self.ledger.record([*self._prefix_parts, *self._message_parts], cause)
-        return (*self._prefix_messages, *(part.message for part in self._message_parts))
+        return (*self._prefix_messages, *map(_read_message, self._message_parts))
 
     def preview_messages(self, messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
         """What the next request would be, without counting it as sent."""
