@@ -157,6 +157,24 @@ EXPLAINED = {
         "following = _ENTRY_START.search(data, start + 1, start + WINDOW_BYTES)",
         "constant",
     ): "a shorter way to the same answer",
+    ("policy/shell/rules.py", "start = text.find(value, start + 1)", "constant"): (
+        "what is found one letter on is all one letter, and judged like what was found before"
+    ),
+    (
+        "services/file_discovery/watch.py",
+        "_DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS = 50, 10, 1000  # milliseconds",
+        "constant",
+    ): "how long the system's words are gathered is not seen",
+    (
+        "store/session_files/reader.py",
+        "self._call_places = {name: found for name, found in self._call_places.items() if found[0][0] < stop}",
+        "constant",
+    ): "a mark stands before what the user says: all that is written of a call is on one side of it",
+    (
+        "store/session_files/reader.py",
+        "self._call_places = {name: found for name, found in self._call_places.items() if found[0][0] < stop}",
+        "comparison",
+    ): "a mark stands there, which is no entry",
     ("store/session_files/reader.py", "if start >= stop:", "comparison"): "a mark stands there, which is no entry",
     (
         "store/session_files/store.py",

@@ -185,9 +185,16 @@ NAMED = [
     NamedMutant(
         "S1.8 the token count is in the file",
         "services/chat_recording/service.py",
+        "tokens += self._count_tokens(part.text)",
+        "pass",
+        SERVICES + "test_the_archive_names_the_model_and_every_compression_and_the_history_its_times",
+    ),
+    NamedMutant(
+        "S1.8, D113 the results of calls are in the token count",
+        "services/chat_recording/service.py",
         "    return held + tokens\n",
         "    return held\n",
-        SERVICES + "test_the_archive_names_the_model_and_every_compression_and_the_history_its_times",
+        SERVICES + "test_the_token_count_holds_what_was_said_and_what_tools_brought",
     ),
     NamedMutant(
         "S3.4 a summary stands for older messages",

@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,18 @@ async def test_entries_of_different_sources_stand_apart_under_their_names(tmp_pa
     system = runner.server.chats[0]["messages"][0]["content"]
     found = re.findall(r"^## From a hook: (key \d+)\n\n(CONTENT \d+)$", system, re.MULTILINE)
     assert found == [(f"key {at}", f"CONTENT {at}") for at in (90, 50, 10)]
+
+
+@covers("S1.8", "D113")
+async def test_the_token_count_holds_what_was_said_and_what_tools_brought(tmp_path: Path) -> None:
+    count = Answer(calls=[("shell", {"command": "seq 1001 1400"})])
+    async with running(tmp_path, ["Hello.", count, "Counted.", "Bye."], window=32_768) as runner:
+        tokens = [0]
+        for text, *more in (("hi",), ("count", "--continue"), ("bye", "--continue")):
+            await ask(runner, text, *more)
+            tokens.append(runner.sessions()[0]["metadata"]["tokenCount"])
+
+    said, counted, thanked = (after - before for before, after in pairwise(tokens))
+    assert 2 <= said < 20
+    assert 400 < counted < 4000
+    assert 2 <= thanked < 20

@@ -36,6 +36,16 @@ from ollm.services.syntax_check import describe_broken_syntax, describe_lost_syn
         ),
         ("a.py", None, "for a in range(3):\n    with open(str(a)) as b:\n        print(b)\n", ""),
         ("a.py", None, "try:\n    pass\nexcept OSError as error:\n    print(error, [n for n in ()])\n", ""),
+        ("a.py", None, "def f():\n    global shared\n    return shared\n", ""),
+        (
+            "a.py",
+            None,
+            "match 1:\n    case [a, *b]:\n        print(a, b)\n    case {1: c, **d}:\n        print(c, d)\n",
+            "",
+        ),
+        ("a.py", None, "import os.path as p, sys\nasync def g(): return p, sys, g, __file__, __name__\n", ""),
+        ("a.py", None, "import os.path as p\nprint(os)\n", "a.py uses os, which nothing in it defines."),
+        ("a.py", None, "print(b, a, len)\n", "a.py uses a, b, which nothing in it defines."),
     ],
 )
 def test_what_is_said_of_a_change(name: str, before: str | None, after: str, told: str) -> None:

@@ -27,7 +27,7 @@ def test_what_was_learnt_is_known_in_the_next_run_and_grows(tmp_path: Path) -> N
 
     assert ModelFactsFile(path).get(KEY) == ModelFacts(key=KEY, call_form="text", window=8192, decode_per_second=12.5)
     assert [facts.key for facts in ModelFactsFile(path).list_all()] == [KEY, "other"]
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert [place.stat().st_mode & 0o777 for place in (path, path.parent)] == [0o600, 0o700]
 
 
 def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:

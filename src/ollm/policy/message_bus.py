@@ -77,7 +77,6 @@ class MessageBus:
     ) -> ConfirmationAnswer:
         done, _ = await asyncio.wait((future,), timeout=timeout)
         if not done:
-            future.cancel()
             raise ConfirmationTimeoutError(f"No answer within {timeout:g} seconds whether {details.tool} may run.")
         if future.cancelled():
             raise ConfirmationCancelledError(f"The question whether {details.tool} may run was withdrawn.")

@@ -46,6 +46,8 @@ ask: echo @($(rm x))
 ask: cat <<E⏎${x:-'}⏎E⏎cat a #'}⏎E
 allow: cat <<E⏎${x:-a}⏎E
 allow: echo "${x:-$HOME}" "${x%.py}"
+allow: echo ${x:-'a'}
+ask: echo "${x:-'a'}"
 """
 
 

@@ -55,3 +55,17 @@ def test_a_directory_stays_as_long_as_something_is_in_it(tmp_path: Path) -> None
         "new/deep",
         "new/deep/x",
     ]
+
+
+def test_a_file_stays_when_what_was_below_its_name_goes_and_wins_over_what_is_said_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_text("x")
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        pass
+    objects, begin = checkpoints.objects, bytes.fromhex(checkpoints.list_records(SESSION)[-1].begin)
+    file, now = TreeEntry("f", 0o644, b"x" * 32), decode_tree(objects.read(begin))["a"]
+
+    assert apply_changes(objects, begin, [PathChange("a/b", file, None)]) == begin
+    replaced = apply_changes(objects, begin, [PathChange("a/b", file, file), PathChange("a", now, file)])
+    assert decode_tree(objects.read(replaced)) == {"a": file}

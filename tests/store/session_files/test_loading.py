@@ -353,3 +353,14 @@ def test_a_newer_version_is_read_only(tmp_path: Path) -> None:
     home.document(session_id).write_bytes(content.replace(version, f'"schemaVersion":{SCHEMA_VERSION + 1}'.encode()))
 
     assert home.files.read(session_id).read_only == f"it was written by a newer version (schema {SCHEMA_VERSION + 1})"
+
+
+def test_what_the_user_said_is_found_inside_damage_too(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one", "two", "three")
+    document = home.document(session_id)
+    place = document.read_bytes().index(b'{"role":"user","parts":[{"type":"text","text":"two"')
+    document.write_bytes(document.read_bytes()[:place] + b"xx" + document.read_bytes()[place:])
+
+    with read_stream(home, session_id) as stream:
+        assert stream.read_user_words() == {1: "one", 2: "two", 3: "three"}

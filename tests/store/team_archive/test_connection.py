@@ -90,3 +90,23 @@ def test_faults_of_the_server_are_sentences(postgres: PostgresServer) -> None:
         connection.execute("CREATE TABLE public.mine (a int)")
     with pytest.raises(ArchiveAwayError), translate_faults():
         connection.execute("SELECT 1")
+
+
+def test_a_connection_that_cannot_be_prepared_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Opened:
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    opened = Opened()
+
+    def refuse(*_: object) -> None:
+        raise UsageError("It is of another encoding.")
+
+    monkeypatch.setattr("psycopg.connect", lambda *_, **__: opened)
+    monkeypatch.setattr("ollm.store.team_archive.connection.prepare_connection", refuse)
+
+    with pytest.raises(UsageError, match="encoding"):
+        open_connection(ArchiveTarget(url="postgresql://db/team"))
+    assert opened.closed == 1

@@ -60,7 +60,8 @@ class DocumentScan:
         if size < whole <= MAX_BYTES:
             damage.note(f"nothing was ever written after byte {size}")
         self._data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
-        if not self._read_whole():
+        self._read_whole()
+        if not self._whole:
             self._read_broken()
 
     def iter_messages(self) -> Iterator[bytes]:
@@ -78,23 +79,22 @@ class DocumentScan:
         places = iter(self._places[name])
         return (bytes(self._data[start:end]) for start, end in zip(places, places, strict=True))
 
-    def _read_whole(self) -> bool:
+    def _read_whole(self) -> None:
         """A document without a fault, in any layout: the places of its entries, ten times as quick."""
         try:
             fields = _fields_decoder.decode(self._data)
             named = _SESSION_FIELDS & fields.keys()
             found = {name: _entries_decoder.decode(fields.pop(name, b"[]")) for name in _ARRAYS}
             if any(is_deeper_than(bytes(value)) for value in fields.values()):
-                return False
+                return
             head = {name: parse_object(b'{"v":' + bytes(value) + b"}")["v"] for name, value in fields.items()}
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
-            return False
+            return
         if any(bytes(memoryview(entry)[:1]) != b"{" for entries in found.values() for entry in entries):
-            return False
+            return
         if not named and not any(found.values()):
             self._damage.note("the file is not a session")
         self.head, self._whole = head, found
-        return True
 
     def _read_broken(self) -> None:
         try:

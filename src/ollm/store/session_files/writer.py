@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -339,8 +338,7 @@ class SessionWriter:
             raise self._make_error(error) from error
 
     def _make_error(self, error: OSError) -> StorageError:
-        reason = error.strerror or os.strerror(error.errno or 0)
         return StorageError(
-            f"Session {self.session_id} cannot be written to {self.directory}: {reason}.",
+            f"Session {self.session_id} cannot be written to {self.directory}: {error.strerror or error}.",
             action="ollm keeps it in memory and retries; free disk space or fix the permissions before you quit.",
         )

@@ -97,3 +97,9 @@ def test_a_launcher_is_read_in_every_way(place: Place, line: str) -> None:
 @pytest.mark.parametrize("line", ["docker run x y z rm", "uv run x rm", "docker ps rm"])
 def test_a_word_far_behind_is_an_argument(place: Place, line: str) -> None:
     assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == "allow"
+
+
+def test_behind_a_word_that_may_be_an_option_every_word_may_begin_the_command() -> None:
+    words = [make_literal("nice"), UNKNOWN_WORD, make_literal("rm"), make_literal("x")]
+
+    assert [spell(one) for one in find_inner_commands(get_program("nice"), words) if one.guess] == ["rm x", "x"]
