@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,22 @@ from ollm.domain.events import (
     SnapshotError,
 )
 from ollm.domain.messages import Message, PromptMessage, Role, TextPart
-from ollm.runtime.prompt.compaction import CONTEXT_FULL_ACTIONS, Compactor, ContextFull, build_options
+from ollm.domain.tools import ToolSchema
+from ollm.runtime.prompt.compaction import (
+    CONTEXT_FULL_ACTIONS,
+    FREES_TOO_LITTLE,
+    Compactor,
+    ContextFull,
+    build_options,
+)
+from ollm.runtime.prompt.messages import MESSAGE_TOO_LONG
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.rebuild import collect_user_messages, rebuild_context
 from ollm.services.budget import compute_checkpoints_cap, compute_target_tokens, compute_working_trigger
 from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, make_compression_changes
 from ollm.services.chat_recording import ChatRecordingService
 from ollm.services.context_manager import ContextManager
+from ollm.services.goals import GOALS_CHECKPOINT_ID
 from ollm.services.snapshots import SnapshotManager
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
@@ -212,9 +222,215 @@ async def test_when_compression_makes_no_room_it_stops_trying_and_says_so_once(h
         await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
 
     assert prompt.message_tokens > prompt.compute_budget().trigger
-    reasons = [event.reason for event in house.events if isinstance(event, CompressionSkipped)]
-    assert reasons == ["nothing in the context can be compacted"] * 2 + ["the last compactions freed no space"]
-    assert "Try /compact" in [event.text for event in house.events if isinstance(event, Notice)][-1]
+    assert list_reasons(house) == [NOTHING] * 2 + [NO_SPACE]
+    told = [event.text for event in house.events if isinstance(event, Notice)]
+    assert told == [f"Compaction frees no more space. {CONTEXT_FULL_ACTIONS}"]
+
+
+NOTHING, NO_SPACE = "nothing in the context can be compacted", "the last compactions freed no space"
+
+
+def list_reasons(house: House) -> list[str]:
+    return [event.reason for event in house.events if isinstance(event, CompressionSkipped)]
+
+
+async def give_up(house: House, share: float = 0.44) -> Prompt:
+    """Over the trigger, with nothing that could be folded, until it is no longer tried."""
+    prompt = await house.begin()
+    words = "word " * int(prompt.compute_budget().available * share)
+    await house.say("user", words)
+    await house.say("assistant", words)
+    for _ in range(4):
+        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+    assert list_reasons(house) == [NOTHING] * 2 + [NO_SPACE]
+    house.events.clear()
+    return prompt
+
+
+async def test_who_compacts_by_hand_lets_it_be_tried_and_told_again(house: House) -> None:
+    prompt = await give_up(house)
+
+    assert not await house.compactor.compact(prompt, house.events.append, house.summarise)
+    for _ in range(4):
+        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+
+    assert list_reasons(house) == [NOTHING] * 3 + [NO_SPACE]
+
+
+async def test_another_window_lets_it_be_tried_again(house: House) -> None:
+    prompt = await give_up(house)
+    prompt.set_window(4095)
+    for _ in range(4):
+        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+
+    assert list_reasons(house) == [NOTHING] * 2 + [NO_SPACE]
+
+
+@pytest.mark.parametrize(("grown", "tried"), [(-1, False), (0, True)])
+async def test_a_tenth_of_the_limit_more_is_worth_another_try(house: House, grown: int, tried: bool) -> None:
+    prompt = await give_up(house)
+    limit, used = prompt.compute_budget().limit, prompt.used_tokens
+    prompt.meter.add_units(limit // 10 + grown)
+    assert prompt.used_tokens == used + limit // 10 + grown <= limit
+    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+
+    assert list_reasons(house) == ([NOTHING] if tried else [])
+
+
+async def test_what_was_given_up_is_left_alone_up_to_the_limit(house: House) -> None:
+    prompt = await give_up(house, 0.46)
+    before = len(await house.snapshots.list_snapshots(house.session))
+    prompt.revision += 1
+    prompt.meter.add_units(prompt.compute_budget().limit - prompt.used_tokens)
+    assert prompt.used_tokens == prompt.compute_budget().limit
+    prompt.snapshot_armed = False
+    house.snapshots.check_thresholds = check_nothing  # type: ignore[method-assign]
+    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+
+    assert len(await house.snapshots.list_snapshots(house.session)) == before
+    assert house.events == []
+
+
+async def check_nothing(_used: int, _limit: int) -> None:
+    """Whatever passes a threshold."""
+
+
+async def test_what_waits_to_be_told_is_told_when_it_is_compacted_by_hand(house: House) -> None:
+    prompt = await house.begin()
+    await house.say("user", "word " * 3000)
+    await house.compactor.compact(prompt, house.events.append, house.summarise)
+
+    assert MESSAGE_TOO_LONG in [event.text for event in house.events if isinstance(event, Notice)]
+
+
+def fill(prompt: Prompt, tokens: int) -> None:
+    """Messages of so many tokens, as they are counted."""
+    prompt.meter.restart(float(tokens))
+    while prompt.message_tokens < tokens:
+        prompt.meter.add_units(0.25)
+    assert prompt.message_tokens == tokens
+
+
+@pytest.mark.parametrize(("more", "due"), [(0, False), (1, True)])
+async def test_it_is_due_over_the_trigger(house: House, more: int, due: bool) -> None:
+    prompt = await house.begin()
+    await house.say("user", "Go on")
+    fill(prompt, prompt.compute_budget().trigger + more)
+    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+
+    assert bool(list_reasons(house)) is due
+
+
+@pytest.mark.parametrize(("more", "full"), [(0, False), (1, True)])
+async def test_it_is_full_over_the_limit(tmp_path: Path, more: int, full: bool) -> None:
+    house = House(tmp_path, Settings(compression=CompressionSettings(enabled=False)))
+    prompt = await house.begin()
+    prompt.meter.restart(prompt.compute_budget().limit + more - prompt.meter.prefix_units)
+    assert prompt.used_tokens == prompt.compute_budget().limit + more
+    expected = pytest.raises(ContextFull, match="has 3,482 tokens; the limit is 3,481") if full else nullcontext()
+    with expected:
+        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+    (told,) = [event.text for event in house.events if isinstance(event, Notice)]
+    assert told.startswith("The context is nearly full (3,48")
+    house.events.clear()
+    fill(prompt, 10)
+    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+    assert not house.of(Notice)
+
+
+async def test_one_snapshot_is_taken_of_each_state_and_one_that_failed_is_tried_again(
+    house: House, tmp_path: Path
+) -> None:
+    prompt = await house.begin()
+    await house.say("user", "Go on")
+    (tmp_path / "context-snapshots").write_text("in the way", "utf-8")
+    await house.compactor.compact(prompt, house.events.append)
+    assert len(house.of(SnapshotError)) == 1
+    (tmp_path / "context-snapshots").unlink()
+    for _ in range(3):
+        await house.compactor.compact(prompt, house.events.append)
+    assert len(await house.snapshots.list_snapshots(house.session)) == 1
+    await house.say("user", "And now")
+    await house.compactor.compact(prompt, house.events.append)
+
+    assert len(await house.snapshots.list_snapshots(house.session)) == 2
+
+
+async def test_a_snapshot_at_the_threshold_is_taken_once_each_time_it_is_passed(tmp_path: Path) -> None:
+    house = House(tmp_path, Settings(snapshots=SnapshotSettings(auto_threshold=0.5, max_count=9)))
+    prompt = await house.begin()
+    await house.say("user", "Go on")
+    for tokens, taken in ((100, 0), (1800, 1), (1900, 1), (100, 1), (1800, 2)):
+        prompt.revision += 1
+        fill(prompt, tokens)
+        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+        found = await house.snapshots.list_snapshots(house.session)
+        assert [entry.trigger for entry in found] == ["threshold"] * taken
+
+
+async def test_a_compaction_that_passes_the_threshold_keeps_its_own_snapshot_alone(tmp_path: Path) -> None:
+    house = House(tmp_path, Settings(snapshots=SnapshotSettings(auto_threshold=0.5, max_count=9)))
+    prompt = await house.begin()
+    while prompt.message_tokens <= prompt.compute_budget().trigger:
+        await house.say("user", "Go on")
+        await house.say("assistant", "I did what was asked. " * 20)
+    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
+
+    assert house.of(Compressed)
+    assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["compression"]
+
+
+async def test_who_waits_for_a_compaction_is_told_before_each(house: House) -> None:
+    prompt, told = await house.begin(), list[int]()
+
+    async def before() -> None:
+        told.append(len(house.events))
+
+    house.compactor = Compactor(house.settings, house.counter, before=before)
+    await house.say("user", "Go on")
+    assert not await house.compactor.compact(prompt, house.events.append)
+
+    assert told == [0]
+
+
+def list_tools(*names: str) -> list[ToolSchema]:
+    return [ToolSchema(name=name, description="Words " * 120, parameters={"type": "object"}) for name in names]
+
+
+@pytest.mark.parametrize(("size", "folds"), [(8, False), (20, True)])
+async def test_by_hand_nothing_is_folded_that_frees_less_than_the_tool_that_brings_it_back(
+    house: House, size: int, folds: bool
+) -> None:
+    prompt = await house.begin()
+    prompt.set_tools(list_tools("ls"), lambda: list_tools("ls", "recall"))
+    for _ in range(8):
+        await house.turn(size)
+
+    assert await house.compactor.compact(prompt, house.events.append, house.summarise) is folds
+    assert list_reasons(house) == ([] if folds else [FREES_TOO_LITTLE])
+    assert [tool.name for tool in prompt.tools] == (["ls", "recall"] if folds else ["ls"])
+
+
+async def test_goals_stand_behind_the_records_once_however_often_it_is_compacted(house: House) -> None:
+    prompt = await house.begin()
+    prompt.goals.set("Ship it")
+    await until_compressed(house, 3)
+
+    ids = [found.id for found in prompt.get_active_context().checkpoints]
+    assert ids.count(GOALS_CHECKPOINT_ID) == 1
+    assert ids[-1] == GOALS_CHECKPOINT_ID
+    assert len(ids) > 1
+    assert prompt.get_active_context().messages[0].content.startswith(("Go on", "I did"))
+
+
+def test_a_summary_may_take_a_few_times_what_the_model_needs_for_it() -> None:
+    made = Prompt(PromptModel(session_id="s", model="m", window=4096), Settings(), TokenCounter(), ContextManager())
+    limit, most = made.compute_budget().limit, Settings().compression.timeout
+
+    told = build_options(made.view_context(), Settings(), speeds=(1000.0, 100.0))
+
+    assert told.timeout_seconds == pytest.approx(4 * ((limit - 290) / 1000 + 290 / 100))
+    assert build_options(made.view_context(), Settings()).timeout_seconds == most
 
 
 @covers("H298")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
 from ollm.config.settings import CompressionSettings, Settings
-from ollm.domain.context import ActiveContext, CompressionRecord
-from ollm.domain.errors import ModelError
-from ollm.domain.events import CheckpointCreated, Compressed, CompressionError, CompressionSkipped, Event
+from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, Usage
+from ollm.domain.errors import ModelError, PromptTooLongError
+from ollm.domain.events import CheckpointCreated, Compressed, CompressionError, CompressionSkipped, Event, Notice
 from ollm.domain.messages import (
     AnyPart,
     Message,
@@ -21,7 +24,8 @@ from ollm.domain.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.instructions import build_instructions
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
@@ -242,6 +246,275 @@ def test_a_context_that_is_taken_up_brings_the_instructions_of_its_mode() -> Non
 
     assert plan_text == build_instructions(4096, "plan")
     assert code_text == build_instructions(4096, "code") != plan_text
+
+
+READ = ToolSchema(name="read_file", description="Read a file.", parameters={"type": "object"})
+RECALL = ToolSchema(name="recall", description="Bring back what was folded.", parameters={"type": "object"})
+EARLIER = Checkpoint(id="k", text="It was said.", message_ids=(1,), timestamp="", tokens=20)
+
+
+@pytest.mark.parametrize(
+    ("context", "offered"),
+    [
+        (ActiveContext(), False),
+        (ActiveContext(folded=True), True),
+        (ActiveContext(checkpoints=(EARLIER,)), True),
+        (ActiveContext(folded=True, checkpoints=(EARLIER,)), True),
+    ],
+)
+def test_where_something_was_folded_away_the_tool_that_brings_it_back_is_offered(
+    context: ActiveContext, offered: bool
+) -> None:
+    prompt = Talk().prompt
+    prompt.set_tools([READ], lambda: [READ, RECALL])
+    before = prompt.used_tokens
+    assert prompt.view_context(with_recall=True).recall_tokens > 0
+    assert prompt.view_context().recall_tokens == 0
+
+    prompt.restore(context)
+
+    assert prompt.tools == ((READ, RECALL) if offered else (READ,))
+    assert (prompt.used_tokens > before) is offered
+    assert prompt.get_active_context().folded is offered
+
+
+def test_a_result_that_is_cut_offers_the_tool_that_brings_the_rest_at_once() -> None:
+    talk = Talk()
+    talk.prompt.set_tools([READ], lambda: [READ, RECALL])
+    talk.user("Read it")
+    talk.step("short")
+    before, units = talk.prompt.compute_budget().fixed, talk.prompt.meter.prefix_units
+    assert talk.prompt.tools == (READ,)
+    talk.step(filler(900))
+
+    assert talk.prompt.tools == (READ, RECALL)
+    assert talk.prompt.get_active_context().folded
+    assert talk.prompt.meter.prefix_units > units
+    assert talk.prompt.compute_budget().fixed > before
+
+
+@pytest.mark.parametrize(("cause", "compressed"), [("restore", False), ("rewind", False), ("resume", True)])
+async def test_a_context_that_somebody_went_back_to_is_sent_once_before_it_is_compacted(
+    cause: str, compressed: bool
+) -> None:
+    talk = Talk()
+    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 20)
+    kept, talk.prompt = talk.prompt.get_active_context(), talk.new_prompt(4096)
+
+    talk.prompt.restore(kept, cause=cause)
+    await talk.make_room()
+    assert bool(talk.of(Compressed)) is compressed
+    assert talk.prompt.just_compressed is compressed
+    talk.prompt.build_request_messages()
+    await talk.make_room()
+
+    assert len(talk.of(Compressed)) == 1
+
+
+def test_goals_that_came_with_a_context_are_told_only_when_they_change() -> None:
+    talk, later = Talk(), Talk()
+    talk.prompt.goals.set("Ship it")
+    talk.user("Hello")
+    later.prompt.restore(talk.prompt.get_active_context())
+    assert later.prompt.goals_told
+    later.user("Go on")
+    later.prompt.goals.set("Ship it on Friday")
+    later.user("And then?")
+
+    told = [message.content.count("Goal:") for message in later.prompt.build_request_messages() if message.sources]
+    assert told == [1, 0, 2]
+
+
+async def test_after_a_compression_goals_are_told_by_their_record_alone() -> None:
+    talk = Talk()
+    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 20)
+    talk.prompt.goals.set("Ship it")
+    assert not talk.prompt.goals_told
+    await talk.make_room()
+    assert talk.prompt.goals_told
+    talk.user("Go on")
+
+    assert talk.prompt.just_compressed is False
+    assert sum("Goal: Ship it" in message.content for message in talk.prompt.build_request_messages()) == 1
+    talk.prompt.tell_goals_again()
+    assert not talk.prompt.goals_told
+
+
+def test_the_user_s_words_of_before_come_from_where_the_context_was_kept() -> None:
+    prompt = Talk().prompt
+    prompt.restore(ActiveContext(), lambda: {1: "Hello"})
+    prompt.add_message(Message(role="user", parts=(TextPart("Again"),), timestamp="", id=2), {})
+    assert prompt.capture_state().user_messages == {1: "Hello", 2: "Again"}
+    prompt.restore(ActiveContext())
+
+    assert prompt.capture_state().user_messages == {1: "Hello", 2: "Again"}
+
+
+async def test_a_snapshot_counts_all_that_was_said_whatever_became_of_it() -> None:
+    talk, counter = Talk(), TokenCounter()
+    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 20)
+    full = talk.prompt.used_tokens
+    kept = talk.prompt.get_active_context()
+    assert talk.prompt.capture_state().archive_tokens == full
+    talk.prompt = talk.new_prompt(4096)
+    talk.prompt.restore(kept, cause="resume")
+    await talk.make_room()
+    state = talk.prompt.capture_state()
+
+    assert state.token_count == talk.prompt.used_tokens < full
+    said = talk.prompt.meter.prefix_units + sum(map(counter.count_message_units, kept.messages))
+    assert state.archive_tokens == counter.convert_to_tokens(said)
+    assert (state.window, state.model, state.session_id, state.reasoning_model) == (4096, "m", SESSION, False)
+
+
+def refusal(**told: Any) -> PromptTooLongError:
+    return PromptTooLongError("Too long.", **told)
+
+
+@pytest.mark.parametrize(
+    ("error", "window", "doubted"),
+    [
+        (refusal(), 3072, True),
+        (refusal(window=2000), 2000, True),
+        (refusal(window=9000), 4096, True),
+        (refusal(window=4096), 4096, True),
+        (refusal(window=1), 512, True),
+        (refusal(prompt_tokens=700), 4096, False),
+        (refusal(prompt_tokens=700, window=2000), 2000, False),
+        (refusal(prompt_tokens=700, prompt_at_least=True), 4096, True),
+        (refusal(prompt_tokens=700, prompt_at_least=True, window=2000), 2000, True),
+    ],
+)
+def test_a_refusal_teaches_what_it_says(error: PromptTooLongError, window: int, doubted: bool) -> None:
+    talk = Talk()
+    talk.user("Hello there, " * 100)
+    talk.prompt.build_request_messages()
+    before = talk.prompt.used_tokens
+    talk.prompt.learn_from_rejection(error)
+
+    exact = error.prompt_tokens if not error.prompt_at_least else 0
+    assert talk.prompt.model.window == window
+    assert talk.prompt.window_learnt is (window != 4096)
+    assert talk.counter.samples == bool(exact)
+    if window == 4096:
+        assert talk.prompt.used_tokens == (exact or int(before * 1.15) + 1)
+    assert (talk.prompt.meter._short == 1.15) is doubted
+
+
+@pytest.mark.parametrize(
+    ("taken", "units", "suspicious"), [(0, 2450, False), (0, 2470, True), (800, 300, False), (800, 900, True)]
+)
+def test_a_prompt_is_suspected_that_is_long_or_longer_than_any_that_was_taken(
+    taken: int, units: int, suspicious: bool
+) -> None:
+    prompt = Talk().prompt
+    prompt.meter.set_prefix_units(0)
+    prompt.meter.most_read = taken
+    prompt.meter.restart(units)
+
+    assert prompt.is_suspiciously_long is suspicious
+
+
+@pytest.mark.parametrize(("reported", "worth"), [(1024, False), (1025, True), (1600, True), (2200, False)])
+def test_only_a_long_prompt_is_counted_again(reported: int, worth: bool) -> None:
+    prompt = Talk().prompt
+    prompt.meter.restart(2000)
+    prompt.build_request_messages()
+
+    assert prompt.should_verify_usage(Usage(prompt_tokens=reported)) is worth
+
+
+def test_how_full_a_context_is_is_told_with_all_that_does_not_move() -> None:
+    talk = Talk()
+    first = talk.prompt.measure_usage()
+    assert (first.reused_share, first.broken_by) == (None, None)
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+    assert talk.prompt.measure_usage().reused_share is None
+    talk.prompt.restore(ActiveContext(checkpoints=(EARLIER,)))
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+    told, state = talk.prompt.measure_usage(), talk.prompt.compute_budget()
+
+    assert told.reused_share is not None
+    assert told.broken_by == "restore"
+    assert state.checkpoints > 0
+    assert told.fixed == state.fixed + state.checkpoints
+    assert (told.used, told.limit, told.window) == (talk.prompt.used_tokens, state.limit, 4096)
+    assert told.trigger == state.trigger
+
+
+def test_what_breaks_the_prefix_is_named_by_what_came_first() -> None:
+    talk = Talk()
+    talk.prompt.build_request_messages()
+    talk.entries.add_context("rule", "Be brief.", source="user")
+    talk.prompt.set_forms(ModelFacts(key="k", call_form="text", result_form="user"))
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+    forms = talk.prompt.measure_usage().broken_by
+    talk.entries.add_context("rule", "Be very brief.", source="user")
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+    entries = talk.prompt.measure_usage().broken_by
+    talk.prompt.set_mode("plan")
+    talk.entries.add_context("rule", "Be long.", source="user")
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+
+    assert (forms, entries, talk.prompt.measure_usage().broken_by) == ("call form", "context entry", "mode")
+    assert talk.prompt.mode == "plan"
+    assert build_instructions(4096, "plan") in talk.prompt.get_system_prompt()
+
+
+def test_another_window_keeps_the_model_unless_another_is_named() -> None:
+    prompt = Talk().prompt
+    prompt.set_window(32_768)
+    assert (prompt.model.window, prompt.model.model) == (32_768, "m")
+    assert prompt.get_system_prompt() == build_instructions(32_768, "code")
+    prompt.set_window(2048, "other")
+
+    assert (prompt.model.window, prompt.model.model) == (2048, "other")
+    assert prompt.get_system_prompt() == build_instructions(2048, "code")
+
+
+def test_a_request_that_went_out_in_other_forms_is_counted_by_them() -> None:
+    talk, written = Talk(), ModelFacts(key="k", call_form="text", result_form="user")
+    talk.prompt.set_tools([READ])
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+    plain = talk.prompt.meter.prefix_units
+    talk.prompt.correct_sent_forms(written)
+    talk.prompt.observe_usage(Usage(prompt_tokens=900))
+
+    other = Talk()
+    other.prompt.set_forms(written)
+    other.prompt.set_tools([READ])
+    assert talk.prompt.meter.prefix_units == other.prompt.meter.prefix_units != plain
+    assert talk.prompt.used_tokens == 900
+    counted = talk.prompt.meter.counted_prompt
+    assert counted is not None
+    assert counted.prefix_units == talk.prompt.meter.prefix_units
+    talk.prompt.correct_sent_forms(written)
+    assert talk.prompt.meter.counted_prompt == counted
+
+
+def test_an_entry_that_has_expired_is_told_once() -> None:
+    talk, began = Talk(), datetime(2026, 1, 1, tzinfo=UTC)
+    minutes_passed = itertools.count()
+    talk.entries = ContextManager(clock=lambda: began + timedelta(minutes=next(minutes_passed)))
+    talk.prompt = talk.new_prompt(4096)
+    talk.entries.add_context("note", "For a minute.", ttl_seconds=60)
+    for _ in range(3):
+        talk.user("Hello")
+        talk.prompt.emit_notes(talk.events.append)
+
+    assert [event.text for event in talk.events if isinstance(event, Notice)] == ["Context entry 'note' has expired."]
 
 
 def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,7 @@ def test_another_process_goes_on_from_a_count_where_nothing_before_the_messages_
     assert later.counted_prompt is None
     later.set_prefix_units(100)
     assert later.total_tokens == 525
+    assert later.counted_prompt == known
     later.mark_sent()
     assert later.observe_usage(Usage(prompt_tokens=300)) is None  # the server may be another one: no proof of a cut
 
@@ -334,6 +335,43 @@ def test_an_answer_has_room_also_where_the_server_never_counted(window: int, pro
     assert made.compute_answer_tokens(state) == max(least, window - prompt - 16 - math.ceil(prompt / 4))
     made.add_units(0, 2 * window)  # a conversation in Chinese
     assert made.compute_answer_tokens(state) == least
+
+
+def test_where_the_prompt_is_all_there_is_an_answer_gets_what_is_left_of_the_window() -> None:
+    made = meter(0, 3900)
+    made.counter.calibrate(1.0, 1)
+
+    assert made.compute_answer_tokens(compute_budget(4096, 0)) == 196
+
+
+@pytest.mark.parametrize(
+    ("reported", "exact", "cut"), [(0, 50, False), (-1, 50, False), (1, 50, True), (1, None, False)]
+)
+def test_a_server_that_counts_nothing_proves_no_cut(reported: int, exact: int | None, cut: bool) -> None:
+    made = meter()
+    made.mark_sent()
+
+    assert (made.observe_usage(Usage(prompt_tokens=reported), exact) is not None) is cut
+
+
+@pytest.mark.parametrize("second", [329, 331])
+def test_a_request_that_went_out_in_another_form_extends_none(second: int) -> None:
+    made = meter()
+    counted(made, 330)
+    made.add_units(500)
+    made.mark_sent()
+    made.correct_sent_prefix(100.0)
+
+    assert made.observe_usage(Usage(prompt_tokens=second)) is None
+
+
+def test_the_most_that_was_read_stays_known() -> None:
+    made = meter()
+    counted(made, 330)
+    made.restart(50.0)
+    counted(made, 160)
+
+    assert made.most_read == 330
 
 
 def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
