@@ -17,10 +17,12 @@ from tests.servers.openai import ScriptedServer
 @pytest.fixture
 def talking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talking:
     @asynccontextmanager
-    async def opened(script: Sequence[Answer | str] = (), **more: Any) -> AsyncIterator[Talk]:
+    async def opened(
+        script: Sequence[Answer | str] = (), served: dict[str, Any] | None = None, **more: Any
+    ) -> AsyncIterator[Talk]:
         home, workspace = tmp_path / "home", tmp_path / "project"
         workspace.mkdir(exist_ok=True)
-        async with ScriptedServer(script, models=("scripted", "other")) as server:
+        async with ScriptedServer(script, models=("scripted", "other"), **(served or {})) as server:
             for name, value in (("HOME", home), ("BASE_URL", server.base_url), ("PROVIDER", "openai")):
                 monkeypatch.setenv(f"OLLM_{name}", str(value))
             monkeypatch.setenv("OLLM_MODEL", "scripted")

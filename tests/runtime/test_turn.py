@@ -1,14 +1,19 @@
 """The loop from the user's message to the answer: prompts that are too long or cut, errors, cancellation."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ollm.domain.errors import DeniedError, ModelError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
+from ollm.runtime.model.model import Model
 from ollm.runtime.prompt.compaction import ContextFull
-from ollm.runtime.turn import classify_error
+from ollm.runtime.prompt.prompt import Prompt
+from ollm.runtime.turn import PROMPT_CUT, classify_error
+from ollm.runtime.turn_calls import TurnCalls
 from tests.cli.running import running
 from tests.covers import covers
 from tests.runtime.talking import Talking
@@ -182,3 +187,180 @@ async def test_a_refusal_is_counted_by_the_forms_that_the_request_went_out_in(ta
         await talk.say("hello")
 
     assert learnt == [False]
+
+
+UNSAID = {"error": {"message": "Please shorten your input.", "code": "context_length_exceeded"}}
+UNKNOWN = {"error": {"message": "Bad request: too big for us, sorry."}}
+LONG = "Please look at the parser again and tell me what you find there. " * 20
+
+
+def tell_notices(events: list[AnyEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice)]
+
+
+def get_end(events: list[AnyEvent]) -> TurnFinished:
+    assert isinstance(events[-1], TurnFinished)
+    return events[-1]
+
+
+def measure(chats: list[dict[str, Any]]) -> list[int]:
+    """How long the requests were; those for a summary are left out."""
+    return [len(json.dumps(chat["messages"])) for chat in chats if chat.get("tools")]
+
+
+class Refusing:
+    """Answers at length; refuses as long as there is something to refuse with."""
+
+    def __init__(self) -> None:
+        self.refusals: list[Answer] = []
+        self.answers: list[Answer] = []
+
+    def __call__(self, request: Request) -> Answer:
+        if self.refusals and request.body.get("tools"):
+            return self.refusals.pop(0)
+        return self.answers.pop(0) if self.answers else Answer(text="I looked, and found nothing of interest. " * 12)
+
+
+async def test_one_that_never_says_what_it_takes_is_asked_three_times(talking: Talking) -> None:
+    async with talking(lambda _request: Answer(status=400, body=UNSAID)) as talk:  # type: ignore[arg-type]
+        events = await talk.say("hello")
+
+    assert get_end(events).reason == "context-full"
+    assert len(talk.server.chats) == 3
+    assert [text.endswith("Compacting to fit.") for text in tell_notices(events)] == [True, True]
+
+
+async def test_room_is_made_before_each_request_that_follows_a_refusal(talking: Talking) -> None:
+    server = Refusing()
+    async with talking(server) as talk:  # type: ignore[arg-type]
+        compactor, seen = talk.conversation.parts.compactor, list[int]()
+        compact = compactor.compact_if_needed
+
+        async def watch(*given: Any) -> None:
+            seen.append(len(talk.server.chats))
+            await compact(*given)
+
+        compactor.compact_if_needed = watch  # type: ignore[method-assign]
+        server.refusals = [Answer(status=400, body=UNSAID)] * 2
+        events = await talk.say("and now?")
+
+    assert seen == [0, 1, 2]
+    assert get_end(events).reason == "answered"
+
+
+async def test_a_short_prompt_that_is_refused_for_no_known_reason_is_not_sent_again(talking: Talking) -> None:
+    async with talking([Answer(status=400, body=UNKNOWN)]) as talk:
+        events = await talk.say("hello")
+
+    assert (get_end(events).reason, len(talk.server.chats), tell_notices(events)) == ("model-error", 1, [])
+
+
+async def test_a_long_prompt_that_is_refused_for_no_known_reason_is_sent_again_shorter_once(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "8192")
+    monkeypatch.setattr(Prompt, "is_suspiciously_long", True)
+    server = Refusing()
+    async with talking(server) as talk:  # type: ignore[arg-type]
+        for number in range(5):
+            await talk.say(f"{number} {LONG}")
+        before, prompt = len(talk.server.chats), talk.conversation.parts.prompt
+        server.refusals = [Answer(status=400, body=UNKNOWN)]
+        events = await talk.say("and now?")
+        refused, taken = measure(talk.server.chats[before:])
+        window = prompt.model.window
+        server.refusals = [Answer(status=400, body=UNKNOWN), Answer(calls=[("ls", {"path": "."})])] * 2
+        again = await talk.say("once more?")
+
+    assert taken < refused
+    assert get_end(events).reason == "answered"
+    assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(events)) == 1
+    assert prompt.used_tokens < window < 8192
+    assert get_end(again).reason == "model-error"
+    assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(again)) == 1
+
+
+async def test_an_answer_to_a_part_of_the_prompt_is_kept_as_interrupted_and_asked_for_once_more(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = [Answer(text=text, prompt_tokens=tokens) for text, tokens in (("in part", 1100), ("less", 700))]
+    async with talking(script, served={"kind": "llama.cpp", "window": 4096}) as talk:
+        events = await talk.say("word " * 1100)
+        history = await talk.conversation.history()
+
+    assert tell_notices(events).count(PROMPT_CUT) == 1
+    assert [(one["role"], one.get("interrupted", False)) for one in history] == [
+        ("user", False),
+        ("assistant", True),
+        ("assistant", False),
+    ]
+    assert len(talk.server.chats) == 2
+    used = get_end(events).usage
+    assert (used.prompt_tokens, used.completion_tokens) == (1800, 10)
+
+
+async def test_facts_that_an_answer_leaves_out_are_told_and_the_model_is_asked_again(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = ["a.txt is not there yet."]
+    monkeypatch.setattr(TurnCalls, "find_missing", lambda _self, _answer: facts.pop() if facts else "")
+    async with talking(["I wrote a.txt.", "Now I did."]) as talk:
+        events = await talk.say("write a.txt")
+        history = await talk.conversation.history()
+
+    assert [one["role"] for one in history] == ["user", "assistant", "system", "assistant"]
+    assert "a.txt is not there yet." in talk.server.chats[1]["messages"][-1]["content"]
+    assert get_end(events).reason == "answered"
+
+
+async def test_what_was_done_is_told_before_the_turn_ends(talking: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
+    for done in ("a.txt was written.", ""):
+        monkeypatch.setattr(TurnCalls, "describe_deeds", lambda _self, done=done: done)
+        async with talking(["Done."]) as talk:
+            events = await talk.say("hello")
+        assert tell_notices(events) == ([done] if done else [])
+
+
+async def test_what_an_answer_that_broke_off_took_is_our_own_estimate(talking: Talking) -> None:
+    async with talking(["fine", Answer(text="one two three four", reset_after=3)]) as talk:
+        await talk.say("hello")
+        prompt = talk.conversation.parts.prompt
+        before = prompt.used_tokens
+        broken = get_end(await talk.say("again"))
+
+        used = broken.usage
+        assert before < used.prompt_tokens < prompt.used_tokens
+        assert used.completion_tokens == prompt.used_tokens - used.prompt_tokens
+        assert 0 < used.completion_tokens < 20
+
+
+async def test_requests_are_counted_anew_for_each_message(talking: Talking) -> None:
+    def say(request: Request) -> Answer:
+        asked = request.body["messages"][-1]["role"] == "user"
+        return Answer(calls=[("ls", {"path": "."})]) if asked else Answer(text="done")
+
+    async with talking(say) as talk:  # type: ignore[arg-type]
+        talk.conversation.parts.loops.configure({"maxTurns": 3})
+        ends = [get_end(await talk.say(f"look {number}")).reason for number in range(3)]
+
+    assert ends == ["answered"] * 3
+
+
+async def test_a_server_whose_count_is_hard_to_believe_is_asked_for_its_own(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    async def count(_self: object, messages: Sequence[object], tools: Sequence[object]) -> int | None:
+        asked.append((len(messages), len(tools)))
+        return None
+
+    monkeypatch.setattr(Model, "count_tokens", count)
+    async with talking(["one", "two"]) as talk:
+        doubts = [True, False]
+        monkeypatch.setattr(Prompt, "should_verify_usage", lambda _self, _used: doubts.pop(0))
+        await talk.say("hello")
+        await talk.say("again")
+
+    (first, _) = talk.server.chats
+    assert asked == [(len(first["messages"]), len(first["tools"]))]

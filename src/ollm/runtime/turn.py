@@ -43,11 +43,6 @@ MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what 
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
 
-async def explore_nothing(_request: str) -> str:
-    """Nothing is looked into before the model is asked."""
-    return ""
-
-
 class TurnParts(CallParts, Protocol):
     """What a turn works with, of all that a conversation is made of."""
 
@@ -72,8 +67,8 @@ class Turn:
         emit: Callable[[Event], None],
         prepare: Callable[[str], Awaitable[None]],
         before_request: Callable[[], Awaitable[None]],
-        create_guide: Callable[[], TurnGuide | None] = lambda: None,
-        explore: Callable[[str], Awaitable[str]] = explore_nothing,
+        create_guide: Callable[[], TurnGuide | None],
+        explore: Callable[[str], Awaitable[str]],
     ) -> None:
         self._parts = parts
         self._explore = explore
@@ -86,7 +81,7 @@ class Turn:
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
 
-    async def run(self, parts: tuple[AnyPart, ...]) -> TurnReason:
+    async def run(self, parts: tuple[AnyPart, ...]) -> None:
         try:
             await self._add_user_message(parts)
             while await self._run_step():
@@ -95,10 +90,11 @@ class Turn:
             self._finish("cancelled", "")
             raise
         except LoopStop as loop:
-            return self._finish("loop", loop.pattern.details)
+            self._finish("loop", loop.pattern.details)
         except OllmError as error:
-            return self._finish(classify_error(error), str(error))
-        return self._finish("answered", "")
+            self._finish(classify_error(error), str(error))
+        else:
+            self._finish("answered", "")
 
     async def _add_user_message(self, parts: tuple[AnyPart, ...]) -> None:
         """The user's words are on disk before anything else happens."""
@@ -261,16 +257,14 @@ class Turn:
     async def _record_results(self, parts: tuple[AnyPart, ...]) -> None:
         await self._record_message("tool", parts)
 
-    async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
+    async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> None:
         message = await self._recorder.record_message(role, parts, interrupted=interrupted)
         self._parts.prompt.add_message(message, self._recorder.calls)
-        return message
 
-    def _finish(self, reason: TurnReason, message: str) -> TurnReason:
+    def _finish(self, reason: TurnReason, message: str) -> None:
         if done := self._calls.describe_deeds():
             self._emit(Notice(level="info", text=done))
         self._emit(TurnFinished(reason=reason, usage=self._usage, message=message))
-        return reason
 
 
 def classify_error(error: OllmError) -> TurnReason:
