@@ -311,6 +311,24 @@ async def test_nobody_is_left_listening_when_a_turn_is_over(talking: Talking) ->
         assert listeners == before
 
 
+async def test_what_runs_calls_is_closed_with_the_conversation_where_there_is_such(talking: Talking) -> None:
+    class Dispatch:
+        closed = 0
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    for built in (True, False):
+        made = Dispatch()
+        dispatch = Lazy(lambda made=made: made)
+        async with talking() as talk:
+            if built:
+                dispatch.get()
+            talk.conversation.parts = msgspec.structs.replace(talk.conversation.parts, dispatch=dispatch)
+            await talk.conversation.close()
+        assert made.closed == built
+
+
 async def test_a_session_that_cannot_be_made_is_told_and_the_turn_still_ends(
     talking: Talking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
