@@ -3,20 +3,28 @@
 import msgspec
 import pytest
 
+from ollm.domain.context import ActiveContext, Usage
+from ollm.domain.messages import Message, Role, TextPart
+from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.workspace import ChatSession, PlanState, PlanStep
 from ollm.runtime.resume.resume import (
+    EXACTLY,
     NOTE_PERCENT,
     RESUME_INTRO,
     RESUME_OUTRO,
+    ResumeSource,
     build_resume_message,
     check_saved_context,
     clip_lines,
+    fill_prompt_for_viewing,
     restore_entries,
     restore_goals,
+    resume_prompt,
     seed_context,
     tell_where_it_stood,
 )
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
+from ollm.services.message_records import to_record
 from tests.runtime.prompt.test_prompt import Talk
 from tests.runtime.talking import Talking
 
@@ -177,3 +185,177 @@ def test_goals_that_stand_are_not_replaced_and_entries_come_back() -> None:
     assert [goal.text for goal in other.prompt.goals.stack.goals] == ["New goal"]
     restore_entries(other.prompt, None)
     restore_goals(other.prompt, None)
+
+
+def make_message(number: int, role: Role, text: str) -> Message:
+    return Message(id=number, role=role, parts=(TextPart(text),), timestamp=f"t{number}")
+
+
+def make_source(before: Talk, count: int, kept: SavedContext | None, **metadata: object) -> ResumeSource:
+    """A session of `count` messages, of which the newest two are read at once."""
+    said = tuple(make_message(n, "user" if n % 2 else "assistant", f"text {n}") for n in range(1, count + 1))
+    whole = Session(
+        session_id="s",
+        start_time="t0",
+        last_activity="t9",
+        model="m",
+        provider="p",
+        messages=said,
+        tool_calls=(),
+        metadata=msgspec.convert(metadata, SessionMetadata),
+    )
+    recent = tuple(to_record(entry) for entry in before.prompt.get_active_context().messages[-1:])
+    return ResumeSource(
+        session=msgspec.structs.replace(whole, messages=said[-2:]),
+        load=lambda: whole,
+        words=lambda: {1: "text 1"},
+        record=ChatSession(
+            session_id="s",
+            title="",
+            model="m",
+            status="closed",
+            created_at=0,
+            updated_at=0,
+            summary="It was built.",
+            recent_messages=recent,
+        ),
+        kept=kept,
+        snapshot=lambda name: ActiveContext(),
+    )
+
+
+def talk_before() -> Talk:
+    before = Talk()
+    before.user("text 1")
+    before.assistant("text 2")
+    before.entries.add_context("mine", "Use tabs.", source="user")
+    return before
+
+
+def contents(talk: Talk) -> list[str]:
+    return [message.content for message in talk.prompt.get_active_context().messages]
+
+
+def test_where_nothing_was_said_there_is_nothing_to_tell() -> None:
+    talk = Talk()
+    source = make_source(talk, 0, None)
+
+    assert resume_prompt(talk.prompt, source, full=True) == ""
+    assert (contents(talk), talk.entries.get_context()) == ([], [])
+
+
+def test_messages_that_were_not_read_yet_are_taken_up_too() -> None:
+    talk = Talk()
+    source = make_source(talk_before(), 4, None)
+    source = msgspec.structs.replace(source, session=msgspec.structs.replace(source.session, messages=()))
+
+    how = resume_prompt(talk.prompt, source, full=False)
+
+    assert how == "Resumed from a summary and recent messages: no saved context."
+    assert contents(talk) == ["text 2"]
+
+
+def test_the_context_of_before_comes_back_exactly_with_what_was_said_since() -> None:
+    before, talk = talk_before(), Talk()
+    before.prompt.goals.set("Ship it")
+    before.prompt.snapshot_armed = False
+    kept = SavedContext.from_prompt(before.prompt, 2)
+
+    how = resume_prompt(talk.prompt, make_source(before, 4, kept), full=False)
+
+    assert how == EXACTLY
+    assert contents(talk) == ["text 1", "text 2", "text 3\n\n<now>\nGoal: Ship it\n</now>", "text 4"]
+    assert talk.prompt.goals.stack.goals[0].text == "Ship it"
+    assert not talk.prompt.snapshot_armed
+    assert [entry.key for entry in talk.entries.get_context()] == ["mine"]
+
+
+def test_goals_that_were_told_are_not_told_again_and_the_count_of_before_stands() -> None:
+    before, talk = talk_before(), Talk()
+    for one in (before, talk):
+        one.counter.calibrate(1.0, 5)
+    before.prompt.build_request_messages()
+    before.prompt.observe_usage(Usage(prompt_tokens=before.prompt.used_tokens + 40))
+    kept = SavedContext.from_prompt(before.prompt, 2)
+    assert kept.counted is not None
+    talk.prompt.restore(kept.context)
+    without = talk.prompt.used_tokens
+
+    how = resume_prompt(talk.prompt, make_source(before, 2, kept), full=False)
+
+    assert how == EXACTLY
+    assert contents(talk) == ["text 1", "text 2"]
+    assert talk.prompt.goals_told
+    assert talk.prompt.used_tokens > without
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_another_way_than_exactly_says_where_it_stood(full: bool) -> None:
+    before, talk = talk_before(), Talk(window=8192)
+    before.prompt.goals.set("Ship it")
+    kept = SavedContext.from_prompt(before.prompt, 2)
+
+    how = resume_prompt(talk.prompt, make_source(before, 4, kept), full=full)
+
+    whole = ["text 1", "text 2", "text 3", "text 4"]
+    assert contents(talk) == (whole if full else ["text 2"])
+    assert how == (
+        "Session resumed." if full else "Resumed from a summary and recent messages: the context window was 4,096."
+    )
+    assert talk.prompt.goals.stack.goals[0].text == "Ship it"
+    told = {entry.key: entry.content for entry in talk.entries.get_context()}
+    assert set(told) == {"mine", RESUMED_ENTRY_KEY}
+    assert "It was built." in told[RESUMED_ENTRY_KEY]
+
+
+def test_behind_a_step_back_the_archive_alone_counts() -> None:
+    before, talk = talk_before(), Talk()
+    before.prompt.goals.set("Ship it")
+    kept = SavedContext.from_prompt(before.prompt, 4)
+    rewound = {"step": "rewind", "before": 3, "timestamp": "t5"}
+
+    how = resume_prompt(talk.prompt, make_source(before, 4, kept, contextHistory=[rewound]), full=False)
+
+    assert how == "Session resumed."
+    assert contents(talk) == ["text 1", "text 2"]
+    assert talk.prompt.goals.stack.goals == ()
+    assert [entry.key for entry in talk.entries.get_context()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("window", "history", "shown"),
+    [
+        (4096, [], ["kept", "text 3", "text 4"]),
+        (8192, [], ["text 1", "text 2", "text 3", "text 4"]),
+        (4096, [{"step": "rewind", "before": 3, "timestamp": "t5"}], ["text 1", "text 2"]),
+    ],
+)
+def test_who_only_looks_sees_what_was_kept_or_else_the_archive(
+    window: int, history: list[dict[str, object]], shown: list[str]
+) -> None:
+    before, talk = Talk(), Talk(window=window)
+    before.user("kept")
+    before.entries.add_context("mine", "Use tabs.", source="user")
+    before.prompt.build_request_messages()
+    kept = SavedContext.from_prompt(before.prompt, 2)
+    source = make_source(before, 4, kept, contextHistory=history)
+
+    fill_prompt_for_viewing(talk.prompt, source.load(), kept, source.snapshot)
+
+    assert contents(talk) == shown
+    assert talk.prompt.ledger.entries == [kept.ledger]
+    assert talk.entries.has_context("mine")
+    nothing = Talk()
+    fill_prompt_for_viewing(nothing.prompt, source.load(), None, source.snapshot)
+    assert contents(nothing) == contents(talk) if history else ["text 1", "text 2", "text 3", "text 4"]
+    assert nothing.prompt.ledger.entries == []
+
+
+def test_a_note_that_fits_is_told_whole_and_a_short_one_is_not_cut() -> None:
+    record = ChatSession(session_id="s", title="", model="m", status="closed", created_at=0, updated_at=0)
+    for window, summary in ((4096, "All of it. " * 10), (512, "")):
+        talk = Talk(window=window)
+        tell_where_it_stood(talk.prompt, msgspec.structs.replace(record, summary=summary))
+        (entry,) = talk.entries.get_context()
+        assert entry.content == build_resume_message(summary, PlanState())
+        assert entry.source == "system"
