@@ -168,20 +168,21 @@ async def test_as_many_of_the_newest_answers_stay_whole_as_the_settings_say(tmp_
 async def test_a_turn_is_on_disk_at_its_end_and_every_record_at_once_where_that_is_set(
     tmp_path: Path, at_once: bool
 ) -> None:
-    kept_before_the_answer = []
+    asked, kept_before_the_answer = ["the colour of the door", "the size of the roof"], []
 
     def answer(_request: Request) -> Answer:
-        texts = [file.read_bytes() for file in (tmp_path / "home" / "sessions").iterdir()]
-        kept_before_the_answer.append(any(b"the colour of the door" in text for text in texts))
+        texts = [file.read_text() for file in (tmp_path / "home" / "sessions").iterdir()]
+        kept_before_the_answer.append(any(asked[len(kept_before_the_answer)] in text for text in texts))
         return Answer(text="Hello.")
 
     async with running(tmp_path, answer) as runner:  # type: ignore[arg-type]
         configure(runner, sessions={"autoSave": at_once})
-        assert (await ask(runner, "Tell me the colour of the door")).code == 0
+        assert (await ask(runner, f"Tell me {asked[0]}")).code == 0
+        assert (await ask(runner, f"And {asked[1]}", "--continue")).code == 0
 
-    assert kept_before_the_answer == [at_once]
+    assert kept_before_the_answer == [at_once, at_once]
     (session,) = runner.sessions()
-    assert [message["role"] for message in session["messages"]] == ["user", "assistant"]
+    assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * 2
 
 
 @covers("H508")

@@ -27,5 +27,14 @@ def test_traces_do_not_pile_up_for_ever() -> None:
     for number in range(300):
         storage = add_trace(storage, number, "so", TokenCounter())
 
-    assert len(storage.traces) == 100
-    assert storage.traces[-1].message_id == 299
+    assert [trace.message_id for trace in storage.traces] == list(range(200, 300))
+    assert storage.total_tokens == 300 * TokenCounter().count_text("so")
+
+
+def test_an_older_trace_is_cut_from_two_hundred_and_one_characters_on() -> None:
+    storage, texts = ReasoningStorage(), ["a" * 200, "b" * 201, "c" * 198 + "  d" * 9]
+    for number, text in enumerate([*texts, "five", "more", "of", "other", "thoughts"]):
+        storage = add_trace(storage, number, text, TokenCounter())
+
+    assert [trace.text for trace in storage.traces[:4]] == ["a" * 200, "b" * 199 + "…", "c" * 198 + "…", "five"]
+    assert storage.traces[1].tokens == TokenCounter().count_text("b" * 201)

@@ -3,6 +3,7 @@
 import os
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -257,3 +258,40 @@ def test_the_mode_of_a_directory_behind_a_link_is_left_alone(tmp_path: Path, obj
 
     assert outside.stat().st_mode & 0o777 == 0o511
     assert (root / "d").is_symlink()
+
+
+def test_a_restore_that_fails_in_the_middle_leaves_neither_a_temporary_file_nor_a_changed_one(
+    tmp_path: Path, objects: FileObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("new")
+    (tree / "a").chmod(0o644)
+    change = PathChange("a", make_file(objects, "new"), make_file(objects, "old"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(apply.os, "rename", refuse)
+    steps = RestoreSteps(tree, objects, [change], "x")
+    steps.run()
+    monkeypatch.undo()
+
+    assert [(one.path, one.why) for one in steps.skipped] == [("a", "could not be restored: No space left on device")]
+    assert {path.name: path.read_text() for path in tree.iterdir()} == {"a": "new"}
+
+
+def test_a_file_that_may_not_be_read_is_no_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("x")
+    open_file = os.open
+
+    def refuse(path: Any, *more: Any, **named: Any) -> int:
+        if path == "a":
+            raise PermissionError(13, "Permission denied")
+        return open_file(path, *more, **named)
+
+    monkeypatch.setattr(apply.os, "open", refuse)
+
+    mode = (tmp_path / "a").stat().st_mode & 0o7777
+    assert observe_path(tmp_path, "a") == TreeEntry("x", mode, b"cannot be read")
+    assert observe_path(tmp_path, "b") is None

@@ -1,14 +1,20 @@
 """What is read of a tree, and what is not read again."""
 
 import os
+import shutil
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from ollm.domain.errors import StorageError
-from ollm.services.file_checkpoints.capture import _is_settled, _read_content
-from ollm.services.file_checkpoints.tree import decode_tree, iter_entries
+from ollm.domain.files import DirectoryContent
+from ollm.services.file_checkpoints import capture
+from ollm.services.file_checkpoints.capture import SavedIndex, WorkspaceCapture, _is_settled, _read_content
+from ollm.services.file_checkpoints.tree import TreeEntry, decode_tree, iter_entries
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
 
@@ -142,3 +148,108 @@ def test_after_something_was_thrown_away_only_files_whose_content_is_kept_are_kn
     objects.remove_others({found["kept"].value})
     assert list_known(generation + 1) == ["kept"]
     assert list_known(generation) == ["kept", "lost"], "nothing is looked up as long as nothing was thrown away"
+
+
+def scan_and_then(capture: WorkspaceCapture, change: Callable[[], object]) -> None:
+    """What the next look finds has changed by the time it looks closer."""
+    scan = capture._scan
+
+    def scan_once() -> Sequence[DirectoryContent]:
+        found, capture._scan = scan(), scan
+        change()
+        return found
+
+    capture._scan = scan_once
+
+
+def test_what_goes_or_closes_while_it_is_looked_at_is_gone_or_said_to_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    (tree / "away").mkdir(parents=True)
+    for name in ("away/x", "closed", "fleeing", "gone", "stays"):
+        (tree / name).write_text(name)
+    failures: dict[str, OSError] = {"closed": PermissionError(13, "no"), "fleeing": FileNotFoundError(2, "gone")}
+    open_file = os.open
+
+    def refuse(path: Any, *more: Any, **named: Any) -> int:
+        if failure := failures.get(Path(os.fsdecode(path)).name):
+            raise failure
+        return open_file(path, *more, **named)
+
+    checkpoints = make_checkpoints(tmp_path)
+    looking = checkpoints._trees._capture
+    scan_and_then(looking, lambda: [(tree / "gone").unlink(), shutil.rmtree(tree / "away")])
+    monkeypatch.setattr(capture.os, "open", refuse)
+    taken = looking.take()
+    monkeypatch.undo()
+
+    entries = decode_tree(checkpoints.objects.read(taken.digest))
+    assert entries.keys() == {"closed", "stays"}
+    assert entries["closed"] == TreeEntry("x", (tree / "closed").stat().st_mode & 0o7777, b"cannot be read")
+    assert (taken.files, taken.uncovered) == (1, 1)
+
+
+def test_a_file_of_an_unchanged_directory_that_goes_while_it_is_looked_at_is_gone(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("gone", "stays"):
+        (tree / name).write_text(name)
+    checkpoints = make_checkpoints(tmp_path)
+    looking, deadline = checkpoints._trees._capture, time.monotonic() + 60
+    while not looking._directories:  # until the files are older than a tick of the clock
+        assert looking.take().files == 2
+        assert time.monotonic() < deadline
+    scan_and_then(looking, (tree / "gone").unlink)
+
+    taken = looking.take()
+
+    assert decode_tree(checkpoints.objects.read(taken.digest)).keys() == {"stays"}
+
+
+def test_a_file_that_grows_over_the_limit_while_it_is_read_is_a_large_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("small")
+    checkpoints = make_checkpoints(tmp_path)
+    looking = checkpoints._trees._capture
+    most = looking._max_file_bytes
+    kinds = {}
+    for size in (most, most + 1):
+        looking._max_total_bytes = 2 * most
+        monkeypatch.setattr(capture, "_read_content", lambda *_, size=size: bytes(size))
+        (tree / "a").touch()
+        taken = looking.take()
+        kinds[size] = decode_tree(checkpoints.objects.read(taken.digest))["a"].kind
+
+    assert kinds == {most: "f", most + 1: "x"}
+
+
+@pytest.mark.parametrize(("version", "believed"), [(1, True), (2, False)])
+def test_only_an_index_of_this_version_is_believed(tmp_path: Path, version: int, believed: bool) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("content")
+    checkpoints = make_checkpoints(tmp_path)
+    objects, looking = checkpoints.objects, checkpoints._trees._capture
+    with objects.put_together():
+        other = objects.put(b"something else")
+    status = (tree / "a").lstat()
+    stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+    saved = SavedIndex(version=version, generation=objects.load_state().generation, files={b"/a": (*stamp, other)})
+    objects.index.write_bytes(msgspec.msgpack.encode(saved))
+
+    entry = decode_tree(objects.read(looking.take().digest))["a"]
+
+    assert objects.read(entry.value) == (b"something else" if believed else b"content")
+
+
+def test_before_the_first_look_there_is_nothing_to_remember(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    checkpoints = make_checkpoints(tmp_path)
+
+    checkpoints._trees._capture.save_index()
+
+    assert not checkpoints.objects.index.exists()

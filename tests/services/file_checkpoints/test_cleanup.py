@@ -8,10 +8,11 @@ import pytest
 
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import StorageError, UsageError
 from ollm.services.file_checkpoints import CheckpointEraser, CheckpointPlace, CheckpointsOffError, FileCheckpoints
 from ollm.services.file_checkpoints.cleanup import drop_old_places, drop_old_records
 from ollm.services.file_discovery import FileDiscoveryService
+from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 
 
@@ -137,3 +138,25 @@ def test_a_place_goes_once_its_newest_use_is_older_than_the_days(tmp_path: Path)
     drop_old_places(tmp_path / "own", today, 30)
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "just", "newer", "own"]
+
+
+def test_a_place_that_does_not_know_the_session_is_not_touched_and_one_that_cannot_be_changed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_text("a")
+    with take_turn(make_checkpoints(tmp_path), 1):
+        (tmp_path / "tree" / "a").write_text("b")
+    home = tmp_path / "checkpoints"
+    home.mkdir()
+    (tmp_path / "saved").rename(home / "w")
+    before = read_state(home)
+    CheckpointEraser(home).erase(OTHER)
+    assert read_state(home) == before
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(FileObjects, "remove_session", refuse)
+    with pytest.raises(StorageError, match=f"Cannot remove the checkpoints in {home / 'w'}: Permission denied."):
+        CheckpointEraser(home).erase(SESSION)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, take_turn
 
 
@@ -56,3 +58,23 @@ def test_directories_that_others_made_or_removed_stay_so(tmp_path: Path) -> None
 
     assert plan is not None
     assert [step.path for step in plan.steps] == ["needed", "needed/x"]
+
+
+def test_of_an_open_record_that_names_files_only_those_are_its_changes(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        (tree / "a").write_text("a")
+        (tree / "b").write_text("b")
+    (record,) = checkpoints.list_records(SESSION)
+    view = checkpoints.view_files()
+
+    def list_paths(**changes: object) -> list[str]:
+        return [change.path for change in view.list_changes(replace(record, **changes))]
+
+    assert list_paths() == list_paths(end="") == list_paths(named=("b",)) == ["a", "b"]
+    assert list_paths(end="", named=("b",)) == ["b"]
+    assert list_paths(kind="missed", begin="", end="") == []
+    assert checkpoints.list_changes(replace(record, end="")) == []
+    assert [change.path for change in checkpoints.list_changes(record)] == ["a", "b"]

@@ -175,7 +175,7 @@ class CompressionState:
         for place in sorted(range(len(messages)), key=lambda place: -self._counter.count_text(messages[place].content)):
             size = self._counter.count_text(messages[place].content)
             if over > 0:
-                messages[place] = shorten_message(messages[place], max(0, size - over), self._counter.count_text)
+                messages[place] = shorten_message(messages[place], size - over, self._counter.count_text)
                 over -= size - self._counter.count_text(messages[place].content)
         self.recent = group_messages(messages)
         self.total = self._count_tokens()
