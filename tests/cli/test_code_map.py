@@ -109,7 +109,7 @@ def test_a_map_of_a_directory_keeps_to_its_tokens_with_its_paths(tmp_path: Path)
         assert TokenCounter().count_text(done.stdout.rstrip("\n")) <= 120
 
     tiny = run("map", place, "--tokens", "1", tmp_path=tmp_path, cwd=root)
-    assert tiny.stderr == f"ollm: No line of the map of {place} fits into 1 tokens; allow more.\n"
+    assert tiny.stderr == f"ollm: No line of the map of {place} fits into 1 token; allow more.\n"
 
 
 def test_a_broken_file_is_outlined_and_said_to_be_broken(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_limits_from_the_settings_are_kept_and_said(tmp_path: Path) -> None:
     done = ollm("files", home=home, cwd=root)
 
     assert done.stdout.splitlines() == [".gitignore", "README.md"]
-    assert "2 directories are deeper than fileDiscovery.maxDepth" in done.stderr
+    assert "skipped 2 directories deeper than fileDiscovery.maxDepth" in done.stderr
 
 
 @covers("D320", "D321")

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import socket
 import subprocess
 from pathlib import Path
 
@@ -249,6 +251,60 @@ async def test_a_queued_message_is_taken_back_with_up_and_not_doubled(tmp_path: 
         await terminal.wait_for("Fine.")
         terminal.type(CTRL_D)
         await terminal.ended()
+
+
+async def test_up_takes_one_queued_message_after_the_other_back(tmp_path: Path) -> None:
+    slow = Answer(text="Slowly it comes, word by word, for a while.", stall_after=3)
+    async with running(tmp_path, [slow, "Fine."]) as runner, at_terminal(runner, "go on then") as terminal:
+        await terminal.wait_for("Slowly")
+        for text in ("the first", "the second", "the third"):
+            terminal.type(text + ENTER)
+            await terminal.wait_for(f"queued: {text}")
+        terminal.type(UP)
+        await terminal.wait_for("› the third", gone="queued: the third")
+        terminal.type(UP)
+        await terminal.wait_for("› the second\n  the third", gone="queued: the second")
+        terminal.type("!" + UP)
+        await terminal.wait_for("the third!")
+        assert "queued: the first" in terminal.screen(), "what was changed stays as it is"
+        terminal.type(CTRL_C)
+        await terminal.wait_for("stopped", gone="queued")
+        terminal.type(ENTER)
+        await terminal.wait_for("Fine.")
+        assert runner.server.chats[-1]["messages"][-1]["content"].endswith("the first\nthe second\nthe third!")
+        terminal.type(CTRL_D)
+        await terminal.ended()
+
+
+async def test_a_resumed_session_names_its_calls_as_they_were_when_they_ran(tmp_path: Path) -> None:
+    calls = [
+        ("write_file", {"file_path": "new.txt", "contents": "one\n"}),
+        ("ls", {}),
+        ("grep", {"pattern": "one", "path": "new.txt"}),
+    ]
+    async with running(tmp_path, [Answer(calls=calls), "All done."]) as runner:
+        async with at_terminal(runner, "--approval", "yolo", "make it", size=(100, 40)) as terminal:
+            await terminal.wait_for("All done.")
+            shown = terminal.text()
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "-c", size=(100, 40)) as terminal:
+            await terminal.wait_for("All done.")
+            again = terminal.text()
+            terminal.type(CTRL_D)
+            await terminal.ended()
+    for name in ("✓ Create new.txt (1 line)", "✓ List .", "✓ Search for 'one' in new.txt"):
+        assert name in shown
+        assert name in again
+
+
+async def test_a_slow_start_says_for_how_long_it_connects(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            async with at_terminal(runner, "chat", OLLM_BASE_URL=address, OLLM_MODEL="") as terminal:
+                shown = await terminal.wait_until(lambda: bool(re.search(r"connecting… [1-9] s", terminal.screen())))
+                assert shown, terminal.text()
 
 
 def test_make_install_puts_the_command_on_a_path(tmp_path: Path) -> None:

@@ -23,10 +23,6 @@ Progress = Callable[[int, int], None]
 MIN_SHARED_SESSIONS = 8  # from so many on a second connection is worth its start
 
 
-def count_nouns(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 class PushReport(Data, frozen=True):
     """What a push did. `skipped` says why a session was not sent."""
 

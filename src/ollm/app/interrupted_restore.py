@@ -86,12 +86,13 @@ async def recover_restore(scope: WorkspaceScope) -> FoundRestore:
 
 async def find_restore(scope: WorkspaceScope, session_id: str) -> FoundRestore:
     """The one of this workspace, left as it is; `step` where it is of this session and can be taken back."""
-    from ollm.runtime.rewind import count_files, filter_files, to_plain_data
+    from ollm.domain.counting import format_count
+    from ollm.runtime.rewind import filter_files, to_plain_data
 
     found = await asyncio.to_thread(scope.create_checkpoints().find_interrupted)
     if found is None:
         return FoundRestore()
-    left = count_files(len(filter_files(found.result)))
+    left = format_count(len(filter_files(found.result)), "file")
     text = f"{name_restore(found)} was interrupted and is completed first: {left} to go."
     return make_found(found, text, to_plain_data(found.result), session_id)
 

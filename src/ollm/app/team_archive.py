@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.app.archive_pushing import Progress, PushReport, SessionPusher, count_nouns
+from ollm.app.archive_pushing import Progress, PushReport, SessionPusher
 from ollm.app.hidden_paths import HiddenPaths
 from ollm.domain.clock import make_id
+from ollm.domain.counting import format_count
 from ollm.domain.errors import BusyError, DeniedError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.services.archive_shipping.cleaning import RecordCleaner
@@ -148,8 +149,8 @@ class TeamArchiveScope:
         where = ", ".join(self.settings.workspaces) or "all workspaces"
         secrets = "secrets redacted" if self.settings.redact else "secrets NOT redacted"
         return (
-            f"{count_nouns(len(chosen), 'session')} ({size:,.1f} MB) of {where} for the archive at {self.target.place}:"
-            f" every message, tool call and result, {secrets}, without results about files that .ollmignore hides."
+            f"{format_count(len(chosen), 'session')} ({size:,.1f} MB) of {where} for the archive at {self.target.place}"
+            f": every message, tool call and result, {secrets}, without results about files that .ollmignore hides."
             " Snapshots, undo copies and your files stay here."
         )
 

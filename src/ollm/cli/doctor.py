@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.options import json_option, print_json, workspace_option
+from ollm.domain.counting import format_count
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
@@ -93,7 +94,7 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     for answering in found.answering:
         if found.server is None or answering.base_url != found.server.base_url:
             count = len(answering.models)
-            yield "also", f"{answering.label} at {answering.base_url}, {count} model{'' if count == 1 else 's'}"
+            yield "also", f"{answering.label} at {answering.base_url}, {format_count(count, 'model')}"
     if found.facts is not None:
         yield "calls", _describe_calls(found.facts)
         yield "speed", _describe_speed(found.facts)

@@ -8,6 +8,7 @@ import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.cli.table import print_table, warn
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.system.terminal_text import make_printable
 
@@ -223,7 +224,7 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
             await asyncio.to_thread(webbrowser.open, url)
 
     tools = asyncio.run(log_in(server, LoginFile(process.home.mcp_logins), show, port))
-    print(f"Logged in to {name}: {tools} tool{'' if tools == 1 else 's'}.")
+    print(f"Logged in to {name}: {format_count(tools, 'tool')}.")
 
 
 @mcp.command()
@@ -328,7 +329,7 @@ def serialize_answer(answer: Catalogue | OllmError) -> dict[str, Any]:
 def format_answer(name: str, answer: Catalogue | OllmError) -> list[str]:
     if isinstance(answer, OllmError):
         return [f"{name}: {make_printable(str(answer))}"]
-    lines = [f"{name}: {len(answer.tools)} tools, {len(answer.prompts)} prompts"]
+    lines = [f"{name}: {format_count(len(answer.tools), 'tool')}, {format_count(len(answer.prompts), 'prompt')}"]
     lines += [f"  {tool.name}  {make_printable(tool.description)}" for tool in answer.tools]
     lines += [
         f"  /mcp {name} {make_printable(prompt.name)}  {make_printable(prompt.description)}"

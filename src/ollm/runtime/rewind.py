@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ollm.domain.counting import format_count
+
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints import (
         FileCheckpoints,
@@ -21,7 +23,7 @@ MAX_DIFF_CHARS = 200_000
 def describe_plan(plan: RestorePlan) -> str:
     """What would happen to the files, path by path."""
     files = plan.files
-    head = f"{count_files(len(files))} would be put back:" if files else "No files would be put back."
+    head = f"{format_count(len(files), 'file')} would be put back:" if files else "No files would be put back."
     scope = describe_scope(plan)
     return "\n".join([head, *list_changes(files), *list_skipped(plan.skipped), *(["", scope] if scope else [])])
 
@@ -29,7 +31,7 @@ def describe_plan(plan: RestorePlan) -> str:
 def describe_result(result: RestoreResult) -> str:
     """What happened to the files."""
     files = filter_files(result)
-    head = f"{count_files(len(files))} put back." if files else "No files were changed."
+    head = f"{format_count(len(files), 'file')} put back." if files else "No files were changed."
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
@@ -69,14 +71,10 @@ def describe_scope(plan: RestorePlan) -> str:
     """What going back does not cover."""
     left_out = []
     if plan.ignored:
-        left_out.append(count_files(plan.ignored, "ignored name"))
+        left_out.append(format_count(plan.ignored, "ignored name"))
     if plan.uncovered:
-        left_out.append(f"{count_files(plan.uncovered)} too large to save, unreadable or not regular")
+        left_out.append(f"{format_count(plan.uncovered, 'file')} too large to save, unreadable or not regular")
     return f"Not covered: {' and '.join(left_out)}." if left_out else ""
-
-
-def count_files(count: int, noun: str = "file") -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def list_changes(changes: Sequence[PathChange]) -> list[str]:
@@ -90,7 +88,7 @@ def list_skipped(skipped: Sequence[SkippedPath]) -> list[str]:
     if not skipped:
         return []
     lines = [f"- {show_path(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
-    return ["", f"{count_files(len(skipped))} left alone:", *lines, *count_rest(len(skipped))]
+    return ["", f"{format_count(len(skipped), 'file')} left alone:", *lines, *count_rest(len(skipped))]
 
 
 def count_rest(count: int) -> list[str]:

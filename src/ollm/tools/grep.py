@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
@@ -122,7 +123,7 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         ]
         words = f"{len(counts):,} {_pluralize_files(len(counts))}"
         if self.output == "counts":
-            words = f"{sum(counts.values()):,} matches in {words}"
+            words = f"{format_count(sum(counts.values()), 'match', 'matches')} in {words}"
         if rest := len(lines[most:]):
             notes.append(f"{words}; {rest:,} more {_pluralize_files(rest)}, narrow the search or raise maxResults")
         return ToolResult(

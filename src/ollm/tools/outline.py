@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
@@ -53,7 +54,7 @@ class Outline(Tool[CodeNeeds], frozen=True):
             with context.open_file(self.path) as file:
                 text = await render_file_outline(self.path, file, most, needs.count)
             lines = text.count("\n") + 1
-            return ToolResult(llm_content=text, return_display=f"{self.path}: outline of {lines} lines")
+            return ToolResult(llm_content=text, return_display=f"{self.path}: outline of {format_count(lines, 'line')}")
         found = await find_code_files(context, needs.discovery, scope)
         notes = [*scope.notes, *found.notes]
         room = most - sum(needs.count(f"\n[{note}]") for note in notes)
@@ -61,13 +62,15 @@ class Outline(Tool[CodeNeeds], frozen=True):
         drawn = await needs.code_map.build_map(scope.root, found.paths, max(room, 1), needs.count, self.about, prefix)
         if not drawn.text:
             raise self._make_empty_failure(drawn, most)
-        words = f"{self.path}: map of {drawn.files:,} files"
+        words = f"{self.path}: map of {format_count(drawn.files, 'file')}"
         return ToolResult(llm_content=render_with_notes([drawn.text], [*notes, *drawn.notes]), return_display=words)
 
     def _make_empty_failure(self, drawn: CodeMap, most: int) -> ToolFailure:
         place = "the workspace" if self.path == "." else self.path
         if drawn.has_more:
-            return ToolFailure("NotFound", f"No line of the map of {place} fits into {most} tokens; allow more.")
+            return ToolFailure(
+                "NotFound", f"No line of the map of {place} fits into {format_count(most, 'token')}; allow more."
+            )
         if self.about:
             return ToolFailure("NotFound", f"No file in {place} has to do with that; ask in other words.")
         return ToolFailure("NotFound", f"No code was found in {place}. Use ls to see what there is.")

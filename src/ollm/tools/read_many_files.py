@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Location, ToolCategory, ToolResult
@@ -68,7 +69,9 @@ class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
             raise ToolFailure(pages.failures[0].kind, " ".join(failure.message for failure in pages.failures[:20]))
         notes = [*wanted.notes, *pages.describe_left_out(wanted.paths)]
         text = "\n".join([*pages.texts, *(f"[{note}]" for note in notes)])
-        return ToolResult(llm_content=text, return_display=f"{pages.read} files" + "".join(f"; {n}" for n in notes))
+        return ToolResult(
+            llm_content=text, return_display=format_count(pages.read, "file") + "".join(f"; {n}" for n in notes)
+        )
 
     async def _resolve_paths(self, context: ToolContext, needs: ReadManyFilesNeeds) -> _ResolvedPaths:
         paths: dict[str, None] = {}

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCategory, ToolResult
@@ -114,7 +115,8 @@ class Recall(Tool[Archive], frozen=True):
         if not found:
             raise ToolFailure("NotFound", f"No message in this session matches “{query}”.")
         return ToolResult(
-            llm_content="\n".join(map(str, found)), return_display=f"{len(found)} messages match “{query}”"
+            llm_content="\n".join(map(str, found)),
+            return_display=f"{format_count(len(found), 'message')} for “{query}”",
         )
 
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
@@ -86,7 +87,7 @@ class WebFetch(Tool[PageCache], frozen=True):
         way_back = "ask for a part with selector, or for more with maxLength"
         short = trim_output(text, OutputSettings(max_chars=limit, max_lines=len(text) + 1), way_back=way_back)
         moved = f"[redirected to {answer.url}]\n" if answer.redirected else ""
-        display = f"{answer.url}: {len(text):,} characters"
+        display = f"{answer.url}: {format_count(len(text), 'character')}"
         return ToolResult(llm_content=moved + short.text, return_display=display, full_output=short.full)
 
     async def _fetch_page(self, context: ToolContext, cache: PageCache) -> WebResponse:

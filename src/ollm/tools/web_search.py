@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ollm.config.settings import WebSearchSettings
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Risk, ToolCategory, ToolResult
@@ -64,7 +65,7 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
         if not hits:
             raise ToolFailure("NotFound", f"No results for “{self.query}”.")
         text = "\n\n".join(f"{number}. {_render_hit(hit)}" for number, hit in enumerate(hits, 1))
-        return ToolResult(llm_content=text, return_display=f"{len(hits)} results for “{self.query}”")
+        return ToolResult(llm_content=text, return_display=f"{format_count(len(hits), 'result')} for “{self.query}”")
 
 
 def _render_hit(hit: SearchHit) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
@@ -72,13 +73,12 @@ class WriteFile(Tool[EditLedger], frozen=True):
         after = self._encode_content(before)
         await write_change(context, needs, self.path, before.content if before else None, after)
         done = "Replaced" if before else "Created"
-        summary = f"{done} {self.path}: {self._count_lines()}, {len(after):,} bytes."
+        summary = f"{done} {self.path}: {self._count_lines()}, {format_count(len(after), 'byte')}."
         summary += describe_broken_change(context, self.path, before.text if before else None, self.content)
         return make_result(summary, make_diff(self.path, before.text if before else "", self.content))
 
     def _count_lines(self) -> str:
-        lines = count_lines(self.content)
-        return "1 line" if lines == 1 else f"{lines:,} lines"
+        return format_count(count_lines(self.content), "line")
 
     def _read_before(self, context: ToolContext) -> CurrentFile | None:
         if self.path.endswith("/"):

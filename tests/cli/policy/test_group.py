@@ -52,7 +52,7 @@ def test_grants_are_revoked_by_number_or_all(inside: Inside) -> None:
     (inside.home / "grants.yaml").write_text("grants: ['shell:make', 'shell:npm test', 'edit_file']\n")
     assert inside.read("policy", "revoke", "2") == "Revoked: shell:npm test\n"
     assert inside.read_json("policy", "revoke", "1") == {"revoked": ["shell:make"]}
-    assert "Revoke all 1 grants?" in inside.fail("policy", "revoke", "--all", code=2)
+    assert "Revoke the grant?" in inside.fail("policy", "revoke", "--all", code=2)
     assert inside.read("policy", "revoke", "--all", "--yes") == "Revoked: edit_file\n"
     assert inside.read("policy", "revoke", "--all", "--yes") == "Nothing to revoke.\n"
 

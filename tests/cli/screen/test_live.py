@@ -87,14 +87,14 @@ def test_a_thought_shows_its_last_line() -> None:
     found = live(Clock())
     found.add_thinking("first\nsecond\n\n")
 
-    assert found.render_lines(80, 5) == ["⠋ thinking (0 s · ↓ 1 tokens) · Esc stops · second"]
+    assert found.render_lines(80, 5) == ["⠋ thinking (0 s · ↓ 1 token) · Esc stops · second"]
     assert found.render_lines(20, 5) == ["⠋ thinking (0 s · ↓"]
 
 
 def test_an_open_block_stands_above_and_is_cut_from_its_top() -> None:
     found = live(Clock())
     assert found.add_answer("done.\n\nopen") == ["done."]
-    assert found.render_lines(80, 5) == ["● open", "⠋ writing (0 s · ↓ 1 tokens) · Esc stops"]
+    assert found.render_lines(80, 5) == ["● open", "⠋ writing (0 s · ↓ 1 token) · Esc stops"]
     found.add_answer("\n" + "\n".join(f"- {n}" for n in range(30)))
     lines = found.render_lines(80, 4)
     assert len(lines) == 4

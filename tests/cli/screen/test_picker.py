@@ -188,7 +188,7 @@ async def test_a_signal_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_tab_goes_through_the_views_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [item(1), item(2, one_shot=True), item(3, archived=True), item(4, archived=True)]
     async with picking(monkeypatch, items) as found:
-        await found.see("Resume a chat", "Tab 1 chats / 1 one-shot / 2 arc", "Title 01")
+        await found.see("Resume a chat", "Tab 1 chat / 1 one-shot / 2 arc", "Title 01")
         found.drawn.type("\t")
         await found.see("One-shot sessions", "Title 02", gone="Title 01")
         found.drawn.type("\t")
@@ -265,7 +265,7 @@ async def test_a_narrow_list_shows_its_whole_hints(tmp_path: Path) -> None:
             terminal.type(CTRL_D)
             await terminal.ended()
         async with at_terminal(runner, size=(40, 20)) as terminal:
-            await terminal.wait_for("Why is it wrong?", "Tab 1 chats / 1 one-shot", "Esc new chat", "Ctrl-C quit")
+            await terminal.wait_for("Why is it wrong?", "Tab 1 chat / 1 one-shot", "Esc new chat", "Ctrl-C quit")
             terminal.type("tell me more")
             await terminal.wait_for("No matching sessions. Enter starts a", "new chat with this message.")
             terminal.type(ENTER)

@@ -172,29 +172,37 @@ async def test_escape_stops_the_turn_and_what_waited_comes_back(
         await chat.wait_for("● a")
         chat.type("later\r")
         await chat.wait_for("↳ queued: later")
-        assert chat.screen.queued
+        assert chat.screen.chat.queue == ["later"]
         chat.type("draft")
         await chat.wait_for("› draft")
         chat.screen.stop()
         await chat.wait_for("stopped", gone="queued")
 
         assert chat.screen.buffer.text == "later\ndraft"
-        assert not chat.screen.queued
+        assert not chat.screen.chat.queue
 
 
-async def test_the_newest_that_waits_is_taken_back_into_an_empty_input(
+async def test_what_waits_is_taken_back_from_the_newest_on_while_nothing_else_is_in_the_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_screen(tmp_path, monkeypatch, Answer(text="a b c d", pace=5.0)) as chat:
-        assert not chat.screen.take_back_queued()
+        assert not chat.screen.can_take_back
         chat.type("go\r")
         await chat.wait_for("● a")
         chat.screen.submit("one")
         chat.screen.submit("two")
-        assert chat.screen.take_back_queued()
-        assert chat.screen.buffer.text == "two"
-        assert not chat.screen.take_back_queued()
+        chat.screen.submit("three")
+        chat.screen.take_back_queued()
+        assert chat.screen.buffer.text == "three"
+        chat.screen.take_back_queued()
+        assert chat.screen.buffer.text == "two\nthree"
         assert chat.screen.chat.queue == ["one"]
+        chat.screen.buffer.cursor_position -= 1
+        assert not chat.screen.can_take_back, "the cursor moves"
+        chat.screen.buffer.cursor_position += 1
+        assert chat.screen.can_take_back
+        chat.screen.buffer.insert_text("!")
+        assert not chat.screen.can_take_back, "it was changed"
         chat.screen.stop()
         await chat.wait_for("stopped")
 

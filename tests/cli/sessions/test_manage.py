@@ -164,7 +164,7 @@ def test_all_are_deleted_only_with_all(inside: Inside, stored: Home) -> None:
     stored.recorded("a")
     assert "`sessions clear` deletes every session." in inside.fail("sessions", "clear", "--yes", code=2)
     stored.recorded("b")
-    assert "Delete all 2 sessions and their snapshots?" in inside.fail("sessions", "clear", "--all", code=2)
+    assert "Delete 2 sessions with all snapshots?" in inside.fail("sessions", "clear", "--all", code=2)
     assert inside.read("sessions", "clear", "--all", "--yes") == "Deleted 2 sessions.\n"
     assert list_ids(inside) == set()
     stored.recorded("c")
@@ -175,10 +175,10 @@ def test_the_newest_are_kept(inside: Inside, stored: Home) -> None:
     sessions = [stored.recorded(text) for text in "abc"]
     assert "Cannot keep -1 sessions." in inside.fail("sessions", "cleanup", "--keep", "-1", code=2)
     assert inside.read("sessions", "cleanup", "--keep", "3", "--yes") == (
-        "There are only 3 sessions or fewer; nothing deleted.\n"
+        "There are no more than 3 sessions; nothing deleted.\n"
     )
     said = inside.fail("sessions", "cleanup", "--keep", "1", code=2)
-    assert "Delete all but the newest 1 sessions (2), with their snapshots?" in said
+    assert "Delete all but the newest 1 session (2), with their snapshots?" in said
     assert inside.read("sessions", "cleanup", "--keep", "1", "--yes") == "Deleted 2 sessions.\n"
     assert list_ids(inside) == {sessions[-1]}
     assert inside.read("sessions", "cleanup", "--keep", "0", "--yes") == "Deleted 1 session.\n"

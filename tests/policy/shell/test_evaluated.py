@@ -29,6 +29,12 @@ ask: printf "$x"
 allow: printf -- "$x"
 ask: printf -- "$x" a
 allow: printf
+allow: exit
+allow: exit 3
+allow: exit "$?"
+ask: exit a[b]
+ask: exit 'a[$(ls)]'
+ask: return 1 x
 allow: jq .import package.json
 ask: jq "import 1" package.json
 ask: jq "include 1" package.json

@@ -297,6 +297,7 @@ GONE = "This removes message {} and everything after it from the context; the hi
 BACK = "1 file would be put back:\n- `M` a.txt\n\nNot covered: 1 ignored name.\n\n"
 SHOWN = "~~~diff\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-new\n+old\n~~~\n\n"
 HALF = " Only one of both: /rewind 1 talk yes, /rewind 1 files yes."
+HALF_FORCED = " Only one of both: /rewind 1 talk yes, /rewind 1 files force yes."
 NO_FILES = "No files were changed since message 5.\n\n"
 
 
@@ -311,6 +312,7 @@ async def test_what_a_rewind_says_word_for_word(talking: Talking) -> None:
             ("/rewind 1 talk", f"{GONE.format(1)}Your files stay.\n\nTo confirm: /rewind 1 talk yes."),
             ("/rewind 1 files", f"{BACK}To confirm: /rewind 1 files yes. The changes: /rewind 1 files diff."),
             ("/rewind 1 diff", f"{GONE.format(1)}{BACK}{SHOWN}To confirm: /rewind 1 yes.{HALF}"),
+            ("/rewind 1 diff force", f"{GONE.format(1)}{BACK}{SHOWN}To confirm: /rewind 1 force yes.{HALF_FORCED}"),
             ("/rewind 1 files diff force", f"{BACK}{SHOWN}To confirm: /rewind 1 files force yes."),
             ("/rewind 5", f"{GONE.format(5)}Your files stay.\n\nTo confirm: /rewind 5 yes."),
             ("/rewind 5 files", f"{NO_FILES}To confirm: /rewind 5 files yes."),

@@ -136,7 +136,7 @@ async def test_that_saving_took_long_is_said(
         events = await talk.say("one")
 
     told = [event.text for event in events if isinstance(event, Notice) and "first change" in event.text]
-    assert told == ["Saved 1 files before the first change; later turns save only what changed."] * said
+    assert told == ["Saved 1 file before the first change; later turns save only what changed."] * said
 
 
 async def test_a_turn_whose_beginning_was_not_saved_stays_so_and_the_next_is_saved(talking: Talking) -> None:

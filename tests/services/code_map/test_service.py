@@ -28,7 +28,7 @@ async def test_no_more_files_are_read_than_allowed_and_code_comes_first(tmp_path
     drawn = await service.build_map(tmp_path / "project", paths, None, COUNT)
 
     assert (drawn.files, drawn.left_out) == (3, 3)
-    assert drawn.notes == ("3 more files were not read (codeMap.maxFiles); name a directory for the rest",)
+    assert drawn.notes == ("3 more files not read (codeMap.maxFiles); name a directory for the rest",)
 
 
 async def test_a_symbol_is_found_in_its_file(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ async def test_at_the_limit_the_folders_are_named_and_not_read(service: FileDisc
     found = await service.find_paths(DiscoveryOptions(root=str(root), max_depth=1))
 
     assert (found.paths, found.too_deep) == (["a/x"], 1)
-    assert found.notes == ("1 directories are deeper than fileDiscovery.maxDepth and were skipped",)
+    assert found.notes == ("skipped 1 directory deeper than fileDiscovery.maxDepth",)
 
 
 async def test_links_stand_among_the_others_by_name(service: FileDiscoveryService, root: Path) -> None:

@@ -91,7 +91,7 @@ def test_bytes_that_are_no_text_are_replaced_and_names_kept() -> None:
     ("length", "start", "shown"),
     [
         (400, 0, "x" * 400),
-        (401, 0, "x" * 400 + " … 1 characters …"),
+        (401, 0, "x" * 400 + " … 1 character …"),
         (1000, 500, "… 380 characters … " + "x" * 400 + " … 220 characters …"),
         (1000, 999, "… 879 characters … " + "x" * 121),
         (1000, 5000, "… 880 characters … " + "x" * 120),

@@ -91,13 +91,13 @@ def push_forks(archive: TeamArchiveScope, ids: list[str], *, as_json: bool) -> i
 
 
 def print_report(report: PushReport) -> None:
-    from ollm.app.archive_pushing import count_nouns
+    from ollm.domain.counting import format_count
 
     for session_id, why in report.skipped.items():
         warn(f"{session_id} was not sent: {make_printable(why)}")
     if report.sessions:
-        print(f"Sent {count_nouns(report.sessions, 'session')} ({count_nouns(report.records, 'record')}).")
+        print(f"Sent {format_count(report.sessions, 'session')} ({format_count(report.records, 'record')}).")
     if report.deleted:
-        print(f"Deleted {count_nouns(report.deleted, 'session')} there.")
+        print(f"Deleted {format_count(report.deleted, 'session')} there.")
     if not (report.sessions or report.deleted or report.skipped):
         print("Nothing to send; the archive is up to date.")

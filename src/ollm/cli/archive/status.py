@@ -60,7 +60,7 @@ def show_lease(archive: TeamArchiveScope, prefix: str, *, take: bool, force: boo
 
 
 def format_status(found: dict[str, Any]) -> dict[str, str]:
-    from ollm.app.archive_pushing import count_nouns
+    from ollm.domain.counting import format_count
 
     settings = found["settings"]
     schema = f"schema {found.get('schema')}" if found.get("schema") else "not set up yet (a push does that)"
@@ -70,15 +70,15 @@ def format_status(found: dict[str, Any]) -> dict[str, str]:
         "push": settings["push"] + ("" if settings["redact"] else ", secrets are NOT redacted"),
         "workspaces": ", ".join(settings["workspaces"]) or "all",
         "deletes": settings["deletes"],
-        "to send": f"{count_nouns(found['unsentSessions'], 'session')} ({found['unsentBytes'] / 1e6:,.1f} MB)",
+        "to send": f"{format_count(found['unsentSessions'], 'session')} ({found['unsentBytes'] / 1e6:,.1f} MB)",
     }
     if found["reachable"]:
         lines["there"] = (
-            f"{count_nouns(found['sessions'], 'session')} you may see, {found['ownSessions']:,} of them yours"
+            f"{format_count(found['sessions'], 'session')} you may see, {found['ownSessions']:,} of them yours"
         )
     if found["deletionsWaiting"]:
         lines["to delete"] = (
-            f"{count_nouns(found['deletionsWaiting'], 'session')} deleted here, not confirmed there yet"
+            f"{format_count(found['deletionsWaiting'], 'session')} deleted here, not confirmed there yet"
         )
     if found["lastError"]:
         lines["last error"] = found["lastError"]

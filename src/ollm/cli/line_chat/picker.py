@@ -6,6 +6,7 @@ from ollm.cli.line_chat.line_reader import LineReader
 from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.sessions.session_list import SessionListItem
 from ollm.domain.clock import format_age
+from ollm.domain.counting import format_count
 from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN_SESSIONS = 20
@@ -45,6 +46,6 @@ def format_list(lines: list[SessionListItem]) -> str:
 
 def format_session(line: SessionListItem) -> str:
     """One session in a sentence."""
-    count = "" if line.messages is None else f", {line.messages} message{'' if line.messages == 1 else 's'}"
+    count = "" if line.messages is None else f", {format_count(line.messages, 'message')}"
     origin = f", from {line.origin}" if line.origin else ""
     return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")

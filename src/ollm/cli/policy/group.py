@@ -54,7 +54,7 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
         taken = [str(book.revoke(number))]
     else:
         taken = [str(grant) for grant in book.list_saved()]
-        confirm_or_fail(f"Revoke all {len(taken)} grants?", yes)
+        confirm_or_fail(f"Revoke {'the grant' if len(taken) == 1 else f'all {len(taken):,} grants'}?", yes)
         book.revoke_all()
     if as_json:
         print_json({"revoked": taken})

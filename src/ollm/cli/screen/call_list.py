@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ollm.cli.screen.option_list import OptionList
 from ollm.cli.screen.recap import collect_turn_outputs
+from ollm.domain.counting import format_count
 from ollm.runtime.base import Conversation
 
 MAX_MESSAGES = 400  # that are looked through for calls
@@ -34,4 +35,4 @@ async def load_earlier_calls(conversation: Conversation) -> list[tuple[str, str]
 
 def describe_size(name: str, output: str) -> str:
     lines = len(output.splitlines())
-    return f"{name} · {lines:,} line{'s' * (lines != 1)}"
+    return f"{name} · {format_count(lines, 'line')}"

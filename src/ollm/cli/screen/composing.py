@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
 from ollm.runtime.base import Attachment, Conversation
@@ -31,7 +32,7 @@ class Pastes:
         lines = text.removesuffix("\n").count("\n") + 1
         if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
             return text
-        chip = f"[pasted {lines} line{'s' * (lines > 1)} #{len(self._kept) + 1}]"
+        chip = f"[pasted {format_count(lines, 'line')} #{len(self._kept) + 1}]"
         self._kept[chip] = text
         return chip
 
@@ -116,7 +117,7 @@ def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
         scope.close()
     shown = found.paths[:MAX_LISTED_FILES]
     more = [f"({len(found.paths) - len(shown):,} more)"] if len(shown) < len(found.paths) else []
-    count = f"{len(found.paths):,} file{'' if len(found.paths) == 1 else 's'}"
+    count = format_count(len(found.paths), "file")
     return Attachment(name=f"{name.rstrip('/')}/ ({count})", text="\n".join([*shown, *more]) or "(empty)")
 
 

@@ -39,7 +39,7 @@ class KeyActions(Protocol):
     def vi(self) -> bool: ...
 
     @property
-    def queued(self) -> bool: ...
+    def can_take_back(self) -> bool: ...
 
     def submit(self, text: str) -> None: ...
 
@@ -55,7 +55,7 @@ class KeyActions(Protocol):
 
     def leave(self) -> None: ...
 
-    def take_back_queued(self) -> bool: ...
+    def take_back_queued(self) -> None: ...
 
     def show_hint(self, text: str, seconds: float) -> None: ...
 
@@ -265,7 +265,7 @@ def add_other_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
     def _complete(event: KeyPressEvent) -> None:
         event.current_buffer.complete_next()
 
-    @keys.add("up", filter=filters.typing & Condition(lambda: bool(actions.queued and not actions.buffer.text)))
+    @keys.add("up", filter=filters.typing & Condition(lambda: actions.can_take_back))
     def _take_back(_event: KeyPressEvent) -> None:
         actions.take_back_queued()
 

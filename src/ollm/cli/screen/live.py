@@ -11,6 +11,7 @@ from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.speed import OutputSpeedMeter
+from ollm.domain.counting import format_count
 from ollm.domain.events import PrefillProgress, ToolStarted
 from ollm.system.terminal_text import clean_lines
 
@@ -128,7 +129,7 @@ class LiveOutput:
     def _render_waiting(self, cells: int) -> str:
         """What goes on and for how long; how to stop it and the last thought where there is room."""
         seconds, frame = self._now() - self._began, self._pick_spinner_frame()
-        tokens = f" · ↓ {self.speed.tokens} tokens" if self.speed.tokens else ""
+        tokens = f" · ↓ {format_count(self.speed.tokens, 'token')}" if self.speed.tokens else ""
         if self.phase in ("answering", "thinking"):
             line = f"{frame} {'writing' if self.phase == 'answering' else 'thinking'} ({seconds:.0f} s{tokens})"
         else:

@@ -23,6 +23,7 @@ from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
 from ollm.cli.sessions.session_list import SessionList, SessionListItem, flatten_markdown
 from ollm.domain.clock import format_age
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.system.terminal_text import make_printable
 
@@ -133,7 +134,11 @@ class Picker:
     def _render_hint(self) -> StyleAndTextTuples:
         if self._doomed or self._problem:
             return [("bold", DELETE_WARNING if self._doomed else self._problem)]
-        others = [f"{sum(get_view(line) == view for line in self._lines)} {view}" for view in self._list_views()]
+        counts = Counter(map(get_view, self._lines))
+        others = [
+            format_count(counts[view], "chat") if view == "chats" else f"{counts[view]:,} {view}"
+            for view in self._list_views()
+        ]
         tab = f"Tab {' / '.join(others)}" if len(others) > 1 else ""
         hints = (ARCHIVE_HINT if self._view == "archived" else HINT, tab, FIRST_HINT if self._first else LATER_HINT)
         width = self._app.output.get_size().columns - 1
@@ -238,7 +243,7 @@ def format_preview(text: str, width: int) -> list[str]:
 
 def format_row(line: SessionListItem, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
-    count = "" if line.messages is None else f"{line.messages} msg{'s' * (line.messages != 1)}"
+    count = "" if line.messages is None else format_count(line.messages, "msg")
     last = f"from {line.origin}" if line.origin else line.last
     title, age = make_printable(line.title or "(no title)"), format_age(line.updated_at)
     if width < NARROW_CELLS:

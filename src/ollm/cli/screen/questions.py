@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
+from ollm.domain.counting import format_count
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.system.terminal_text import clean_lines
@@ -255,7 +256,9 @@ def shorten_part(text: str) -> str:
     if len(lines) <= MAX_PART_LINES:
         return "\n".join(lines)
     hidden = len(lines) - MAX_PART_LINES
-    return "\n".join([*lines[: MAX_PART_LINES - 1], f"… {hidden} more lines in the command above …", lines[-1]])
+    return "\n".join(
+        [*lines[: MAX_PART_LINES - 1], f"… {format_count(hidden, 'more line')} in the command above …", lines[-1]]
+    )
 
 
 def shorten_text(text: str, most: int) -> str:
@@ -263,7 +266,7 @@ def shorten_text(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     begin, end = most * 2 // 3, most // 3
-    return f"{text[:begin]} … {len(text) - begin - end:,} characters, see above … {text[-end:]}"
+    return f"{text[:begin]} … {format_count(len(text) - begin - end, 'character')}, see above … {text[-end:]}"
 
 
 def describe_rule(details: ConfirmationDetails) -> str:

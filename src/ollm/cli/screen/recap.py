@@ -10,6 +10,7 @@ from ollm.cli.screen.composing import FOLD_LINES
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.transcript import OUTCOME_CELLS, pick_preview_lines
 from ollm.domain.call_summary import summarize_call
+from ollm.domain.counting import format_count
 
 MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
@@ -25,7 +26,7 @@ def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     begins = next((place for place, message in enumerate(page) if message["role"] == "user"), 0)
     page = page[begins:]
     earlier = page[0]["id"] - 1
-    said = f"{earlier} earlier message{'s' * (earlier > 1)}: /history all"
+    said = f"{format_count(earlier, 'earlier message')}: /history all"
     text = painter.paint_aside(said, "dim") + "\n" if earlier else ""
     after_call = False
     for message in page:

@@ -24,6 +24,7 @@ from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import ScreenView, read_git_branch
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer
@@ -54,6 +55,7 @@ class ChatScreen:
         self.buffer = build_input(options, self.chat, self.questions, find_files)
         self._pick = pick
         self._began = 0.0
+        self._taken_back = ""  # what the input holds of messages that waited
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
@@ -71,6 +73,7 @@ class ChatScreen:
     async def run(self, opener: Opener) -> CommandReply:
         """Show the input, open the conversation, talk until the person leaves."""
         try:
+            self._repaint_while_connecting()
             async with asyncio.TaskGroup() as self._group:
                 work = [
                     self._group.create_task(self._run_conversation(opener)),
@@ -89,6 +92,12 @@ class ChatScreen:
         if self._failure:
             raise self._failure
         return self.next
+
+    def _repaint_while_connecting(self) -> None:
+        """Once a second: the status line says for how long."""
+        if self._view.status is None:
+            self.app.invalidate()
+            asyncio.get_running_loop().call_later(1.0, self._repaint_while_connecting)
 
     def _restore_terminal(self) -> None:
         """Leave the terminal as it was; it may be gone."""
@@ -187,8 +196,10 @@ class ChatScreen:
         return self.options.vi
 
     @property
-    def queued(self) -> bool:
-        return bool(self.chat.queue)
+    def can_take_back(self) -> bool:
+        """Whether a message waits, and nothing is in the input but what was taken back before."""
+        document = self.buffer.document
+        return bool(self.chat.queue) and document.is_cursor_at_the_end and document.text in ("", self._taken_back)
 
     def submit(self, text: str) -> None:
         if text.strip().lower() in LEAVE_WORDS and not self.questions.typing:
@@ -212,12 +223,12 @@ class ChatScreen:
             self.show_hint("Stopping…", 1.0)
             self.spawn(self.chat.conversation.cancel())
 
-    def take_back_queued(self) -> bool:
-        """Bring the newest message that waits back to the empty input; False when none waits."""
-        if not self.chat.queue or self.buffer.text:
-            return False
-        self.buffer.insert_text(self.chat.queue.pop())
-        return True
+    def take_back_queued(self) -> None:
+        """Bring the newest message that waits back to the input, above those that came back before."""
+        below = [self.buffer.text] if self.buffer.text else []
+        self.buffer.reset()
+        self._taken_back = "\n".join([self.chat.queue.pop(), *below])
+        self.buffer.insert_text(self._taken_back)
 
     def leave(self) -> None:
         self.exit(CommandReply(follow_up="exit"))
@@ -251,7 +262,7 @@ class ChatScreen:
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
         self.app.output.flush()
-        self.print(self.painter.paint_aside(f"Copied {len(text):,} characters.", "dim") + "\n")
+        self.print(self.painter.paint_aside(f"Copied {format_count(len(text), 'character')}.", "dim") + "\n")
 
     def cycle_approval(self) -> None:
         level = self._view.status.approval if self._view.status else ""

@@ -18,10 +18,13 @@ WIDE_COLUMNS = 60  # columns from which the server is named too
 MIN_TITLE_CELLS = 12  # cells of a title that still say something
 
 
-def format_status_line(status: Status | None, transcript: Transcript, branch: str, queued: int, width: int) -> str:
-    """As many parts as fit; the first ones matter most."""
+def format_status_line(
+    status: Status | None, transcript: Transcript, branch: str, queued: int, width: int, waited: float = 0.0
+) -> str:
+    """As many parts as fit; the first ones matter most. Before there is a status: how long it was `waited` for."""
     if status is None:
-        return " connecting…" + (f" · {queued} queued" if queued else "")
+        seconds = f" {waited:.0f} s" if waited >= 1 else ""
+        return f" connecting…{seconds}" + (f" · {queued} queued" if queued else "")
     fill = transcript.fill
     parts = [f"{queued} queued"] if queued else []
     is_wide = width >= WIDE_COLUMNS

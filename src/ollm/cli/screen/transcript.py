@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
 from ollm.domain.call_summary import describe_answer
+from ollm.domain.counting import format_count
 from ollm.domain.events import (
     AnyEvent,
     CheckpointCreated,
@@ -119,7 +120,7 @@ class Transcript:
                     f"compacted {event.original_token_count:,} → {event.compressed_token_count:,} tokens", "dim"
                 )
             case CheckpointCreated():
-                self._print_aside(f"replaced {len(event.message_ids)} messages with a summary", "dim")
+                self._print_aside(f"replaced {format_count(len(event.message_ids), 'message')} with a summary", "dim")
             case CompressionError() | SnapshotError():
                 self._print_aside(event.message, "yellow")
             case LoopWarning():
@@ -200,7 +201,7 @@ class Transcript:
         self.live.thinking = ""
         self._last_thought, self._last_output = thought, ""
         lines = thought.count("\n") + 1
-        said = thought if self.unfolded else f"thought for {lines} line{'s' * (lines > 1)} (Ctrl-O to show)"
+        said = thought if self.unfolded else f"thought for {format_count(lines, 'line')} (Ctrl-O to show)"
         self._out(self._painter.paint_aside(said, "dim"))
 
     def _show_finished_tool(self, event: ToolFinished) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +37,7 @@ class ScreenView:
         self.status: Status | None = None
         self.branch = ""
         self.hint = ""
+        self._began = time.monotonic()
         self._transcript = transcript
         self._questions = questions
         self._rewinding = rewinding
@@ -72,7 +74,8 @@ class ScreenView:
         return style_choices(wrap_choices(choices, get_width() - 1, indent="  ")) if choices else []
 
     def render_footer(self) -> StyleAndTextTuples:
-        line = format_status_line(self.status, self._transcript, self.branch, len(self._queue()), get_width())
+        waited, queued = time.monotonic() - self._began, len(self._queue())
+        line = format_status_line(self.status, self._transcript, self.branch, queued, get_width(), waited)
         shown = pad_cells(line, get_width() - 1)
         return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
 

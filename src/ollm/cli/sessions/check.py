@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import json_option, print_json
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ExitCode
 from ollm.system.terminal_text import make_printable
 
@@ -27,5 +28,5 @@ def check(repair: bool, as_json: bool) -> int:
         healthy = len(library.places.list_ids()) - len(
             {found.session_id for found in findings if found.outcome != "mended"}
         )
-        print(f"{healthy} sessions OK." if healthy != 1 else "1 session OK.")
+        print(f"{format_count(healthy, 'session')} OK.")
     return ExitCode.FAILED if any(found.outcome == "damaged" for found in findings) else ExitCode.DONE

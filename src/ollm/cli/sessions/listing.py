@@ -10,6 +10,7 @@ from ollm.cli.options import json_option, resolve_workspace, workspace_option
 from ollm.cli.sessions.table import make_progress, print_rows, show_sessions
 from ollm.cli.table import warn
 from ollm.domain.clock import format_age
+from ollm.domain.counting import format_count
 from ollm.domain.errors import UsageError
 from ollm.domain.short_ids import shorten_ids
 from ollm.system.terminal_text import make_printable
@@ -61,9 +62,9 @@ def search(
     index = process.session_index
     found = find(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
     if index.behind:
-        warn(f"{len(index.behind)} large sessions are only partly indexed; the next search continues.")
+        warn(f"{format_count(len(index.behind), 'large session')} only partly indexed; the next search continues.")
     if not found.ranked and found.total > MAX_RANKED_HITS:
-        warn(f"more than {MAX_RANKED_HITS} hits: the newest are shown first.")
+        warn(f"more than {MAX_RANKED_HITS:,} hits: the newest are shown first.")
     if not found.complete:
         warn("searched only the newest messages; use more or longer words to search further back.")
     hits = found.hits

@@ -7,6 +7,7 @@ import click
 from ollm.cli.completers import complete_session
 from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
 from ollm.cli.table import warn
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import make_printable
 
@@ -47,7 +48,7 @@ def clear(everything: bool, yes: bool) -> None:
     process = ProcessScope()
     library = process.library
     ids = list(dict.fromkeys([*library.places.list_ids(), *_list_trashed(library)]))
-    confirm_or_fail(f"Delete all {len(ids)} sessions and their snapshots? This cannot be undone.", yes)
+    confirm_or_fail(f"Delete {format_count(len(ids), 'session')} with all snapshots? This cannot be undone.", yes)
     _delete_each(process, ids)
 
 
@@ -66,10 +67,10 @@ def cleanup(keep: int, yes: bool) -> None:
     trashed = [session_id for session_id in _list_trashed(library) if session_id not in found]
     old = [*found[keep:], *trashed]
     if not old:
-        print(f"There are only {keep} sessions or fewer; nothing deleted.")
+        print(f"There are no more than {format_count(keep, 'session')}; nothing deleted.")
         return
     where = f", {len(trashed)} of them in the trash" if trashed else ""
-    what = f"all but the newest {keep} sessions ({len(old)}{where})"
+    what = f"all but the newest {format_count(keep, 'session')} ({len(old):,}{where})"
     confirm_or_fail(f"Delete {what}, with their snapshots? This cannot be undone.", yes)
     _delete_each(process, old)
 
@@ -162,7 +163,7 @@ def _delete_each(process: ProcessScope, ids: list[str]) -> None:
     for error in failed:
         warn(error.message)
     gone = len(ids) - len(failed)
-    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.{copies.explain_deletion() if copies else ''}")
+    print(f"Deleted {format_count(gone, 'session')}.{copies.explain_deletion() if copies else ''}")
     if failed:
         raise OllmError(f"{len(failed)} could not be deleted.")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ollm.domain.clock import format_age
+from ollm.domain.counting import format_count
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import describe_outcome
@@ -45,7 +46,7 @@ def render_session(
             yield from _render_message(message, stream, unfold, style, moment)
     for call in stream.iter_other_calls():
         yield from _render_call(call, unfold, style)
-    yield f"\n{count:,} message{'' if count == 1 else 's'}\n"
+    yield f"\n{format_count(count, 'message')}\n"
 
 
 def render_text(text: str, prefix: str = "") -> Iterator[str]:

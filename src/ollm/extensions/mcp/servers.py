@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
@@ -194,7 +195,7 @@ class McpServers:
         self._failures.pop(name, None)
         if name in self._late:
             self._late.discard(name)
-            self._tell(f"The MCP server {name} is ready: {len(found.tools)} tools.")
+            self._tell(f"The MCP server {name} is ready: {format_count(len(found.tools), 'tool')}.")
         for sentence in found.left_out:
             self._tell(sentence)
 

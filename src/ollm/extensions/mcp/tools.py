@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
@@ -38,7 +39,9 @@ class McpInvocation(Data, frozen=True):
         """The whole call, as the server would get it: nobody here knows which argument matters."""
         arguments = msgspec.json.encode(self.params).decode()
         left = len(arguments) - MAX_SUMMARY_CHARACTERS
-        shown = arguments if left <= 0 else f"{arguments[:MAX_SUMMARY_CHARACTERS]}… {left:,} more characters"
+        shown = (
+            arguments if left <= 0 else f"{arguments[:MAX_SUMMARY_CHARACTERS]}… {format_count(left, 'more character')}"
+        )
         return f"{self.spec_name} {shown}"
 
     def locations(self) -> list[Location]:

@@ -41,6 +41,12 @@ def find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     return []
 
 
+def find_status_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+    """`exit 1` and `exit $?`: some shells evaluate what is written there and is no number."""
+    written = [(place, word) for place, word in enumerate(words[1:], 1) if word.static]
+    return [(place, "its status is no number") for place, word in written if not word.text.isdecimal()]
+
+
 def find_jq_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     """Modules and files that a jq program names."""
     places = [place for place, word in enumerate(words[1:], 1) if re.search(_JQ_MODULE, word.text)]

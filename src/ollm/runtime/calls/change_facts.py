@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ollm.domain.counting import format_count
 from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.text_calls.block_edits import IDLE_SED
@@ -26,7 +27,7 @@ def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str
             continue
         if earlier is None:
             count = len(text.splitlines())
-            told.append(f"Created {name} ({count} line{'' if count == 1 else 's'}).")
+            told.append(f"Created {name} ({format_count(count, 'line')}).")
         else:
             told.append(f"Changed lines of {name}:\n{list_changed_lines(earlier, text)}")
         if broken := describe_broken_syntax(name, earlier, text):

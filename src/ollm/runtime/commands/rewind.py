@@ -168,11 +168,16 @@ async def preview_rewind(
     else:
         lines.append(note or "Your files stay.")
     named = [scope] if request.scope or note else []
-    words = " ".join([str(number), *named, *(["force"] if request.force else [])])
+    force = " force" if request.force else ""
+    words = " ".join([str(number), *named]) + force
     more = ""
     if plan and scope != "talk":
         more = f" The changes: /rewind {words} diff." if not request.diff else ""
-        more += f" Only one of both: /rewind {number} talk yes, /rewind {number} files yes." if scope == "both" else ""
+        more += (
+            f" Only one of both: /rewind {number} talk yes, /rewind {number} files{force} yes."
+            if scope == "both"
+            else ""
+        )
     lines.append(f"To confirm: /rewind {words} yes.{more}")
     data = {"scope": scope, "yes": False, **(rewind.to_plain_data(plan) if plan else {"files": [], "skipped": []})}
     return CommandReply(text="\n\n".join(line for line in lines if line), data=data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
 from ollm.runtime.calls.change_watch import ChangeWatch
@@ -51,7 +52,8 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
             await self._note_missed(self._session.id, message_id)
             return
         if loop.time() - began > SLOW_SECONDS:
-            text = f"Saved {record.files:,} files before the first change; later turns save only what changed."
+            saved = format_count(record.files, "file")
+            text = f"Saved {saved} before the first change; later turns save only what changed."
             self._emit(Notice(level="info", text=text))
 
     async def after_changes(self) -> None:

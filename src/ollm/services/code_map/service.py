@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ollm.config.settings import CodeMapSettings
+from ollm.domain.counting import format_count
 from ollm.domain.struct import Data
 from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
@@ -32,7 +33,9 @@ class CodeMap(Data, frozen=True):
     def notes(self) -> tuple[str, ...]:
         if not self.left_out:
             return ()
-        return (f"{self.left_out:,} more files were not read (codeMap.maxFiles); name a directory for the rest",)
+        return (
+            f"{format_count(self.left_out, 'more file')} not read (codeMap.maxFiles); name a directory for the rest",
+        )
 
 
 class FoundSymbol(Data, frozen=True):

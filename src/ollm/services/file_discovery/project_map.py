@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush, nsmallest
 
+from ollm.domain.counting import format_count
 from ollm.domain.files import FileEntry
 
 _MAX_NAMES = 12
@@ -58,12 +59,12 @@ class _MapFolder:
         folder.files.append(name)
 
     def render_text(self) -> str:
-        return "\n".join(self.render_lines("", 0)) if self.open else f"{self.count:,} files"
+        return "\n".join(self.render_lines("", 0)) if self.open else format_count(self.count, "file")
 
     def render_lines(self, name: str, depth: int) -> list[str]:
         indent = "  " * depth
         if not self.open:
-            return [f"{indent}{name} ({self.count:,} {'file' if self.count == 1 else 'files'})"]
+            return [f"{indent}{name} ({format_count(self.count, 'file')})"]
         if name and not self.files and len(self.folders) == 1:
             ((inner, folder),) = self.folders.items()
             return folder.render_lines(f"{name}{_clean_name(inner)}/", depth)
@@ -72,7 +73,10 @@ class _MapFolder:
         for inner in sorted(self._list_fullest()):
             lines += self.folders[inner].render_lines(f"{_clean_name(inner)}/", below)
         if len(self.folders) > _MAX_FOLDERS:
-            lines.append("  " * below + f"… {len(self.folders) - _MAX_FOLDERS:,} more directories")
+            lines.append(
+                "  " * below
+                + f"… {format_count(len(self.folders) - _MAX_FOLDERS, 'more directory', 'more directories')}"
+            )
         if self.files:
             lines.append("  " * below + self._render_names())
         return lines

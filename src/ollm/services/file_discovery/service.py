@@ -12,6 +12,7 @@ from typing import Literal, ParamSpec, Protocol, TypeVar
 import msgspec
 
 from ollm.config.settings import FileDiscoverySettings
+from ollm.domain.counting import format_count
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import ChangeKind, DirectoryContent, DiscoveryOptions, FileEntry, TreeTooLarge
 from ollm.domain.struct import Data
@@ -56,9 +57,11 @@ class PathMatches(Data, frozen=True):
         """What a limit cut and what could not be read, in words."""
         notes = []
         if self.too_deep:
-            notes.append(f"{self.too_deep:,} directories are deeper than fileDiscovery.maxDepth and were skipped")
+            notes.append(
+                f"skipped {format_count(self.too_deep, 'directory', 'directories')} deeper than fileDiscovery.maxDepth"
+            )
         if self.unreadable:
-            notes.append(f"{self.unreadable:,} directories could not be read")
+            notes.append(f"{format_count(self.unreadable, 'directory', 'directories')} could not be read")
         return tuple(notes)
 
 

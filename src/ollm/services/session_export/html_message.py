@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
 from ollm.domain.call_summary import summarize_call
+from ollm.domain.counting import format_count
 from ollm.domain.line_diff import compare_words, parse_diff
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
@@ -56,7 +57,8 @@ def _render_typed(text: str, most_chars: int | None) -> Iterator[str]:
         yield from _render_block(text, "said")
         return
     name, state = escape(attached[1]) if attached else "Long text", "" if long else " open"
-    yield f'<details class="attachment"{state}><summary><b>{name}</b> {len(body):,} characters</summary>\n'
+    size = format_count(len(body), "character")
+    yield f'<details class="attachment"{state}><summary><b>{name}</b> {size}</summary>\n'
     yield from _render_block(body, "" if attached else "said", most_chars)
     yield "</details>\n"
 
@@ -85,7 +87,7 @@ def _render_block(text: str, kind: str = "", most_chars: int | None = None) -> I
 def _render_rest(text: str, most_chars: int | None) -> Iterator[str]:
     """How much of a text is not shown."""
     if most_chars is not None and len(text) > most_chars:
-        yield f'<p class="meta">{len(text) - most_chars:,} more characters; an export has them all.</p>\n'
+        yield f'<p class="meta">{format_count(len(text) - most_chars, "more character")}; an export has them all.</p>\n'
 
 
 def _render_image(part: ImagePart) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.context import ActiveContext, GoalStack, ModeName, ReasoningStorage
+from ollm.domain.counting import format_count
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
@@ -88,8 +89,9 @@ def _describe_context(context: ActiveContext, words: dict[int, str]) -> str:
     asked = words.get(last.sources[0] if last.sources else 0, last.content) if last else ""
     first = " ".join(asked.split())
     first = f"{first[: MAX_ASKED_CHARACTERS - 1].rstrip()}…" if len(first) > MAX_ASKED_CHARACTERS else first
-    return f"{len(context.messages)} messages, {len(context.checkpoints)} checkpoints" + (
-        f"; last asked: {first}" if first else ""
+    return (
+        f"{format_count(len(context.messages), 'message')}, {format_count(len(context.checkpoints), 'checkpoint')}"
+        + (f"; last asked: {first}" if first else "")
     )
 
 

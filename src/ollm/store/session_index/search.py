@@ -163,10 +163,11 @@ class _Search:
         return self._find_matching(parts) if parts != [word.phrase for word in words] else None
 
     def _find_matching(self, parts: list[str]) -> _RowBatch:
-        total = self._count_matches([*parts, *self._marks])
+        wanted = [*parts, *self._marks]
+        total = self._count_matches(wanted)
         ranked = total <= MAX_RANKED_HITS
-        rows = self._iter_ranked(parts) if ranked else self._iter_newest([*parts, *self._marks])
-        taken, complete = self._take_rows(rows)
+        total = self._count_shown(wanted) if self._hidden else total
+        taken, complete = self._take_rows(self._iter_ranked(parts) if ranked else self._iter_newest(wanted))
         return _RowBatch(taken, ranked, total, complete)
 
     def _look_through(self, parts: list[str], check: Check) -> _RowBatch:
@@ -175,6 +176,17 @@ class _Search:
 
     def _count_matches(self, parts: list[str]) -> int:
         query = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {MAX_RANKED_HITS + 1})"  # noqa: S608
+        found: int = self._connection.execute(query, (" AND ".join(parts),)).fetchone()[0]
+        return found
+
+    def _count_shown(self, parts: list[str]) -> int:
+        """The hits outside the sessions that no list shows, among as many as are looked at."""
+        looked = f"SELECT rowid AS id FROM words WHERE words MATCH ? LIMIT {2 * MAX_RANKED_HITS}"  # noqa: S608
+        shown = (
+            f"SELECT 1 FROM ({looked}) AS hits JOIN entries ON entries.id = hits.id "  # noqa: S608
+            f"WHERE session NOT IN ({', '.join(map(str, self._hidden))}) LIMIT {MAX_RANKED_HITS + 1}"
+        )
+        query = f"SELECT count(*) FROM ({shown})"  # noqa: S608
         found: int = self._connection.execute(query, (" AND ".join(parts),)).fetchone()[0]
         return found
 

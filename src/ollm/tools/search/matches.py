@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ollm.domain.counting import format_count
+
 _MAX_LINE_CHARS = 400  # characters of a line that are shown
 _CHARS_BEFORE_MATCH = 120
 _MAX_RECORD_BYTES = 64 << 20  # bytes of one line of output
@@ -103,8 +105,8 @@ def _trim_line(line: str, start: int) -> str:
         return line
     begin = max(min(start, len(line)) - _CHARS_BEFORE_MATCH, 0)
     end = begin + _MAX_LINE_CHARS
-    left = f"… {begin:,} characters … " if begin else ""
-    right = f" … {len(line) - end:,} characters …" if end < len(line) else ""
+    left = f"… {format_count(begin, 'character')} … " if begin else ""
+    right = f" … {format_count(len(line) - end, 'character')} …" if end < len(line) else ""
     return left + line[begin:end] + right
 
 

@@ -10,6 +10,8 @@ import json
 import re
 import sys
 
+from ollm.domain.counting import format_count
+
 MAX_CPU_SECONDS = 20
 MAX_MEMORY_BYTES = 2 * 1024**3
 MAX_PDF_PAGES = 200
@@ -95,7 +97,9 @@ def convert_pdf(data: bytes) -> str:
         # the last is what pypdf raises for a way of writing text that it does not know
         raise DocumentRefused("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
     if not any(text.strip() for text in pages):
-        raise DocumentRefused("BinaryFile", f"it is a PDF of {count} pages without text (pictures of pages)")
+        raise DocumentRefused(
+            "BinaryFile", f"it is a PDF of {format_count(count, 'page')} without text (pictures of pages)"
+        )
     note = f"\n\n[pages 1 to {MAX_PDF_PAGES} of {count}]" if count > MAX_PDF_PAGES else ""
     return "\n\n".join(f"[page {number}]\n{text.strip()}" for number, text in enumerate(pages, 1)) + note
 

@@ -39,6 +39,18 @@ allow: command -v ls
 ask: command -v
 ask: command rm x
 allow: sleep 1
+allow: exit 1
+allow: cd src && exit 1
+allow: test -f a || exit 1
+allow: ls || { echo none; exit 1; }
+allow: if [ -f a ]; then exit 2; fi
+allow: for f in a b; do [ -f "$f" ] || continue; break 2; done
+ask: exit $(rm a)
+ask: exit 1 > a
+ask: exit 1; rm a
+ask: ./exit 1
+ask: exit() { rm a; }; exit 1
+ask: trap 'rm a' EXIT; exit 1
 """
 
 

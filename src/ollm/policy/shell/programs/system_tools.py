@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ollm.policy.shell.evaluated import find_printf_dangers, find_test_dangers
+from ollm.policy.shell.evaluated import find_printf_dangers, find_status_dangers, find_test_dangers
 from ollm.policy.shell.options import OptionGrammar
 from ollm.policy.shell.programs.inner_commands import unwrap_command_builtin
 from ollm.policy.shell.programs.record import Program, Reading, Wrapping, read_files, read_text, share_record
@@ -12,6 +12,10 @@ _STOPPING = OptionGrammar(stops=True)
 SYSTEM_TOOLS: dict[str, Program] = {
     **share_record("true false echo whoami", Program(options=_STOPPING, reads=Reading(paths=False, exact=True))),
     **share_record(": expr logname arch", Program(options=_STOPPING, reads=Reading(paths=False))),
+    **share_record(
+        "exit return break continue",
+        Program(options=_STOPPING, reads=Reading(paths=False, evaluate=find_status_dangers)),
+    ),
     **share_record(
         "test [",
         Program(options=_STOPPING, reads=Reading(paths=False, evaluate=find_test_dangers), evaluates=True),
