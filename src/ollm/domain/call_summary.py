@@ -136,7 +136,7 @@ def _summarize_goal(arguments: Arguments) -> str:
 def _summarize_todo(arguments: Arguments) -> str:
     action = _read_text(arguments, "action")
     words = {"": "", "add": f"Add the todo: {_read_text(arguments, 'text')}", "list": "List the todos"}
-    return words.get(action, f"{action.capitalize()} todo {_read_text(arguments, 'id').removeprefix('#')}")
+    return words.get(action, f"{action.capitalize()} todo {_read_text(arguments, 'id')}")
 
 
 def _summarize_value(key: str, before: str, after: str = "") -> Callable[[Arguments], str]:

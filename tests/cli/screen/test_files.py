@@ -19,6 +19,7 @@ PATIENCE_SECONDS = 60.0
 def lists_do_not_age(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known here is known by the watch alone, however slow the machine is."""
     monkeypatch.setattr(screen_files, "FRESH_SECONDS", 100 * PATIENCE_SECONDS)
+    monkeypatch.setattr(screen_files, "WATCH_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -64,6 +65,21 @@ def test_a_list_made_while_files_change_ends_up_right(tmp_path: Path, discovery:
         (root / f"new{number}.py").write_text("", encoding="utf-8")
 
     wait_until(lambda: files.find("new39") == ["new39.py"])
+
+
+def test_the_tree_is_watched_only_once_the_typing_pauses(
+    tmp_path: Path, discovery: FileDiscoveryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    monkeypatch.setattr(screen_files, "WATCH_PAUSE_SECONDS", 2.0)
+    files = WorkspaceFiles(lambda: discovery, tmp_path / "project")
+    start = time.monotonic()
+    files.find("first")
+    files.find("firs")
+
+    wait_until(lambda: discovery.get_watch_state(str(tmp_path / "project")) == "events")
+
+    assert time.monotonic() - start >= 2.0
 
 
 def test_directories_are_offered_before_the_files_in_them(tmp_path: Path, discovery: FileDiscoveryService) -> None:

@@ -96,3 +96,15 @@ def test_the_list_is_narrowed_to_a_workspace_and_a_number(inside: Inside) -> Non
     (line,) = inside.read_json("sessions", "list", "--workspace", ".")
     assert line["workspace"] == str(inside.workspace)
     assert inside.read_json("sessions", "list", "--trash") == []
+
+
+def test_hits_in_tasks_do_not_count_as_too_many(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(inside.home)
+    home.recorded("the parser breaks")
+    home.recorded("the parser one", "the parser two", "the parser three", origin="task")
+    monkeypatch.setattr("ollm.store.session_index.search.MAX_RANKED_HITS", 2)
+
+    shown, everything = inside.run("sessions", "search", "parser"), inside.run("sessions", "search", "parser", "--all")
+
+    assert (shown.code, "more than" in shown.err, shown.out.count("#")) == (0, False, 1)
+    assert "more than 2 hits: the newest are shown first." in everything.err

@@ -21,6 +21,7 @@ RELOAD_DELAY_SECONDS = 0.2  # changes within this time are listed together
 RELOAD_LOAD_FACTOR = 10  # a list that takes long to make is made less often
 MAX_RESULTS = 12
 MAX_DIRECTORIES = 4  # of the results
+WATCH_PAUSE_SECONDS = 1.5  # after the last question: beginning to watch a large tree would hold up the letters
 TYPING_PAUSE_SECONDS = 0.025  # seconds in which the letter itself is drawn, before anything is looked for
 SWITCH_INTERVAL_SECONDS = 0.0005  # seconds a search may hold up the one who types
 
@@ -47,8 +48,8 @@ def find_directories(typed: str, directories: Sequence[str]) -> list[str]:
 
 
 class WorkspaceFiles:
-    """Never blocks whoever types: an old list answers while a new one is made. From the first question on the tree is
-    watched, and a change makes the list anew before anybody asks again."""
+    """Never blocks whoever types: an old list answers while a new one is made. Once the first questions are over the
+    tree is watched, and a change makes the list anew before anybody asks again."""
 
     def __init__(self, discovery: Callable[[], FileDiscoveryService], root: Path) -> None:
         self._discovery = discovery
@@ -61,12 +62,13 @@ class WorkspaceFiles:
         self._watched: bool | None = None  # None: not tried yet
         self._reload: threading.Timer | None = None
         self._asked = ""
+        self._asked_at = 0.0
         self._lock = threading.Lock()
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
 
     def find(self, typed: str) -> list[str]:
         """The likeliest files; the first time it waits for the list. Nothing when more was typed meanwhile."""
-        self._asked = typed
+        self._asked, self._asked_at = typed, time.monotonic()
         time.sleep(TYPING_PAUSE_SECONDS)
         if self._asked != typed:
             return []
@@ -101,13 +103,15 @@ class WorkspaceFiles:
         finally:
             self._lock.release()
         if self._watched is None:
-            self._watched = False
+            self._watched, self._asked_at = False, time.monotonic()
             threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
         """Hear of changes from here on; where the system cannot report them the list grows old by time alone."""
         from ollm.domain.errors import OllmError
 
+        while (left := self._asked_at + WATCH_PAUSE_SECONDS - time.monotonic()) > 0:
+            time.sleep(left)
         try:
             watch = self._discovery().watch_changes(str(self._root), self._schedule_reload)
             if self._discovery().get_watch_state(str(self._root)) == "polling":
