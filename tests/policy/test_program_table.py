@@ -63,6 +63,7 @@ rrrrrrrrrrrr | - | - | ? | diff
 rrrrrrrrrrrr | - | - | r | ls head tail wc sort cut fmt column stat file
 rrrrrrrrrrrr | - | - | r | du tree od hexdump grep zgrep jq rg fd ag
 rrrrrrrrrrrr | - | - | r | true : test tr free awk
+???????????? | P a b | P run a b | ? | exit
 rrrrrrrrrrrr | =P a b | =P run a b | ? | cp mv ln install rsync scp sftp tee touch shred
 rrrrrrrrrrrr | =P a b | =P run a b | ? | mkdir mkfifo mknod truncate chmod chown chgrp chattr setfacl dd
 rrrrrrrrrrrr | =P a b | =P run a b | ? | patch unzip zip openssl split cargo go pip crontab vagrant

@@ -207,6 +207,10 @@ async def test_reading_the_prompt_with_progress_is_no_silence() -> None:
         (Answer(calls=[("read_file", {"path": "a.txt"})], error_after=1), "the model fell over"),  # the name came
         (Answer(calls=[("read_file", {"path": "a.txt"})], error_after=3), "the model fell over"),  # half a path too
         (Answer(text="one two", garbage_after=1), "not JSON"),
+        (
+            Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 12\r\n\r\n<p>Log in</p>"),
+            "sent no answer. Check that provider.baseUrl is the address of its API",
+        ),
         (Answer(raw=b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), "unreadable response"),
         (
             Answer(status=401, body={"error": {"message": "bad key"}}),

@@ -164,6 +164,11 @@ def test_a_server_that_keeps_no_list_is_told_from_one_that_refuses(status: int, 
     ("known", "message", "action"),
     [
         ([], f"{URL} has no model 'lama', nor any other.", "Pull one on that server first."),
+        (
+            ["lama", "qwen"],
+            f"{URL} lists the model 'lama', but does not find it.",
+            "Check its log, or choose another model.",
+        ),
         (["llama", "qwen"], f"{URL} has no model 'lama'.", "Did you mean 'llama'? List all with `ollm models list`."),
         (
             list("zyxwvu"),

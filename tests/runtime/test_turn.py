@@ -90,15 +90,18 @@ def test_the_reason_a_turn_ends_with(error: OllmError, reason: str) -> None:
 
 
 async def test_an_empty_answer_and_one_that_hit_the_end_are_told(talking: Talking) -> None:
-    async with talking(["", Answer(text="cut", reason="length"), "fine"]) as talk:
-        first, second, third = [await talk.say("hello") for _ in range(3)]
+    cut = Answer(text="cut", reason="length", completion_tokens=0), Answer(text="cut", reason="length")
+    async with talking(["", *cut, Answer(thinking="Hm.", text=""), "fine"]) as talk:
+        first, second, early, thought, last = [await talk.say("hello") for _ in range(5)]
 
     def told(events: list[AnyEvent]) -> list[str]:
         return [event.text for event in events if isinstance(event, Notice)]
 
     assert told(first) == ["The model gave an empty answer. Rephrase, or switch with /model."]
     assert told(second) == ["The answer hit the end of the context window; /compact frees space."]
-    assert told(third) == []
+    assert told(early) == ["The server cut the answer off after 5 tokens."]
+    assert told(thought) == ["The model only thought and gave no answer. Ask again, or switch with /model."]
+    assert told(last) == []
 
 
 async def test_the_usage_of_all_requests_of_a_turn_adds_up(talking: Talking) -> None:

@@ -180,9 +180,10 @@ class OpenAICompatible:
         self, path: str, body: JsonObject, as_chunk: Callable[[Chunk], Chunk]
     ) -> AsyncGenerator[AnyPiece, None]:
         assembly = StreamAssembler()
-        done = False
+        done = heard = False
         async with self._exchange.stream(path, body) as response, aclosing(_iter_events(response)) as events:
             async for data in events:
+                heard = True
                 if done := data.strip() == DONE_MARK:
                     break
                 try:
@@ -195,6 +196,11 @@ class OpenAICompatible:
                     response.patience.reset(begun=assembly.writing)
                 for piece in pieces:
                     yield piece
+        if not heard:
+            raise ModelError(
+                f"The model server at {self.base_url} sent no answer.",
+                action="Check that provider.baseUrl is the address of its API, and its log.",
+            )
         if not done and not assembly.ended:
             raise ModelError(
                 f"The model server at {self.base_url} stopped in the middle of the answer.",

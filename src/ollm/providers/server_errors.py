@@ -172,6 +172,10 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
         return UnknownModelError(
             f"{url} has no model {model!r}, nor any other.", action="Pull one on that server first."
         )
+    if model in names:
+        return UnknownModelError(
+            f"{url} lists the model {model!r}, but does not find it.", action="Check its log, or choose another model."
+        )
     from ollm.domain.suggest import suggest_names
 
     near = suggest_names(model, names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from ollm.domain.context import Usage
+from ollm.domain.counting import format_count
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import AnyPart, TextPart, ThinkingPart
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
@@ -64,6 +65,18 @@ class StreamedAnswer:
     @property
     def text(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    def describe_missing(self, limit: int, *, calls: bool) -> str:
+        """What a person must know about an answer that is none or is cut off; `limit` is what there was room for."""
+        if not self.parts and not calls:
+            return "The model gave an empty answer. Rephrase, or switch with /model."
+        if self.finish == "length" and 0 < self.usage.completion_tokens < limit // 2:
+            return f"The server cut the answer off after {format_count(self.usage.completion_tokens, 'token')}."
+        if self.finish == "length":
+            return "The answer hit the end of the context window; /compact frees space."
+        if not calls and not self.text.strip():
+            return "The model only thought and gave no answer. Ask again, or switch with /model."
+        return ""
 
     def _append_text(self, kind: type[TextPart | ThinkingPart], text: str) -> None:
         if self.started is None:

@@ -228,12 +228,10 @@ class Turn:
     def _report_usage(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> None:
         self._parts.prompt.set_forms(self._parts.model.facts)
         self._emit(self._parts.prompt.measure_usage())
-        if not answer.parts and not calls:
-            self._emit(Notice(level="warning", text="The model gave an empty answer. Rephrase, or switch with /model."))
-        elif answer.finish == "length":
-            self._emit(
-                Notice(level="warning", text="The answer hit the end of the context window; /compact frees space.")
-            )
+        prompt = self._parts.prompt
+        limit = min(prompt.max_answer_tokens, prompt.model.window - answer.usage.prompt_tokens)
+        if missing := answer.describe_missing(limit, calls=bool(calls)):
+            self._emit(Notice(level="warning", text=missing))
 
     async def _count_exact_tokens(self, used: Usage) -> int | None:
         """The server's own count of what was sent, asked for only when its report is hard to believe."""

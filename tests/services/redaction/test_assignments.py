@@ -49,6 +49,10 @@ def test_a_block_of_many_lines_is_read_in_time() -> None:
     [
         ("", ""),
         ("nothing here", "nothing here"),
+        ("--session 478dd06a-48ea-4091-b324-adf0a3cc0fa6", "--session 478dd06a-48ea-4091-b324-adf0a3cc0fa6"),
+        ("--session 9fXq2LmZ7tRw4KpB", f"--session {MARK}"),
+        ("--token 478dd06a-48ea-4091-b324-adf0a3cc0fa6", f"--token {MARK}"),
+        ("session=478dd06a-48ea-4091-b324-adf0a3cc0fa6", f"session={MARK}"),
         ("password=hunter2", f"password={MARK}"),
         ("a password=hunter2 b token=abc123 c", f"a password={MARK} b token={MARK} c"),
         ('{"password": "a b", "user": "bob"}', f'{{"password": "{MARK}", "user": "bob"}}'),

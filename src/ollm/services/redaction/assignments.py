@@ -28,6 +28,7 @@ _LINE_VALUE = re.compile(r"""[^\s"'`]+""")
 _INLINE_VALUE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]]+""")
 _TAG_VALUE = re.compile(r"[^<\n]{1,4096}")
 _MORE_WORDS = re.compile(r"""(?:[ \t]+[^\s"'`,;:=|&<>(){}\[\]#]+)+(?=[ \t]*(?:\r?\n|\Z|[ \t]#))""")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _BLOCK_START = re.compile(r"[|>][+\-1-9]{0,2}[ \t]*(?:#[^\n]*)?\r?\n")
 _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|[+>#]+[ \t]*)?[\"']?")
 
@@ -106,6 +107,9 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
 
 
 def _find_spaced_value(text: str, start: int, place: AssignmentContext) -> tuple[int, int] | None:
+    """What is behind an option; the id behind one like `--session` is none that opens anything."""
+    if place.family is NameSensitivity.WEAK and _UUID.match(text, start):
+        return None
     span = _find_value(text, start, place)
     return None if span is None or " " in text[span[0] : span[1]] else span
 
