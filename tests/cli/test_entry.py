@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+from pathlib import Path
 
 import click
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ollm.cli import entry as edge
 from ollm.cli.commands import command
 from ollm.domain.errors import DeniedError, OllmError, UsageError
-from tests.cli.command import SCRIPT
+from tests.cli.command import SCRIPT, ollm
 from tests.cli.inside import Inside
 from tests.covers import covers
 
@@ -90,6 +91,15 @@ def test_a_file_the_system_refuses_is_named(monkeypatch: pytest.MonkeyPatch, cap
     assert capfd.readouterr().err == (
         "ollm: /some/file cannot be used: Permission denied.\n  Check its permissions and the room on the disk.\n"
     )
+
+
+def test_a_home_that_cannot_be_written_is_said_with_another_way(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("no directory")
+
+    done = ollm("config", "set", "provider.model", "x", home=tmp_path / "home")
+
+    assert done.returncode == 1
+    assert done.stderr.endswith(" Or set OLLM_HOME to another directory.\n"), done.stderr
 
 
 def test_a_full_disk_behind_the_output_is_said(

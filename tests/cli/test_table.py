@@ -55,3 +55,16 @@ def test_a_sentence_is_broken_between_words_at_a_terminal_and_nowhere_else(capsy
     lines = child.read().split("\r\n")
     assert max(map(len, lines)) < 40
     assert " ".join(line.strip() for line in lines).strip() == f"ollm: {text}".strip()
+
+
+def test_only_the_first_line_is_broken_since_a_command_may_follow() -> None:
+    text = "a b c d e f g h i j k l m n o p q r s t\n  ollm chat --workspace /one/long/path --session 1234"
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", f"from ollm.cli.table import warn; warn({text!r})"],
+        dimensions=(24, 30),
+        encoding="utf-8",
+    )
+    first, second, command, _ = child.read().split("\r\n")
+    assert max(len(first), len(second)) < 30
+    assert command == text.partition("\n")[2]

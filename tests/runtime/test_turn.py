@@ -99,7 +99,7 @@ async def test_an_empty_answer_and_one_that_hit_the_end_are_told(talking: Talkin
 
     assert told(first) == ["The model gave an empty answer. Rephrase, or switch with /model."]
     assert told(second) == ["The answer hit the end of the context window; /compact frees space."]
-    assert told(early) == ["The server cut the answer off after 5 tokens."]
+    assert told(early) == ["The server cut the answer off after 5 tokens; /continue resumes it."]
     assert told(thought) == ["The model only thought and gave no answer. Ask again, or switch with /model."]
     assert told(last) == []
 

@@ -126,9 +126,18 @@ def _report_system_error(error: OSError, debug: bool) -> int:
     if error.filename is None or error.strerror is None:
         return _report_unexpected(error, debug)
     _log_error(error)
-    action = _describe_traceback(error, debug) if debug else "Check its permissions and the room on the disk."
-    _print_error(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}.", action)
+    name = os.fsdecode(error.filename)
+    action = _describe_traceback(error, debug) if debug else _explain_refused_file(name)
+    _print_error(f"{name} cannot be used: {error.strerror}.", action)
     return ExitCode.FAILED
+
+
+def _explain_refused_file(name: str) -> str:
+    from ollm.config.environment import copy_environment, find_home
+
+    action = "Check its permissions and the room on the disk."
+    at_home = name.startswith(str(find_home(copy_environment()).root))
+    return f"{action} Or set OLLM_HOME to another directory." if at_home else action
 
 
 def _report_unexpected(error: Exception, debug: bool) -> int:

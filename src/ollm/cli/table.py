@@ -33,16 +33,18 @@ def warn(text: str) -> None:
 
 
 def wrap_for_terminal(text: str) -> str:
-    """Broken between words where stderr is a terminal, whose own breaks would part a word; as it is elsewhere."""
+    """Its first line broken between words where stderr is a terminal, whose own breaks would part a word; as it is
+    elsewhere. Lines below it may be commands to copy."""
     import os
 
     try:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError):  # no terminal
         return text
-    if len(text) < width or "\n" in text:
+    first, newline, rest = text.partition("\n")
+    if len(first) < width:
         return text
     import textwrap
 
     options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
-    return textwrap.fill(text, max(width - 1, 20), **options)  # type: ignore[arg-type]
+    return textwrap.fill(first, max(width - 1, 20), **options) + newline + rest  # type: ignore[arg-type]

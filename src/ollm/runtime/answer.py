@@ -71,7 +71,8 @@ class StreamedAnswer:
         if not self.parts and not calls:
             return "The model gave an empty answer. Rephrase, or switch with /model."
         if self.finish == "length" and 0 < self.usage.completion_tokens < limit // 2:
-            return f"The server cut the answer off after {format_count(self.usage.completion_tokens, 'token')}."
+            length = format_count(self.usage.completion_tokens, "token")
+            return f"The server cut the answer off after {length}; /continue resumes it."
         if self.finish == "length":
             return "The answer hit the end of the context window; /compact frees space."
         if not calls and not self.text.strip():
