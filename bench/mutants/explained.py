@@ -12,6 +12,14 @@ CLOCK = "how often the clock is looked at is not seen"
 NEWER = "only a newer Python than the tests run with tells them apart"
 SHARED = "how reading is shared between two processes is not seen"
 EXPLAINED = {
+    (
+        "runtime/base.py",
+        "async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:",
+        "constant",
+    ): "a protocol is never called",
+    ("runtime/commands/session.py", "MAX_PAGE_MESSAGES = 10**9", "constant"): "no session has so many messages",
+    ("runtime/commands/diff.py", "MAX_MESSAGES = 10**9", "constant"): "no session has so many messages",
+    ("runtime/commands/rewind.py", "PAGE_MESSAGES = 20  # read at a time", "constant"): BLOCK,
     ("runtime/observers/file_checkpoints.py", "if loop.time() - began > SLOW_SECONDS:", "comparison"): (
         "no clock strikes it exactly"
     ),
@@ -22,6 +30,11 @@ EXPLAINED = {
     ): BY_ONE,
     ("runtime/prompt/project_instructions.py", "data = opened.read(MAX_FILE_BYTES + 1)", "constant"): BLOCK,
     ("runtime/prompt/prompt.py", "self.revision += 1", "constant"): "another number is another number",
+    (
+        "runtime/resume/workspace_record.py",
+        "grown = self._written < SMALL_RECORD_CHARS or self._said * 2 >= self._written",
+        "comparison",
+    ): BY_ONE,
     ("runtime/resume/workspace_record.py", "self._said = 0", "constant"): BY_ONE,
     ("runtime/resume/workspace_record.py", "self._written = 0", "constant"): BY_ONE,
     ("runtime/resume/workspace_sessions.py", "newest = session.messages[-settings.messages * 2 :]", "constant"): (

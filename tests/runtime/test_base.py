@@ -31,6 +31,14 @@ def test_a_recap_ends_before_a_running_turn_that_is_written_down(
     assert (status.used, status.limit, status.trigger, status.fixed) == (0, 0, 0, 0)  # before anything was counted
 
 
+def test_of_a_conversation_in_which_nothing_happened_nothing_is_counted() -> None:
+    named = {"model": "m", "provider": "p", "base_url": "", "mode": "code", "approval": "ask", "workspace": "/w"}
+    status = Status(session_id=None, title="", window=1, **named)
+
+    assert (status.turn_after, status.turn_message, status.last_event) == (None, 0, 0)
+    assert (status.todos, status.notices, status.sandbox) == ((), (), "")
+
+
 def test_a_reply_asks_for_nothing_unless_it_says_so() -> None:
     assert CommandReply() == CommandReply(text="", data=None, ok=True, follow_up="none", argument="")
 

@@ -10,6 +10,7 @@ from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import TextPart
 from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolCallRecord
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
@@ -79,7 +80,7 @@ async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Pa
     await first.close()
 
     again = open_session(tmp_path)
-    resumed = await again.resume(session_id)
+    resumed = await again.resume(session_id, 0)
 
     assert [message.text for message in resumed.session.messages] == ["hello"]
     assert (resumed.damage, resumed.skipped, again.title) == ("", 0, "hello")
@@ -97,7 +98,7 @@ async def test_each_compression_counts_one_more_also_where_the_history_is_shorte
     await first.update_metadata({"compressionCount": 7})
     await first.close()
     again = open_session(tmp_path)
-    await again.resume(session_id)
+    await again.resume(session_id, 0)
 
     await again.record_compression(compression(20))
     await again.record_compression(compression(30))
@@ -106,3 +107,37 @@ async def test_each_compression_counts_one_more_also_where_the_history_is_shorte
     assert metadata.compression_count == 9
     assert [record["originalTokenCount"] for record in metadata.compression_history] == [10, 20, 30]
     await again.close()
+
+
+async def test_calls_of_a_new_session_are_numbered_from_one_and_an_empty_one_stays_where_it_is_kept(
+    tmp_path: Path,
+) -> None:
+    for kept in (True, False):
+        session = open_session(tmp_path / str(kept))
+        await session.keep()
+        session_id = await session.create(MODEL)
+        assert session.recorder.make_call_id() == "c1"
+        if kept:
+            await session.keep()
+        await session.close()
+        assert [path.stem for path in (tmp_path / str(kept) / "sessions").glob("*.json")] == [session_id] * kept
+
+
+async def test_a_call_is_recorded_and_what_is_in_memory_only_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = open_session(tmp_path)
+    session_id = await session.create(MODEL)
+    await session.recorder.record_message("user", (TextPart("hello"),))
+    await session.record_tool_call(ToolCallRecord(id="c1", name="ls", args={}, timestamp="", message_id=1))
+    asked: list[str] = []
+
+    async def note(_self: object, asked_for: str) -> None:
+        asked.append(asked_for)
+
+    monkeypatch.setattr(ChatRecordingService, "ensure_saved", note)
+    await session.ensure_saved()
+
+    assert [call.id for call in session.load().tool_calls] == ["c1"]
+    assert asked == [session_id]
+    await session.close()

@@ -52,8 +52,9 @@ class IdleSummary:
 
     def start(self) -> None:
         """An answer was given: prepare what the next compaction needs, if it is near."""
-        if self._is_due():
-            self._task = asyncio.create_task(self._prepare(), name="idle summary")
+        server = self._parts.model.provider
+        if isinstance(server, IdleReporter) and self._is_due():
+            self._task = asyncio.create_task(self._prepare(server), name="idle summary")
 
     def cancel(self) -> None:
         """Somebody is about to speak."""
@@ -76,18 +77,13 @@ class IdleSummary:
         wanted, prompt = self._parts.compactor.settings, self._parts.prompt
         if not wanted.enabled or wanted.idle == "off" or wanted.strategy == "truncate":
             return False
-        near = prompt.message_tokens > DUE_SHARE * prompt.compute_budget().trigger
-        return near and isinstance(self._parts.model.provider, IdleReporter)
+        return prompt.message_tokens > DUE_SHARE * prompt.compute_budget().trigger
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, server: IdleReporter) -> None:
         await asyncio.sleep(QUIET_SECONDS)
         with suppress(OllmError):
-            if not self.is_busy_elsewhere() and await self._is_server_idle():
+            if not self.is_busy_elsewhere() and await server.is_idle():
                 await self._request_summary()
-
-    async def _is_server_idle(self) -> bool:
-        provider = self._parts.model.provider
-        return isinstance(provider, IdleReporter) and await provider.is_idle()
 
     async def _request_summary(self) -> None:
         from ollm.services.chat_compression import PreparedSummary

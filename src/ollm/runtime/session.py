@@ -28,8 +28,8 @@ class ResumedSession(Data, frozen=True):
     """
 
     session: Session
-    damage: str = ""
-    skipped: int = 0
+    damage: str
+    skipped: int
 
 
 class OpenSession:
@@ -73,7 +73,7 @@ class OpenSession:
         self._recorder = Recorder(self.service, session_id, 0, self._clock)
         return session_id
 
-    async def resume(self, session_id: str, since: int = 0) -> ResumedSession:
+    async def resume(self, session_id: str, since: int) -> ResumedSession:
         """Messages up to number `since` need not be read."""
         loaded = await self.service.open_session(session_id, since)
         session = loaded.session

@@ -2,11 +2,17 @@
 
 import json
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
+from ollm.runtime.commands.context import find_messages
+from ollm.services.context_manager import ContextManager
+from ollm.services.snapshots import SnapshotManager
+from ollm.tools.recall import Passage
 from tests.covers import covers
 from tests.runtime.course import Course
 from tests.runtime.talking import Talking
@@ -210,3 +216,50 @@ async def test_every_reply_about_the_context(talking: Talking) -> None:
         await course.run(f"/context restore {older}", "/context restore ", "/context list")
         await course.say("And?")
         course.end("commands_context")
+
+
+async def test_words_find_ten_messages_at_most_and_a_number_none() -> None:
+    asked: list[tuple[str, int]] = []
+
+    async def search(wanted: str, limit: int) -> list[Passage]:
+        asked.append((wanted, limit))
+        return [Passage(message_id=7, role="user", snippet="a heron")]
+
+    archive: Any = SimpleNamespace(search=search)
+    found = await find_messages(archive, "heron")
+    with pytest.raises(UsageError, match="No message or call '12'"):
+        await find_messages(archive, "12")
+
+    assert found.text.endswith("| 7 | user | a heron |")
+    assert found.data[0]["messageId"] == 7
+    assert asked == [("heron", 10)]
+
+
+async def test_what_could_not_be_kept_is_told(talking: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def take_none(_self: object, _state: object, _trigger: str) -> None:
+        return None
+
+    async with talking(["one"]) as talk:
+        await talk.say("hello")
+        monkeypatch.setattr(SnapshotManager, "create_snapshot", take_none)
+        none = await talk.run("/context snapshot")
+        monkeypatch.setattr(ContextManager, "has_context", lambda _self, _key: False)
+        refused = await talk.run("/context add odd Be brief.")
+
+    assert (none.text, none.ok) == ("No snapshot was taken.", False)
+    assert (refused.text, refused.ok) == ("'odd' is not a valid context entry.", False)
+
+
+async def test_a_reused_part_is_told_where_the_server_says_so(talking: Talking) -> None:
+    async with talking(["one", "two"]) as talk:
+        await talk.say("hello")
+        first = (await talk.run("/context")).text
+        await talk.say("again")
+        second = (await talk.run("/context")).text
+        await talk.run("/context add style Be brief.")
+        await talk.say("more")
+        third = (await talk.run("/context")).text
+
+    assert "reused" not in first
+    assert "Prompt cache: 100% reused." in second
+    assert re.search(r"Prompt cache: \d+% reused; the .* changed\.", third)

@@ -1,8 +1,21 @@
 """Commands that go back, and what they say first."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from ollm.domain.errors import UsageError
+from ollm.domain.context import ActiveContext
+from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.messages import Message, PromptMessage, TextPart
+from ollm.domain.session import Session, SessionMetadata
+from ollm.runtime.commands.rewind import (
+    find_context_before,
+    find_last_said,
+    find_newest_number,
+    parse_rewind,
+    tell_model,
+)
 from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
@@ -373,3 +386,95 @@ async def test_every_reply_about_going_back(talking: Talking) -> None:
         await course.say("Go on.")
         await course.run("/rewind 99", "/rewind 1 talk yes", "/redo force", "/redo")
         course.end("commands_rewind")
+
+
+def make_conversation(*roles: str) -> Any:
+    """Messages of these roles, said one second after the other."""
+    said = [{"id": number, "role": role, "timestamp": f"t{number:03}"} for number, role in enumerate(roles, 1)]
+
+    def load_page(before: int | None, limit: int) -> list[dict[str, Any]]:
+        return [one for one in said if before is None or one["id"] < before][-limit:]
+
+    return SimpleNamespace(session=SimpleNamespace(load_page=load_page))
+
+
+def test_the_last_word_of_the_user_is_found_however_far_back() -> None:
+    assert find_last_said(make_conversation()) == ""
+    assert find_last_said(make_conversation(*["assistant"] * 45)) == ""
+    assert find_last_said(make_conversation("user", "assistant", "user", *["tool"] * 45)) == "t003"
+    assert find_last_said(make_conversation("user", *["tool"] * 20)) == "t001"
+    assert [find_newest_number(make_conversation(*roles)) for roles in ((), ("user",), ("user", "tool"))] == [0, 1, 2]
+
+
+async def test_the_model_is_told_of_twenty_files_by_name() -> None:
+    recorded: list[str] = []
+    added: list[tuple[object, object]] = []
+
+    async def record(role: str, parts: tuple[TextPart, ...]) -> str:
+        recorded.append(f"{role}: {parts[0].text}")
+        return "the message"
+
+    conversation: Any = SimpleNamespace(
+        session=SimpleNamespace(recorder=SimpleNamespace(record_message=record)),
+        prompt=SimpleNamespace(add_message=lambda message, calls: added.append((message, calls))),
+    )
+    names = [f"p{number}" for number in range(22)]
+    for count in (0, 20, 22):
+        await tell_model(conversation, "Back", {"files": [{"path": name} for name in names[:count]]})
+    await tell_model(conversation, "Back", {})
+
+    listed = ", ".join(names[:20])
+    assert recorded == [
+        f"system: Back: {listed}{more}. Read them again before you change them." for more in ("", " and 2 more")
+    ]
+    assert added == [("the message", {})] * 2
+
+
+async def test_where_the_context_before_a_rewind_comes_from() -> None:
+    remembered, saved = (ActiveContext(messages=(PromptMessage(role="user", content=text),)) for text in "ab")
+    asked: list[str] = []
+
+    async def restore(name: str) -> ActiveContext:
+        asked.append(name)
+        if name == "gone":
+            raise NotFoundError("gone")
+        return saved
+
+    session = Session(
+        session_id="s",
+        start_time="",
+        last_activity="",
+        model="",
+        provider="",
+        messages=(Message(role="user", parts=(TextPart("c"),), timestamp="t1", id=1),),
+        tool_calls=(),
+        metadata=SessionMetadata(context_history=({"step": "rewind", "before": 1, "timestamp": "t2"},)),
+    )
+    conversation: Any = SimpleNamespace(
+        state=SimpleNamespace(rewound=[saved, remembered]),
+        snapshots=SimpleNamespace(restore_snapshot=restore),
+        session=SimpleNamespace(load=lambda: session),
+    )
+
+    async def find(**step: str) -> str:
+        return (await find_context_before(conversation, step)).messages[0].content
+
+    assert await find(snapshotId="x") == "a"
+    conversation.state.rewound = []
+    assert [await find(snapshotId="x"), await find(snapshotId="gone"), await find()] == ["b", "c", "c"]
+    assert asked == ["x", "gone"]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("3", (3, None, False, False, False)),
+        ("#3 talk", (3, "talk", False, False, False)),
+        ("3 diff files", (3, "files", True, False, False)),
+        ("3 yes both force", (3, "both", False, True, True)),
+    ],
+)
+def test_what_a_rewind_asks_for(words: str, asked: tuple[object, ...]) -> None:
+    found = parse_rewind(words)
+
+    assert (found.number, found.scope, found.diff, found.force, found.yes) == asked

@@ -196,3 +196,10 @@ def test_a_step_back_is_the_last_when_nothing_was_said_since() -> None:
         (({"step": "restore"},), False),
     ):
         assert ends_with_step_back(archive(context_history=history)) is last
+
+
+def test_one_message_alone_that_was_folded_is_a_line() -> None:
+    context = rebuild_context(archive(compression_history=(record((4,), None),)))
+
+    assert "Done." not in contents(context)
+    assert [message.sources for message in context.messages] == [(4,), (1,), (2,), (3,), (5,), (6,)]

@@ -272,21 +272,24 @@ def test_the_context_of_before_comes_back_exactly_with_what_was_said_since() -> 
 
 def test_goals_that_were_told_are_not_told_again_and_the_count_of_before_stands() -> None:
     before, talk = talk_before(), Talk()
+    before.entries.remove_context("mine")
     for one in (before, talk):
         one.counter.calibrate(1.0, 5)
     before.prompt.build_request_messages()
     before.prompt.observe_usage(Usage(prompt_tokens=before.prompt.used_tokens + 40))
     kept = SavedContext.from_prompt(before.prompt, 2)
     assert kept.counted is not None
-    talk.prompt.restore(kept.context)
-    without = talk.prompt.used_tokens
+    uncounted = Talk()
+    uncounted.counter.calibrate(1.0, 5)
+    source = make_source(before, 2, msgspec.structs.replace(kept, counted=None))
+    resume_prompt(uncounted.prompt, source, full=False)
 
     how = resume_prompt(talk.prompt, make_source(before, 2, kept), full=False)
 
     assert how == EXACTLY
     assert contents(talk) == ["text 1", "text 2"]
     assert talk.prompt.goals_told
-    assert talk.prompt.used_tokens > without
+    assert talk.prompt.used_tokens == before.prompt.used_tokens > uncounted.prompt.used_tokens
 
 
 @pytest.mark.parametrize("full", [True, False])
@@ -359,3 +362,22 @@ def test_a_note_that_fits_is_told_whole_and_a_short_one_is_not_cut() -> None:
         (entry,) = talk.entries.get_context()
         assert entry.content == build_resume_message(summary, PlanState())
         assert entry.source == "system"
+
+
+def test_a_note_is_cut_to_eight_percent_of_the_window_but_never_under_two_hundred_characters() -> None:
+    record = ChatSession(session_id="s", title="", model="m", status="closed", created_at=0, updated_at=0)
+
+    def tell(window: int, summary: str) -> str:
+        talk = Talk(window=window)
+        tell_where_it_stood(talk.prompt, msgspec.structs.replace(record, summary=summary))
+        (entry,) = talk.entries.get_context()
+        return entry.content
+
+    summary = "\n".join(f"line {number} of it" for number in range(60))
+    whole = build_resume_message(summary, PlanState())
+    tokens = Talk().counter.count_text(whole)
+    assert tell(int(tokens / 0.075), summary) == whole
+    assert len(tell(int(tokens / 0.085), summary)) < len(whole)
+    assert 150 < len(tell(512, summary)) <= 200
+    just = "y" * (200 - len(build_resume_message("", PlanState())) + len("No notes."))
+    assert tell(512, just) == build_resume_message(just, PlanState())

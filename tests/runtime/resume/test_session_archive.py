@@ -155,3 +155,17 @@ async def test_calls_of_recall_are_left_out_and_the_first_three_hits_show_both_s
     assert [hit.message_id for hit in find_passages(session, "heron", 5)][-1] == 9, "the one being worked on"
     done = msgspec.structs.replace(session, messages=tuple(said[:-1]))
     assert next(hit.message_id for hit in find_passages(done, "heron", 5)) == 9
+
+
+async def test_what_stands_beside_a_hit_is_shorter_than_the_hit_and_silent_messages_are_not_searched() -> None:
+    said = (
+        Message(role="user", parts=(TextPart("word " * 200 + "heron? " + "word " * 200),), timestamp="", id=1),
+        Message(role="assistant", parts=(TextPart("It is so. " * 100),), timestamp="", id=2),
+        Message(role="assistant", parts=(ToolCallPart("c1"),), timestamp="", id=3),
+    )
+    session = msgspec.structs.replace(await load(), messages=said, tool_calls=())
+
+    (found,) = find_passages(session, "heron", 4)
+
+    assert 200 < len(found.snippet) <= 250
+    assert [120 < len(one.snippet) <= 170 for one in found.beside] == [True]

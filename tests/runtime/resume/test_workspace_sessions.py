@@ -295,7 +295,7 @@ def test_sessions_that_were_adopted_belong_here_with_where_they_come_from(place:
     assert not place.context.owns(session("880e8400-e29b-41d4-a716-446655440003", workspace="/far"))
 
 
-@pytest.mark.parametrize("there", ["nothing", "another", "damaged"])
+@pytest.mark.parametrize("there", ["nothing", "another", "damaged", "link"])
 def test_a_folder_that_was_moved_and_replaced_is_still_the_moved_one(tmp_path: Path, there: str) -> None:
     before = Place(tmp_path / "old")
     before.context.detect_move()
@@ -309,6 +309,8 @@ def test_a_folder_that_was_moved_and_replaced_is_still_the_moved_one(tmp_path: P
     elif there == "damaged":
         (tmp_path / "old" / ".ollm").mkdir(parents=True)
         (tmp_path / "old" / ".ollm" / "memory.db").write_bytes(b"no database" * 999)
+    elif there == "link":
+        (tmp_path / "old").symlink_to(tmp_path / "new")
     after = Place(tmp_path / "new")
 
     after.context.detect_move()

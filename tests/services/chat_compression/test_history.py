@@ -27,7 +27,7 @@ def test_the_count_in_the_session_goes_up_by_exactly_one_for_each(before: int, s
         await session.update_metadata({"compressionCount": before})
         await session.close()
         again = open_session(directory)
-        await again.resume(session_id)
+        await again.resume(session_id, 0)
         for size in sizes:
             await again.record_compression(compression(size))
         metadata = again.load().metadata

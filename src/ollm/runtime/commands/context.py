@@ -67,7 +67,7 @@ async def context(conversation: ContextNeeds, arguments: str) -> CommandReply:
 async def show_context(conversation: ContextNeeds, arguments: str) -> CommandReply:
     prompt = conversation.prompt
     budget, usage, parts = prompt.compute_budget(), prompt.measure_usage(), list_context_parts(prompt)
-    widest = max(part.tokens for part in parts) or 1
+    widest = max(part.tokens for part in parts)
     rows = [
         (part.name, str(part.tokens), "█" * round(BAR_WIDTH_CHARS * part.tokens / widest))
         for part in parts

@@ -46,10 +46,10 @@ class RewindRequest(Data, frozen=True):
     """What was asked for. `scope` is None where it was left open."""
 
     number: int
-    scope: RewindScope | None = None
-    diff: bool = False
-    force: bool = False
-    yes: bool = False
+    scope: RewindScope | None
+    diff: bool
+    force: bool
+    yes: bool
 
 
 def parse_rewind(arguments: str) -> RewindRequest:

@@ -87,9 +87,11 @@ class WorkspaceContext:
     def get_record(self, session: Session, load: Callable[[], Session]) -> ChatSession:
         """The record to resume from. What the database does not know is taken from the newest messages, which `session`
         holds, or from as many as are wanted, which `load` gives."""
-        known, first = self._database.get_session(session.session_id), min((m.id for m in session.messages), default=1)
-        until = find_newest_number(known) if known else 0
-        if known is None or min(until, self._find_newest_episode(session.session_id)) < first - 1:
+        known = self._database.get_session(session.session_id)
+        if known is None:
+            return self.rebuild_record(load(), None)
+        first, until = min((m.id for m in session.messages), default=1), find_newest_number(known)
+        if min(until, self._find_newest_episode(session.session_id)) < first - 1:
             return self.rebuild_record(load(), known)
         asked = max((message.id for message in session.messages if message.role == "user"), default=0)
         if self._find_newest_episode(session.session_id) >= asked and all(m.id <= until for m in session.messages):
