@@ -150,7 +150,7 @@ NAMED = [
     NamedMutant(
         "P12 a compaction makes the context smaller",
         "runtime/prompt/compaction.py",
-        "return prompt.message_tokens > trigger",
+        "return used > rules.compute_working_trigger(budget) or not prompt.view_context().reads_results",
         "return False",
         SETTINGS + "test_the_threshold_decides_when_old_messages_are_compacted",
     ),
