@@ -34,6 +34,12 @@ def test_a_file_that_would_not_parse_is_refused_a_few_times_and_only_if_it_parse
         ("n.md", "a\nb\nc\n", "a\n", "Remove b and c.", ""),
         ("n.md", "", "", "Set a.", ""),
         ("t.csv", "n,p\nsaw,1\n", '[{"n": 1}]\n', "Sort it.", ""),
+        ("n.md", "- [ ] buy paint\n- mow\n", "- mow\n", "Tick off 'buy paint'.", "'buy paint'"),
+        ("n.md", "- [ ] buy paint\n- mow\n", "- mow\n", "Change 'buy paint' to 'mow'.", ""),
+        ("n.md", "a\nb\n", "a\nb\nc\n", "Put 'zzz' there.", ""),
+        ("a.py", "def b():\n    x = 2\n    return x\n", "def b():\n    return 2\n", "Let b be quick.", ""),
+        ("a.py", "def b():\n    return 2\n", 'def b():\n    "Two."\n    return 2\n', "Document b.", ""),
+        ("n.md", "a\n\n\nb\n", "a\nb\n", "Set a.", ""),
     ],
 )
 def test_what_a_file_loses_is_found_where_nobody_spoke_of_it(
@@ -74,6 +80,10 @@ def test_other_parts_stay_where_one_alone_is_to_change(request_: str, kept: bool
         ("a.ini", "[x]\nk=1\n", "[x]\nk=1\n[y]\nk=2\n", "k of y is 2.", None),
         ("a.py", "k = 1\n", "k = 1\nk = 2\n", "k is 2.", None),
         ("t.csv", "", "saw,1\nsaw,2\n", "Write t.csv.", None),
+        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,1\n", "Look at it.", None),
+        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,2\nsaw,1\n", "A saw is 2 now.", None),
+        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,2\nsaw,3\n", "Saws are 2 and 3.", None),
+        ("t.csv", "n,p\n\n", "n,p\n\n,2\n", "Look at it.", None),
     ],
 )
 def test_a_row_that_came_a_second_time_takes_the_place_of_the_first(

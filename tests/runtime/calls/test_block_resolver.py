@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.block_edits import ALREADY_RUN, OUTPUT_REPEATED
+from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED
 from ollm.runtime.calls.block_resolver import BlockResolver, Resolved, find_path
 from ollm.runtime.calls.change_facts import apply_edits
 from ollm.runtime.model.block_answer import FILE_BLOCK
@@ -250,3 +250,126 @@ def test_a_text_in_quotes_is_not_lost_by_the_way(desk: Desk) -> None:
 def test_lines_of_settings_are_json_in_a_file_of_that_kind(desk: Desk) -> None:
     made = desk.file("settings.json", "theme: dark\nsize: 14\n", "create settings.json with theme dark and size 14")
     assert json.loads(str(made.arguments["content"])) == {"theme": "dark", "size": 14}
+
+
+def test_a_call_that_is_no_object_or_broke_off_is_not_read_further(desk: Desk) -> None:
+    raw = desk.resolver.resolve(CallPiece("shell", "ls"), "Look.", [], ())
+    assert (raw.name, raw.arguments, raw.refusal) == ("shell", "ls", "")
+    broken = desk.resolver.resolve(CallPiece("shell", {"command": "ls", "brokenOff": True}), "Look.", [], ())
+    assert (broken.name, broken.arguments, broken.refusal) == ("shell", {"command": "ls"}, BROKEN_OFF)
+    half = CallPiece(FILE_BLOCK, {"path": "new.txt", "content": "one\n", "whole": False})
+    made = desk.resolver.resolve(half, "Write new.txt.", [], ())
+    assert (made.name, made.arguments, made.refusal) == (
+        "write_file",
+        {"path": "new.txt", "content": "one\n"},
+        BROKEN_OFF,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "request_"),
+    [
+        ("ls -a", "Write a script count.py that prints how many arguments it got."),
+        ("cat > new.yml <<'EOF'\nx: 2\nEOF", "Write new.yml."),
+    ],
+)
+def test_a_command_stays_one_where_it_is_no_program_and_writes_no_file_there_is(
+    desk: Desk, command: str, request_: str
+) -> None:
+    made = desk.command(command, request_)
+
+    assert (made.name, made.arguments, made.refusal) == ("shell", {"command": command}, "")
+
+
+@pytest.mark.parametrize("request_", ["Write notes.txt.", "Write a script one.py and a script two.py.", "Fix old.py."])
+def test_a_program_is_run_where_no_single_script_is_to_come(desk: Desk, request_: str) -> None:
+    desk.write("old.py", "x = 1\n")
+
+    assert desk.command(PROGRAM, request_).arguments == {"command": f"python - <<'PROGRAM'\n{PROGRAM}\nPROGRAM"}
+
+
+def test_a_command_that_only_writes_a_file_that_is_there_is_a_block_of_it(desk: Desk) -> None:
+    desk.files.remember_whole("app.yml")
+    made = desk.command("cat > app.yml <<'EOF'\nx: 2\nEOF", "Set x to 2 in app.yml.")
+
+    assert made.name in ("write_file", "edit_file")
+    assert (desk.apply(made), made.refusal) == ("x: 2\n", "")
+
+
+def test_a_file_that_cannot_be_read_is_left_to_the_tool(desk: Desk) -> None:
+    (desk.root / "a.bin").write_bytes(b"\x00\xff\x00\x80")
+    made = desk.file("a.bin", "text\n", "Write a.bin.")
+
+    assert (made.name, made.arguments, made.refusal) == ("write_file", {"path": "a.bin", "content": "text\n"}, "")
+
+
+@pytest.mark.parametrize(("path", "taken"), [("a.txt", True), ("a.py", False)])
+def test_what_came_in_this_turn_may_come_again_in_part_unless_it_is_code(desk: Desk, path: str, taken: bool) -> None:
+    desk.write(path, "one = 1\ntwo = 2\nthree = 3\n")
+    before = desk.file(path, "four = 4\n", "Write it.")
+    desk.resolver.made = {path}
+    made = desk.file(path, "four = 4\n", "Write it.")
+
+    assert before.refusal == NOT_ALL.format(path, 3)
+    assert made.refusal == ("" if taken else before.refusal)
+    assert made.arguments == {"path": path, "content": "four = 4\n", **({"overwrite": True} if taken else {})}
+
+
+def test_a_block_finds_the_file_as_the_blocks_before_it_in_the_answer_leave_it(desk: Desk) -> None:
+    desk.write("a.txt", "one\nend\n")
+    first, again = SEARCHED.replace("2", "two\ntwo"), SEARCHED.replace("one", "two").replace("2", "three")
+    every = {"path": "a.txt", "edits": [{"target": "two", "replacement": "three", "replaceAll": True}]}
+    once = {"path": "a.txt", "edits": [{"target": "two", "replacement": "three"}]}
+    assert desk.block("a.txt", first, "Set every number.")[0] == "edit_file"
+    assert desk.block("a.txt", again, "Set every number.") == ("edit_file", every, "")
+    desk.resolver.begin_answer()
+
+    assert desk.block("a.txt", again, "Set every number.") == ("edit_file", once, "")
+
+
+def test_a_block_that_was_refused_changes_nothing_for_the_next_one(desk: Desk) -> None:
+    desk.write("a.txt", "one\nend\n")
+    first, again = SEARCHED.replace("2", "two\ntwo"), SEARCHED.replace("one", "two").replace("2", "three")
+    half = CallPiece(FILE_BLOCK, {"path": "a.txt", "content": first, "whole": False})
+    refused = desk.resolver.resolve(half, "Set every number.", ["a.txt"], ())
+    assert refused.refusal == BROKEN_OFF
+    assert refused.arguments == {"path": "a.txt", "content": first}
+
+    made = desk.block("a.txt", again, "Set every number.")
+    assert made == ("edit_file", {"path": "a.txt", "edits": [{"target": "two", "replacement": "three"}]}, "")
+
+
+def test_only_the_one_file_that_has_all_functions_of_a_block_is_its_home(desk: Desk) -> None:
+    both = "def give_back(self):\n    return 1\n"
+    desk.write("library.py", both)
+    desk.write("shelf.py", both)
+    desk.write("test_library.py", "import library\n")
+    request = "python test_library.py fails. fix the bug in library.py and in shelf.py"
+    assert desk.file("test_library.py", both, request).refusal != ""
+    assert desk.file("test_library.py", "x = 1\n", request.replace(" and in shelf.py", "")).refusal != ""
+    more = both + "\n\ndef lend(self):\n    return 2\n"
+    assert desk.file("test_library.py", more, request.replace(" and in shelf.py", "")).refusal != ""
+
+
+def test_a_file_of_the_same_name_in_a_folder_is_the_place_that_was_asked(desk: Desk) -> None:
+    desk.write("src/words.py", "def shout():\n    return 1\n")
+    request = "write a function count(text) in src/words.py"
+
+    assert desk.file("src/words.py", "def count(text):\n    return 1\n", request).refusal == ""
+    assert desk.file("words.py", "def count(text):\n    return 1\n", request).refusal == ""
+    assert desk.file("other.py", "def shout(text):\n    return 1\n", request).refusal == ""
+    assert desk.file("other.py", "def count(text):\n    return 1\n", request).refusal != ""
+
+
+def test_a_file_that_is_to_stay_may_come_where_there_is_none(desk: Desk) -> None:
+    request = "Write b.txt. Don't touch a.txt."
+    assert desk.file("a.txt", "one\n", request).refusal == ""
+    desk.write("a.txt", "one\n")
+
+    assert desk.file("a.txt", "two\n", request).refusal == "a.txt is to stay as it is: nothing was changed."
+
+
+def test_two_files_of_one_name_leave_a_path_as_it_is(desk: Desk) -> None:
+    names = ["src/a.py", "lib/a.py"]
+
+    assert find_path("a.py", desk.files, names, "Change src/a.py and lib/a.py.") == "a.py"

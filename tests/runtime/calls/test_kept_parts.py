@@ -43,7 +43,9 @@ DEMO, MAIN = "\n\ndef demo():\n    return Library()\n", "\n\ndef main():\n    pr
 ADD = "    def add(self, title):\n        self.books.append(title)\n\n"
 
 
-@pytest.mark.parametrize("parts", [(FREE,), (FIND,), (ADD,), (DEMO,), (MAIN,), (FREE, MAIN), (FIND, DEMO)])
+@pytest.mark.parametrize(
+    "parts", [(FREE,), (FIND,), (ADD,), (DEMO,), (MAIN,), (FREE, MAIN), (FIND, DEMO), (FREE, FIND, DEMO)]
+)
 def test_what_a_block_forgets_is_put_back_where_it_was(parts: tuple[str, ...]) -> None:
     request = "Library is to have a method longest"
     assert restore_lost_parts("library.py", BEFORE, drop(BEFORE, *parts), request) == BEFORE
@@ -55,6 +57,43 @@ def test_what_had_nothing_beside_it_is_not_put_back() -> None:
     only = "\n    def only(self):\n        return 1\n"
     before = f"class Box:\n    size = 1\n{only}{DEMO}{MAIN}"
     assert restore_lost_parts("box.py", before, drop(before, only), "write it") == drop(before, only)
+
+
+@pytest.mark.parametrize(("lost", "put_back"), [((FREE, FIND, DEMO), True), ((FREE, FIND, DEMO, MAIN), False)])
+def test_half_of_a_file_is_put_back_and_no_more(lost: tuple[str, ...], put_back: bool) -> None:
+    short = drop(BEFORE, *lost)
+
+    assert restore_lost_parts("library.py", BEFORE, short, "write it") == (BEFORE if put_back else short)
+
+
+def test_what_stood_close_to_another_comes_back_behind_it() -> None:
+    before = "def a():\n    return 1\ndef b():\n    return 2\ndef c():\n    return 3\n"
+    short = before.replace("def b():\n    return 2\n", "")
+
+    restored = restore_lost_parts("a.py", before, short, "write it")
+
+    assert restored == "def a():\n    return 1\n\n\ndef b():\n    return 2\ndef c():\n    return 3\n"
+
+
+def test_what_is_no_python_is_put_back_as_well() -> None:
+    before = "function a() {\n  return 1\n}\n\n\nfunction b() {\n  return 2\n}\n"
+    short = before.partition("\n\n\n")[0] + "\n"
+
+    restored = restore_lost_parts("a.js", before, short, "write it")
+
+    assert "function b()" in restored
+
+
+@pytest.mark.parametrize(
+    ("before", "anchor", "moved"),
+    [
+        ("# Log\n\n## 1.2\n- old\n", "1.2", "# Log\n\n## 1.3\n\n## 1.2\n- old\n"),
+        ("# Log\n## 1.2\n\n- old\n", "1.2", "# Log\n## 1.3\n## 1.2\n\n- old\n"),
+        ("one\ntwo\n\n", "one", "## 1.3\none\ntwo\n\n"),
+    ],
+)
+def test_a_blank_line_comes_between_where_one_was_above(before: str, anchor: str, moved: str) -> None:
+    assert move_above(before, f"{before}\n## 1.3\n\n", f"add '## 1.3' above {anchor}") == moved
 
 
 def test_nothing_is_put_back_that_was_to_go_or_where_most_is_gone() -> None:

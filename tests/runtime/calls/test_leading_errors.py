@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ollm.runtime.calls.leading_errors import find_near_file, suggest_call
+from ollm.runtime.calls.leading_errors import find_meant_tool, find_near_file, rename_parameters, suggest_call
 from tests.cli.running import running
 from tests.servers.answers import Answer
 
@@ -99,3 +99,61 @@ def test_a_call_is_written_out_up_to_400_characters_and_few_enough_files_are_loo
     assert find_near_file("x/f7", tmp_path) == "f7"
     (tmp_path / "f2000").touch()
     assert find_near_file("x/f7", tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "known", "meant"),
+    [
+        ("bash", {"command": "ls"}, ["shell", "read_file"], "shell"),
+        ("Bash", {"command": "ls"}, ["shell"], "shell"),
+        ("bash", {"command": "ls"}, ["read_file"], ""),
+        ("bash", {"script": "ls"}, ["shell"], ""),
+        ("bash", "command", ["shell"], ""),
+        ("python", {"command": "ls"}, ["shell"], ""),
+        ("ReadFile", {}, ["write_file", "read_file"], "read_file"),
+        ("read-file", {}, ["read_file", "readFile"], ""),
+        ("reed_file", {}, ["read_file"], ""),
+    ],
+)
+def test_a_tool_is_meant_where_nobody_would_have_to_guess(
+    name: str, arguments: Any, known: list[str], meant: str
+) -> None:
+    assert find_meant_tool(name, arguments, known) == meant
+
+
+NEAR = '- pth: no such parameter; did you mean "path"?'
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "renamed"),
+    [
+        (NEAR, {"pth": "a", "x": 1}, {"path": "a", "x": 1}),
+        (NEAR, {"pth": "a", "path": "b"}, {}),
+        (NEAR, "pth", {}),
+        ("- path: it is missing", {"pth": "a"}, {}),
+    ],
+)
+def test_parameters_get_the_names_that_were_meant(message: str, arguments: Any, renamed: dict[str, Any]) -> None:
+    assert rename_parameters(message, arguments) == renamed
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "led"),
+    [
+        (NEAR, {"pth": "a"}, 'Call recall {"path": "a"}'),
+        ("Give exactly one of a, b or c.", {"a": 1, "b": 2, "c": 3, "x": 4}, 'Call recall {"a": 1, "x": 4}'),
+        ("Give exactly one of a, b or c.", {"b": 2, "x": 4}, ""),
+        ("- a: it is missing", {"b": 2}, ""),
+    ],
+)
+def test_arguments_that_fail_a_check_are_written_as_they_pass(
+    tmp_path: Path, message: str, arguments: Any, led: str
+) -> None:
+    assert suggest_call("ValidationError", message, "recall", arguments, [], tmp_path) == led
+
+
+def test_the_nearest_name_is_the_tool_to_call(tmp_path: Path) -> None:
+    assert (
+        suggest_call("UnknownTool", "", "raed", {"path": "a"}, ["read", "load"], tmp_path) == 'Call read {"path": "a"}'
+    )
+    assert suggest_call("UnknownTool", "", "run", {"path": "a"}, ["read"], tmp_path) == 'Call read {"path": "a"}'

@@ -9,21 +9,23 @@ import msgspec
 import pytest
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.errors import StorageError
-from ollm.domain.events import Notice
+from ollm.domain.errors import StorageError, ToolFailure
+from ollm.domain.events import ConfirmationRequested, ConfirmationResolved, Notice, ToolFinished, ToolOutput
 from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
     Location,
+    Risk,
     ToolCallRecord,
     ToolResult,
     Verdict,
 )
 from ollm.extensions.base import HookDecision, NoHooks
 from ollm.runtime.calls.change_watch import ChangeWatch
+from ollm.runtime.calls.confirmation import AnswerLog
 from ollm.runtime.calls.dispatch import Dispatch
 from ollm.runtime.calls.results import UNPARSED_KEY
-from ollm.runtime.calls.tool_call import CallServices
+from ollm.runtime.calls.tool_call import CallServices, ToolCallRun
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext
 from ollm.tools.framework.registry import ToolRegistry
@@ -279,3 +281,106 @@ async def test_a_result_that_was_cut_says_how_to_read_the_rest_where_that_can_be
     assert after.result is not None
     assert "recall" not in before.result.llm_content
     assert f'read it with recall {{"callId": "{after.id}", "startLine": ' in after.result.llm_content
+
+
+class Print(Tool[None], frozen=True):
+    """Print something, and fail where it is told to."""
+
+    name: ClassVar[str] = "print"
+    text: str
+    failure: str = ""
+
+    def summary(self) -> str:
+        return "Print"
+
+    async def run(self, context: ToolContext, needs: None) -> ToolResult:
+        context.emit(self.text)
+        if self.failure:
+            raise ToolFailure(self.failure, "It was stopped.")
+        return ToolResult(llm_content="done")
+
+
+async def test_what_a_tool_printed_last_is_told_although_more_could_have_come(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.registry.register(Print)
+
+    await table.one("print", {"text": "half\r"})
+
+    assert "".join(event.text for event in table.of(ToolOutput)) == "half\n"
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [("Cancelled", "so far\n[It was stopped.]"), ("Timeout", "Error Timeout: It was stopped.")],
+)
+async def test_a_call_that_is_cancelled_keeps_what_it_printed(tmp_path: Path, failure: str, said: str) -> None:
+    table = Table(tmp_path)
+    table.registry.register(Print)
+
+    record = await table.one("print", {"text": "so far\n", "failure": failure})
+
+    assert record.result is not None
+    assert record.result.llm_content == said
+
+
+async def test_a_call_ends_once_and_keeps_what_people_answered(tmp_path: Path) -> None:
+    table, answers = Table(tmp_path), AnswerLog()
+    services = CallServices(
+        registry=table.registry,
+        policy=table.policy,
+        context=ToolContext(boundary=Boundary.around(tmp_path)),
+        emit=table.events.append,
+        record=table.record,
+        answers=answers,
+    )
+    (call,) = asked(("say", {"text": "x"}))
+    one = ToolCallRun(services, "c1", call, 7, OutputSettings())
+    assert one.reads_only is True
+    assert ToolCallRun(services, "c2", asked(("log", {}))[0], 7, OutputSettings()).reads_only is False
+    assert ToolCallRun(services, "c3", asked(("nowhere", {}))[0], 7, OutputSettings()).reads_only is False
+    assert await one.prepare()
+    details = ConfirmationDetails(call_id="c1", tool="say", description="May I?", risk=Risk.LOW, reason="")
+    answers.handle_event(ConfirmationRequested(correlation_id="q", details=details))
+    answers.handle_event(
+        ConfirmationResolved(correlation_id="q", outcome="approved", answer=ConfirmationAnswer(approved=True))
+    )
+    for text in ("first", "second"):
+        await one.finish(ToolResult(llm_content=text))
+
+    assert [event.result.llm_content for event in table.of(ToolFinished)] == ["first"]
+    assert [record.result.llm_content for record in table.records if record.result] == ["first"]
+    assert one.record.result is not None
+    assert [asked.question for asked in one.record.result.questions] == ["May I?"]
+
+
+async def test_a_call_reads_a_file_as_an_editor_has_it(tmp_path: Path) -> None:
+    class Editor:
+        writes = False
+
+        def withholds(self, _path: Path) -> bool:
+            return False
+
+        async def read(self, _path: Path) -> str | None:
+            return "typed"
+
+        async def write(self, _path: Path, _text: str) -> bool:
+            return False
+
+    class Peek(Say, frozen=True):
+        """Look at what an editor has."""
+
+        name: ClassVar[str] = "peek"
+
+        async def run(self, context: ToolContext, needs: None) -> ToolResult:
+            return ToolResult(llm_content=str(list(context.buffers.values())))
+
+    (tmp_path / "a.txt").write_text("saved", "utf-8")
+    table = Table(tmp_path)
+    table.registry.register(Peek)
+    context = ToolContext(boundary=Boundary.around(tmp_path), editor=Editor())
+    services = CallServices(registry=table.registry, policy=table.policy, context=context, emit=table.events.append)
+
+    (record,) = await Dispatch(services).run(asked(("peek", {"text": "x", "path": "a.txt"})), 7)
+
+    assert record.result is not None
+    assert record.result.llm_content == "[b'typed']"
