@@ -106,7 +106,7 @@ EXPLAINED = {
     ): "nobody asks for a terminal's size in pixels",
     (
         "services/prefix_ledger.py",
-        "reused_share=_sum_tokens(before[:same]) / (_sum_tokens(before) or 1) if before else 1.0,",
+        "reused_share=kept / (self._last_tokens or 1) if before else 1.0,",
         "constant",
     ): "nothing is nothing, by whatever it is divided",
     (
