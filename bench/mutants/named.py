@@ -4,13 +4,15 @@ import sys
 
 from bench.mutants.copies import ROOT, Copy
 from bench.mutants.named_list import NAMED, NamedMutant
+from bench.mutants.named_weak import WEAK
 
 MAX_SECONDS = 180
 
 
 def judge_named(words: list[str]) -> int:
     """Print the outcome of each, or of those whose name has one of the words; how many were not noticed."""
-    chosen = [named for named in NAMED if not words or set(words) & set(named.switched_off.replace(",", "").split())]
+    every = [*NAMED, *WEAK]
+    chosen = [named for named in every if not words or set(words) & set(named.switched_off.replace(",", "").split())]
     copy = Copy(sorted({named.test.partition("::")[0] for named in chosen}))
     try:
         alive = [named for named in chosen if not is_noticed(named, copy)]

@@ -113,14 +113,19 @@ async def test_a_signal_in_mid_answer_keeps_what_was_said(tmp_path: Path, name: 
 
 
 @covers("S4.7", "S4.8", "P17", "D757", "D758", "D759", "D70")
-async def test_a_model_that_repeats_itself_is_stopped_with_the_pattern_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("output", ["text", "stream-json"])
+async def test_a_model_that_repeats_itself_is_stopped_with_the_pattern_named(tmp_path: Path, output: str) -> None:
     script = [Answer(calls=[("read_file", {"path": "note.txt"})]) for _ in range(9)]
     async with running(tmp_path, script) as runner:
         (runner.workspace / "note.txt").write_text("hi\n")
-        done = await runner.run("-p", "read it")
+        done = await runner.run("-p", "read it", "-o", output)
 
     assert done.code == 6
-    assert "read_file" in done.err
+    if output == "text":
+        assert "read_file" in done.err
+    else:
+        events = [event for event in map(json.loads, done.out.splitlines()) if event["type"] == "loop-detected"]
+        assert [(event["pattern"], event["details"][:9]) for event in events] == [("repeated-tool", "read_file")]
     (session,) = runner.sessions()
     assert session["toolCalls"][-1]["error"]["type"] == "LoopStopped"
     assert len(session["toolCalls"]) < 6

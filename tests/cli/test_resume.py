@@ -108,7 +108,7 @@ async def test_without_the_database_a_session_is_taken_up_from_the_archive(tmp_p
     assert records(runner)[0]["title"] == "what is in a.txt?"
 
 
-@covers("W12", "W125")
+@covers("W12", "W63", "W125")
 async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path: Path) -> None:
     script = [Answer(calls=[("read_file", {"path": "a.txt"})]), "one", "two"]
     async with running(tmp_path, script, models=("scripted", "other")) as runner:

@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ async def test_two_turns_may_make_the_same_calls(tmp_path: Path) -> None:
 
 @covers("D248")
 async def test_the_same_call_now_and_then_is_no_loop(tmp_path: Path) -> None:
-    lines = ["echo a", "echo a", "echo b", "echo a", "echo c", "echo a", "echo d", "echo a"]
+    lines = ["echo a", "echo a", "echo b", "echo a", "echo a", "echo c", "echo a", "echo d", "echo a"]
     script = [Answer(text=f"Step {at}.", calls=[("shell", {"command": line})]) for at, line in enumerate(lines)]
     async with running(tmp_path, [*script, "Done."]) as runner:
         done = await ask(runner, "go")
@@ -233,16 +234,16 @@ async def test_what_must_be_confirmed_is_said_with_what_it_touches(
     assert not (runner.workspace / "made.txt").exists()
 
 
-@covers("D285", "P21")
+@covers("D285", "P19", "P21")
 async def test_entries_of_different_sources_stand_apart_under_their_names(tmp_path: Path) -> None:
-    entries = [{"key": f"key {at}", "content": f"CONTENT {at}", "priority": at} for at in (10, 90, 50)]
+    entries = [{"key": f"key {at}", "content": f"{'TEXT ' * 40}{at}", "priority": at} for at in (10, 90, 50)]
     async with running(tmp_path, ["one"]) as runner:
         configure(runner, hooks={"session-start": [f"echo '{json.dumps({'context': entries})}'"]})  # type: ignore[arg-type]
         await ask(runner, "hi")
 
     system = runner.server.chats[0]["messages"][0]["content"]
-    found = re.findall(r"^## From a hook: (key \d+)\n\n(CONTENT \d+)$", system, re.MULTILINE)
-    assert found == [(f"key {at}", f"CONTENT {at}") for at in (90, 50, 10)]
+    found = re.findall(r"^## From a hook: (key \d+)\n\n(TEXT .*)$", system, re.MULTILINE)
+    assert found == [(f"key {at}", f"{'TEXT ' * 40}{at}") for at in (90, 50, 10)]
 
 
 @covers("S1.8", "D113")
@@ -258,3 +259,48 @@ async def test_the_token_count_holds_what_was_said_and_what_tools_brought(tmp_pa
     assert 2 <= said < 20
     assert 400 < counted < 4000
     assert 2 <= thanked < 20
+
+
+@covers("P28", "S10.7")
+async def test_neither_an_error_nor_the_log_holds_a_secret(tmp_path: Path) -> None:
+    secrets = {"MY_TOKEN": "sesame-street-4711", "PLAINLY": "hidden-by-rule-4712"}
+    refused = Answer(status=400, body={"error": {"message": f"{' or '.join(secrets.values())} is not known here"}})
+    async with running(tmp_path, [f"Noted. {STORY}", f"Noted. {STORY}", *[refused] * 4], window=8192) as runner:
+        configure(
+            runner,
+            compression={"strategy": "summarize", "preserveRecent": 256, "idle": "off"},
+            environment={"denyPatterns": ["PLAIN*"]},
+        )
+        await ask(runner, "Remember the number 4711.")
+        await ask(runner, "Go on.", "--continue")
+        compacted = await runner.run("-p", "/compact", "--continue", **secrets)
+        refused_turn = await runner.run("-p", "And now?", "--continue", **secrets)
+
+    log = (runner.home / "logs" / "ollm.log").read_text()
+    assert (compacted.code, refused_turn.code != 0) == (0, True)
+    assert "is not known here" in refused_turn.err
+    assert "is not known here" in log
+    assert "sesame" not in refused_turn.err + log
+    assert "hidden-by-rule" not in log
+
+
+@covers("P13")
+async def test_every_compression_of_an_open_chat_counts(tmp_path: Path) -> None:
+    async with running(tmp_path, [f"{STORY}\nEnd {at}." for at in range(4)], window=8192) as runner:
+        configure(runner, compression={"strategy": "truncate", "preserveRecent": 256, "idle": "off"})
+        async with at_terminal(runner, "chat", "--new", OLLM_PLAIN="1") as terminal:
+
+            def count_compacted(times: int) -> bool:
+                return terminal.text().count("Compacted") == times
+
+            await terminal.wait_for("\n>")
+            for at, compacted in enumerate((0, 1, 1, 2)):
+                terminal.type("Go on.\n")
+                await terminal.wait_for(f"\nEnd {at}.\n>")
+                terminal.type("/compact\n" if at % 2 else "")
+                assert await terminal.wait_until(partial(count_compacted, compacted))
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+    (session,) = runner.sessions()
+    assert session["metadata"]["compressionCount"] == len(session["metadata"]["compressionHistory"]) == 2

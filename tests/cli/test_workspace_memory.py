@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -154,7 +155,14 @@ async def test_a_plan_belongs_to_its_session_and_is_restored_with_it(tmp_path: P
         assert "paused" in await command(runner, "/plan", "--session", first), "a turn does not end the pause"
         connection = sqlite3.connect(runner.workspace / ".ollm" / "memory.db")
         rows = dict(connection.execute("SELECT session_id, plan_steps FROM chat_sessions"))
+        connection.execute("DELETE FROM todos")
+        connection.commit()
         connection.close()
+        restored = await command(runner, "/todos", "--session", first)
+    assert re.findall(r"^\| \d+ \| (✔?) ?\| (.*) \|$", restored, re.MULTILINE) == [
+        ("✔", "oil the hinge"),
+        ("", "paint the door"),
+    ]
     steps = [(step["text"], step["done"]) for step in json.loads(rows[first])]
     assert steps == [("oil the hinge", True), ("paint the door", False)], "what was done stays done"
     assert "mend the roof" in rows[second]

@@ -14,6 +14,7 @@ from bench.mutants.copies import ROOT, Copy, WorkerGoneError, describe_environme
 from bench.mutants.explained import EXPLAINED, find_reason
 from bench.mutants.judge import Judge, find_own_tests, judge_once
 from bench.mutants.named_list import NAMED
+from bench.mutants.named_weak import WEAK
 from bench.mutants.reach import PLUGINS, Reach, read_notes
 from bench.mutants.sites import Mutant, find_mutants
 from bench.mutants.worker import DIED
@@ -175,7 +176,7 @@ def test_a_module_is_tested_under_its_name_and_a_package_under_its_own() -> None
 
 
 def test_what_a_named_mutant_switches_off_and_the_test_that_notices_it_are_there() -> None:
-    for named in NAMED:
+    for named in (*NAMED, *WEAK):
         source = (ROOT / "src" / "ollm" / named.module).read_text(encoding="utf-8")
         file, _, test = named.test.partition("::")
         assert source.count(named.before) == 1, named

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
-from ollm.domain.events import AnyEvent, Event, Notice
+from ollm.domain.events import AnyEvent, Event, Notice, TurnFinished
 from ollm.runtime.event_stream import EventStream, NoticeQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -26,6 +26,23 @@ def test_events_get_session_number_and_time() -> None:
         ("s1", 2, "2026-01-02T03:04:05.000Z"),
     ]
     assert stream.last_seq == 2
+
+
+def test_what_went_wrong_is_told_without_secrets() -> None:
+    stream = EventStream(lambda: NOW, redact=lambda text: text.replace("sesame", "[redacted]"))
+    heard: list[AnyEvent] = []
+    stream.add_listener(heard.append)
+    for event in (
+        Notice(level="error", text="no sesame"),
+        Notice(level="warning", text="sesame again"),
+        Notice(level="info", text="sesame seeds"),
+        TurnFinished(reason="model-error", message="sesame?"),
+        TurnFinished(reason="answered"),
+    ):
+        stream.emit(event)
+
+    told = [event.text if isinstance(event, Notice) else event.message for event in heard]  # type: ignore[union-attr]
+    assert told == ["no [redacted]", "[redacted] again", "sesame seeds", "[redacted]?", ""]
 
 
 def test_a_listener_hears_from_now_on_until_it_is_stopped_and_stopping_twice_is_once() -> None:

@@ -86,12 +86,13 @@ class RunSettings:
         from ollm.config.environment import read_log_level
         from ollm.system.logs import start_logging
 
-        start_logging(self.home.log, read_log_level(self.environment), self._redact)
+        start_logging(self.home.log, read_log_level(self.environment), self.redact)
         for problem in self.loaded_settings.problems:
             logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
 
-    def _redact(self, text: str) -> str:
-        """By all rules once the settings are known; by the built-in ones before, and for what is said of the rules."""
+    def redact(self, text: str) -> str:
+        """Text without secrets: by all rules once the settings are known; by the built-in ones before, and for what is
+        said of the rules."""
         if self._settings.built is None or self._making_rules:
             return redact_error(text)
         return self.redactor.redact(text)

@@ -47,7 +47,7 @@ class Storage:
     def stream(self) -> EventStream:
         from ollm.runtime.event_stream import EventStream
 
-        return EventStream(self.process.clock)
+        return EventStream(self.process.clock, redact=self.process.redact)
 
     @property
     def mode(self) -> ModeName:

@@ -14,16 +14,23 @@ Listener = Callable[[AnyEvent], None]
 
 
 class EventStream:
-    """`emit` fills in session, number and time. Listeners are called at once, in the order they came."""
+    """`emit` fills in session, number and time. Listeners are called at once, in the order they came.
 
-    def __init__(self, clock: Clock, session_id: str = "") -> None:
+    `redact` takes secrets out of what is said to have gone wrong: a server may repeat a key that it does not know."""
+
+    def __init__(self, clock: Clock, session_id: str = "", redact: Callable[[str], str] = str) -> None:
         self.session_id = session_id
         self.last_seq = 0
         self._clock = clock
+        self._redact = redact
         self._listeners: list[Listener] = []
 
     def emit(self, event: Event) -> None:
         self.last_seq += 1
+        if isinstance(event, Notice) and event.level != "info":
+            event = msgspec.structs.replace(event, text=self._redact(event.text))
+        elif isinstance(event, TurnFinished) and event.message:
+            event = msgspec.structs.replace(event, message=self._redact(event.message))
         sent = msgspec.structs.replace(
             event,
             session_id=self.session_id or event.session_id,

@@ -1,0 +1,216 @@
+"""The rest of what an audit found weakly proved, each broken in one place, with the test that notices."""
+
+from bench.mutants.named_list import SERVICES, SETTINGS, VARIABLES, NamedMutant
+
+RESUME = "tests/cli/test_resume.py::"
+ARCHIVE = SERVICES + "test_the_archive_names_the_model_and_every_compression_and_the_history_its_times"
+AUTO_SAVE = SETTINGS + "test_a_turn_is_on_disk_at_its_end_and_every_record_at_once_where_that_is_set"
+ENTRIES = SERVICES + "test_entries_of_different_sources_stand_apart_under_their_names"
+PLAN = "tests/cli/test_workspace_memory.py::test_a_plan_belongs_to_its_session_and_is_restored_with_it"
+SECRETS = SERVICES + "test_neither_an_error_nor_the_log_holds_a_secret"
+
+WEAK = [
+    NamedMutant(
+        "S7.1 an allow list stands above the deny patterns",
+        "services/environment_sanitization.py",
+        "allowed = self.is_allowed(name) and not runs",
+        "allowed = self.is_allowed(name) and not runs and not self.is_denied(name)",
+        VARIABLES,
+    ),
+    NamedMutant(
+        "S8.1 the directory of sessions",
+        "app/process.py",
+        "self.resolve_directory(self.settings.sessions.data_dir, self.home.sessions)",
+        "self.home.sessions",
+        SETTINGS + "test_sessions_are_kept_where_the_settings_say",
+    ),
+    NamedMutant(
+        "S9.6 when a new session is written",
+        "services/chat_recording/service.py",
+        "writer.flush)\n        writer.deferred = not self._settings.auto_save",
+        "writer.flush)\n        writer.deferred = False",
+        AUTO_SAVE,
+    ),
+    NamedMutant(
+        "S9.6 when a session that goes on is written",
+        "services/chat_recording/service.py",
+        "self._find_known(session_id, since))\n        writer.deferred = not self._settings.auto_save",
+        "self._find_known(session_id, since))\n        writer.deferred = False",
+        AUTO_SAVE,
+    ),
+    NamedMutant(
+        "T5.8, D770 a command gets the sanitised environment",
+        "tools/shell.py",
+        'environment = {**context.environment, "PWD": str(place)}',
+        'environment = {**os.environ, "PWD": str(place)}',
+        VARIABLES,
+    ),
+    NamedMutant(
+        "P3 the beginning of a session is a time",
+        "services/chat_recording/service.py",
+        "session_id, at = self._make_id(), format_stamp(self._clock())",
+        "session_id, at = self._make_id(), str(self._clock())",
+        ARCHIVE,
+    ),
+    NamedMutant(
+        "P13 every compression of a chat counts",
+        "runtime/session.py",
+        '            compression_count=changes["compressionCount"],\n',
+        "",
+        SERVICES + "test_every_compression_of_an_open_chat_counts",
+    ),
+    NamedMutant(
+        "P17 a loop is an event",
+        "services/loop_detection/__init__.py",
+        "            self._emit(LoopDetected(pattern=pattern.type, details=pattern.details, count=pattern.count))\n",
+        "",
+        "tests/cli/test_oneshot.py::test_a_model_that_repeats_itself_is_stopped_with_the_pattern_named",
+    ),
+    NamedMutant(
+        "P19 an entry keeps its source",
+        "services/context_manager.py",
+        "            source=source,  # type",
+        "            source='user',  # type",
+        ENTRIES,
+    ),
+    NamedMutant(
+        "P19 an entry keeps its content",
+        "services/context_manager.py",
+        "            content=content,\n            timestamp",
+        "            content=content[:20],\n            timestamp",
+        ENTRIES,
+    ),
+    NamedMutant(
+        "P28 the log is redacted",
+        "app/run_settings.py",
+        "read_log_level(self.environment), self.redact)",
+        "read_log_level(self.environment), str)",
+        SECRETS,
+    ),
+    NamedMutant(
+        "P28 the log is redacted by the rules of the settings",
+        "app/run_settings.py",
+        "        return self.redactor.redact(text)",
+        "        return redact_error(text)",
+        SECRETS,
+    ),
+    NamedMutant(
+        "D193 truncate asks no model",
+        "services/chat_compression/service.py",
+        '        if options.strategy == "truncate":',
+        '        if options.strategy == "cut":',
+        SERVICES + "test_the_strategy_decides_whether_a_model_writes_the_summary",
+    ),
+    NamedMutant(
+        "D248 a cycle is looked for in the newest calls",
+        "services/loop_detection/calls.py",
+        "tail = calls[-period * rounds :]",
+        "tail = calls[: period * rounds]",
+        SERVICES + "test_a_cycle_is_found_in_the_newest_calls_whatever_came_before",
+    ),
+    NamedMutant(
+        "D248 another call begins the count anew",
+        "services/loop_detection/calls.py",
+        "            self._streak, self._results = 1, set()",
+        "            self._results = set()",
+        SERVICES + "test_the_same_call_now_and_then_is_no_loop",
+    ),
+    NamedMutant(
+        "D285 entries stand under their names",
+        "services/context_manager.py",
+        'f"## {SOURCE_TITLES[entry.source]}: {entry.key}\\n\\n{entry.content}"',
+        "entry.content",
+        ENTRIES,
+    ),
+    NamedMutant(
+        "D611 without a model a digest is written",
+        "services/chat_compression/service.py",
+        "            text = write_digest(originals, longest, self._counter.count_text)\n",
+        "            raise ValueError(fallback)\n",
+        SETTINGS + "test_a_summary_that_fails_is_in_the_log_and_the_turn_goes_on",
+    ),
+    NamedMutant(
+        "H84 the history holds every compression",
+        "services/chat_compression/history.py",
+        "[*metadata.compression_history, msgspec.to_builtins(record)]",
+        "[msgspec.to_builtins(record)]",
+        ARCHIVE,
+    ),
+    NamedMutant(
+        "H86 a call has a time",
+        "runtime/calls/tool_call.py",
+        "timestamp=format_stamp(services.clock()),",
+        'timestamp="",',
+        SETTINGS + "test_a_session_goes_on_with_its_calls_and_results_in_order",
+    ),
+    NamedMutant(
+        "H281 a snapshot has a summary",
+        "services/snapshots/form.py",
+        "summary=_describe_context(context, state.user_messages),",
+        'summary="",',
+        SERVICES + "test_a_snapshot_says_what_was_asked_and_whether_the_model_thinks",
+    ),
+    NamedMutant(
+        "W14 the number of messages has a cap",
+        "services/recent_window.py",
+        "if messages < 0 or characters < 0:",
+        "if characters < 0:",
+        RESUME + "test_full_brings_back_what_the_window_had_no_room_for",
+    ),
+    NamedMutant(
+        "W14 the characters of messages have a cap",
+        "services/recent_window.py",
+        "if messages < 0 or characters < 0:",
+        "if messages < 0:",
+        RESUME + "test_full_brings_back_what_the_window_had_no_room_for",
+    ),
+    NamedMutant(
+        "W63 results stay behind their calls",
+        "services/recent_window.py",
+        "                units[-1].append(message)\n",
+        "                pass\n",
+        RESUME + "test_another_model_takes_a_session_up_from_summary_and_window",
+    ),
+    NamedMutant(
+        "W115 the steps of a plan are restored",
+        "app/resumed_conversation.py",
+        "    if record.plan.steps:\n        storage.notes",
+        "    if False:\n        storage.notes",
+        PLAN,
+    ),
+    NamedMutant(
+        "W115 what was done stays done",
+        "app/resumed_conversation.py",
+        "[(step.text, step.done) for step in record.plan.steps]",
+        "[(step.text, False) for step in record.plan.steps]",
+        PLAN,
+    ),
+    NamedMutant(
+        "W122 a resume says to go on",
+        "runtime/resume/resume.py",
+        '"\\n".join([*lines, RESUME_OUTRO])',
+        '"\\n".join(lines)',
+        SERVICES + "test_a_resume_holds_summary_and_plan_step_and_says_to_go_on",
+    ),
+    NamedMutant(
+        "W141 --new skips the list",
+        "cli/terminal.py",
+        "not (start.new or start.session",
+        "not (start.session",
+        SETTINGS + "test_a_new_chat_begins_with_nothing_though_there_are_sessions",
+    ),
+    NamedMutant(
+        "W157 a resume holds the recent messages",
+        "runtime/resume/resume.py",
+        "messages=tuple(from_records(record.recent_messages))",
+        "messages=()",
+        SERVICES + "test_a_resume_holds_summary_and_plan_step_and_says_to_go_on",
+    ),
+    NamedMutant(
+        "P28 what went wrong is told without secrets",
+        "runtime/event_stream.py",
+        "message=self._redact(event.message)",
+        "message=event.message",
+        SECRETS,
+    ),
+]
