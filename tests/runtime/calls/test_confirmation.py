@@ -8,9 +8,16 @@ import msgspec
 import pytest
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.events import ConfirmationRequested, ConfirmationResolved
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.policy.message_bus import MessageBus
-from ollm.runtime.calls.confirmation import UNATTENDED_TIMEOUT_SECONDS, BusAsker, UnattendedAsker, explain_refusal
+from ollm.runtime.calls.confirmation import (
+    UNATTENDED_TIMEOUT_SECONDS,
+    AnswerLog,
+    BusAsker,
+    UnattendedAsker,
+    explain_refusal,
+)
 from tests.covers import covers
 from tests.runtime.calls.support import ASK, Table
 
@@ -109,3 +116,42 @@ async def test_a_front_end_is_waited_for_as_long_as_somebody_listens(
     await BusAsker(Bus(), timeout, attached=lambda: attached).ask(question())
 
     assert waited == [waits]
+
+
+def answer_to(log: AnswerLog, call_id: str, text: str, outcome: Any = "approved") -> None:
+    asked = ConfirmationRequested(correlation_id=text, details=question(call_id=call_id, description=text))
+    answer = ConfirmationAnswer(approved=True)
+    log.handle_event(asked)
+    log.handle_event(ConfirmationResolved(correlation_id=text, outcome=outcome, answer=answer))
+
+
+def test_answers_are_kept_with_the_call_they_were_for_or_the_one_that_runs() -> None:
+    log = AnswerLog()
+    answer_to(log, "c1", "before any call")
+    log.begin_call("c1")
+    log.begin_call("c2")
+    answer_to(log, "c1", "first")
+    answer_to(log, "elsewhere", "of a server")
+    answer_to(log, "c2", "taken back", "cancelled")
+    log.handle_event(ConfirmationResolved(correlation_id="unknown", outcome="approved"))
+
+    assert [found.question for found in log.end_call("c1")] == ["first"]
+    assert [found.question for found in log.end_call("c2")] == ["of a server"]
+    assert log.end_call("c1") == ()
+
+
+async def test_who_is_about_to_be_asked_is_told_first_and_only_then() -> None:
+    told: list[str] = []
+
+    async def before() -> None:
+        told.append("before")
+
+    class Bus(MessageBus):
+        async def request(self, details: Any, *, timeout: float | None = None) -> ConfirmationAnswer:
+            told.append("asked")
+            return ConfirmationAnswer(approved=True)
+
+    await BusAsker(Bus(), yes=True, before=before).ask(question())
+    assert told == []
+    await BusAsker(Bus(), before=before).ask(question())
+    assert told == ["before", "asked"]

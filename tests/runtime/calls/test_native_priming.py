@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from ollm.domain.lazy import Lazy
+from ollm.domain.model_facts import ModelFacts
+from ollm.providers.model_families import BLOCKS_BELOW
+from ollm.runtime.calls.native_priming import prime_native_request
+from ollm.runtime.model.model import Model
 from tests.cli.running import running, texts
+from tests.runtime.calls.test_project_files import Place
+from tests.runtime.model.test_block_answer import Speaking
 from tests.servers.answers import Answer
 
 
@@ -28,3 +35,33 @@ async def test_a_small_model_that_calls_natively_is_shown_the_files(
     assert texts(runner.sessions()[0])[0] == ("user", "Change LIMIT in conf.py to 20, not .env.")
     if primed:
         assert (runner.workspace / "conf.py").read_text() == "LIMIT = 20\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "parameters", "name", "primed"),
+    [
+        ("native", BLOCKS_BELOW - 1, "m", True),
+        ("unknown", BLOCKS_BELOW - 1, "m", True),
+        ("text", BLOCKS_BELOW - 1, "m", False),
+        ("blocks", BLOCKS_BELOW - 1, "m", False),
+        ("native", BLOCKS_BELOW, "m", False),
+        ("native", None, "m", False),
+        ("native", None, "tiny-1.7b", True),
+        ("native", BLOCKS_BELOW, "tiny-1.7b", False),
+    ],
+)
+async def test_how_small_a_model_is_says_its_server_or_else_its_name(
+    tmp_path: Path, form: str, parameters: float | None, name: str, primed: bool
+) -> None:
+    place = Place(tmp_path / "w")
+    place.write("conf.py", "LIMIT = 12\n")
+    facts = ModelFacts(key="k", call_form=form, parameters=parameters)  # type: ignore[arg-type]
+    try:
+        told = await prime_native_request(
+            Lazy(lambda: place.files), Model(Speaking(), name, 4096, facts), "Change LIMIT in conf.py to 20."
+        )
+    finally:
+        place.discovery.close()
+
+    assert ("LIMIT = 12" in told) is primed
+    assert bool(told) is primed

@@ -6,19 +6,26 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from ollm.domain.errors import ToolFailure
 from ollm.domain.events import ToolStarted
 from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
+    FileChange,
+    Location,
     ToolResult,
     Verdict,
 )
 from ollm.extensions.base import HookDecision, NoHooks
 from ollm.policy.message_bus import MessageBus
 from ollm.runtime.calls.confirmation import BusAsker
+from ollm.runtime.calls.dispatch import Dispatch
+from ollm.runtime.calls.tool_call import CallServices
+from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.registry import ToolRegistry
 from tests.covers import covers
-from tests.runtime.calls.support import ALLOW, ASK, DENY, Table
+from tests.runtime.calls.support import ALLOW, ASK, DENY, Fixed, Table, asked
 
 
 @covers("T7.2")
@@ -167,3 +174,118 @@ async def test_a_hook_makes_a_question_of_what_is_allowed_and_of_nothing_else(
 
     assert (asker.seen, kept) == (seen, granted)
     assert record.status == ("denied" if verdict is DENY else "ok")
+
+
+class Rewrite(Tool[None], frozen=True):
+    """Put one text in place of another."""
+
+    name: ClassVar[str] = "rewrite"
+    before: int | None = None
+    after: int = 0
+    fails: bool = False
+    target: str = "a.txt"
+
+    def summary(self) -> str:
+        return "Rewrite"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.target, access="write")]
+
+    async def preview(self, context: ToolContext, needs: None) -> str:
+        if self.fails:
+            raise ToolFailure("NotFound", "no a.txt")
+        return "+x" if self.after else ""
+
+    async def list_changes(self, context: ToolContext, needs: None) -> tuple[FileChange, ...]:
+        before = None if self.before is None else "b" * self.before
+        return (FileChange(path="a.txt", before=before, after="a" * self.after),)
+
+    async def run(self, context: ToolContext, needs: None) -> ToolResult:
+        return ToolResult(llm_content="done")
+
+
+class Person:
+    def __init__(self) -> None:
+        self.asked: list[ConfirmationDetails] = []
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        self.asked.append(details)
+        return ConfirmationAnswer(approved=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [(None, 400_000, 1), (200_000, 200_000, 1), (200_000, 200_001, 0), (None, 400_001, 0), (9, 0, 0)],
+)
+async def test_texts_go_along_with_a_question_unless_they_are_very_long(
+    tmp_path: Path, before: int | None, after: int, shown: int
+) -> None:
+    person = Person()
+    table = Table(tmp_path, ASK, asker=person)
+    table.registry.register(Rewrite)
+
+    await table.one("rewrite", {"after": after, **({} if before is None else {"before": before})})
+
+    (asked,) = person.asked
+    assert (len(asked.changes), asked.diff) == (shown, "+x" if after else "")
+    assert (asked.tool, asked.description, asked.reason) == ("rewrite", "Rewrite", "it changes files")
+
+
+@pytest.mark.parametrize(("locked", "kind"), [(True, "Denied"), (False, "NotFound")])
+async def test_what_is_going_to_fail_is_not_asked_about_unless_that_would_reveal_a_file(
+    tmp_path: Path, locked: bool, kind: str
+) -> None:
+    person = Person()
+    table = Table(tmp_path, msgspec.structs.replace(ASK, locked=locked), asker=person)
+    table.registry.register(Rewrite)
+
+    record = await table.one("rewrite", {"fails": True})
+
+    assert record.error is not None
+    assert (record.error.type, [asked.diff for asked in person.asked]) == (kind, [""] if locked else [])
+
+
+async def test_an_address_is_no_path(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.registry.register(Rewrite)
+
+    assert (await table.one("rewrite", {"target": "http://a.b/\0"})).status == "ok"
+    assert (await table.one("rewrite", {"target": "a\0b"})).status == "failed"
+
+
+class Editor:
+    """Has one text of every file, not saved."""
+
+    writes = False
+
+    def withholds(self, _path: Path) -> bool:
+        return False
+
+    async def read(self, _path: Path) -> str | None:
+        return "typed"
+
+    async def write(self, _path: Path, _text: str) -> bool:
+        return False
+
+
+class Glance(Rewrite, frozen=True):
+    """Show what an editor has."""
+
+    name: ClassVar[str] = "glance"
+
+    async def preview(self, context: ToolContext, needs: None) -> str:
+        return str(list(context.buffers.values()))
+
+
+async def test_a_person_is_shown_the_change_of_what_the_editor_has(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("saved", "utf-8")
+    registry, person = ToolRegistry(), Person()
+    registry.register(Glance)
+    context = ToolContext(boundary=Boundary.around(tmp_path), editor=Editor())
+    services = CallServices(
+        registry=registry, policy=Fixed(ASK), context=context, emit=list[Any]().append, asker=person
+    )
+
+    await Dispatch(services).run(asked(("glance", {})), 7)
+
+    assert [shown.diff for shown in person.asked] == ["[b'typed']"]

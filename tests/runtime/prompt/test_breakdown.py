@@ -3,7 +3,7 @@
 from ollm.domain.context import ContextEntry
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.prompt.breakdown import PROJECT_MAP_KEY, list_context_parts
+from ollm.runtime.prompt.breakdown import PROJECT_MAP_KEY, count_hidden_tools, describe_hidden_tools, list_context_parts
 from tests.runtime.prompt.test_prompt import Talk
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -79,3 +79,25 @@ def test_the_parts_of_a_model_that_writes_blocks_come_to_what_is_sent() -> None:
     assert listed["instructions"] <= 4  # the protocol has its own
     assert listed["context entries"] > 0
     assert abs(sum(listed.values()) - talk.prompt.used_tokens) <= 2 * len(listed)
+
+
+def test_tools_that_are_listed_in_the_prompt_count_as_schemas() -> None:
+    talk = Talk()
+    talk.prompt.set_tools(TOOLS)
+    talk.prompt.set_forms(ModelFacts(key="k", call_form="none", takes_tools=False))
+    (system, *_), schemas = talk.prompt.render_prefix()
+    listed = system.content.replace(talk.prompt.get_system_prompt(), "")
+
+    assert schemas == ()
+    assert parts(talk)["tool schemas"] == talk.counter.count_text(listed) > 0
+
+
+def test_tools_without_room_are_counted_by_server() -> None:
+    talk = Talk()
+    assert (count_hidden_tools(talk.prompt), describe_hidden_tools(talk.prompt)) == ({}, "")
+    finder = ToolSchema(name="find_tool", description="Find one (9). There are: git (12), web-docs (3)", parameters={})
+    talk.prompt.set_tools([*TOOLS, finder])
+
+    assert count_hidden_tools(talk.prompt) == {"git": 12, "web-docs": 3}
+    told = "Tools without room, found with find_tool: 12 of git, 3 of web-docs."
+    assert describe_hidden_tools(talk.prompt) == told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ollm.domain.events import Compressed, Notice
+from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.hard_compaction import settle_goals, shorten_records, shrink_to_limit
 from tests.runtime.prompt.test_context_courses import follow_course
 from tests.runtime.prompt.test_prompt import Talk, filler, minutes
@@ -72,3 +73,19 @@ def test_records_lose_what_the_message_needs() -> None:
 
 def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     follow_course(monkeypatch, 14, 1024, 1.2, "truncate", steps=24)
+
+
+def test_what_is_cut_to_fit_can_be_brought_back() -> None:
+    talk = Talk()
+    read, recall = (ToolSchema(name=name, description=name, parameters={}) for name in ("read_file", "recall"))
+    talk.prompt.set_tools([read], lambda: [read, recall])
+    talk.user("Look at it")
+    talk.step(filler(40))
+    talk.prompt.set_window(640)
+    assert talk.prompt.used_tokens > talk.prompt.compute_budget().limit
+    assert not talk.prompt.get_active_context().folded
+
+    assert shrink_to_limit(talk.prompt, talk.counter)
+
+    assert talk.prompt.get_active_context().folded
+    assert talk.prompt.tools == (read, recall)
