@@ -268,7 +268,7 @@ async def test_up_takes_one_queued_message_after_the_other_back(tmp_path: Path) 
         await terminal.wait_for("the third!")
         assert "queued: the first" in terminal.screen(), "what was changed stays as it is"
         terminal.type(CTRL_C)
-        await terminal.wait_for("stopped", gone="queued")
+        await terminal.wait_for("stopped", gone="queued:")
         terminal.type(ENTER)
         await terminal.wait_for("Fine.")
         assert runner.server.chats[-1]["messages"][-1]["content"].endswith("the first\nthe second\nthe third!")
@@ -296,6 +296,22 @@ async def test_a_resumed_session_names_its_calls_as_they_were_when_they_ran(tmp_
     for name in ("✓ Create new.txt (1 line)", "✓ List .", "✓ Search for 'one' in new.txt"):
         assert name in shown
         assert name in again
+
+
+async def test_a_file_with_a_quote_in_its_name_is_completed_and_attached(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Seen."]) as runner:
+        (runner.workspace / 'q"uote.py').write_text("x = 1\n")
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("see @quo")
+            await terminal.wait_for('q"uote.py')
+            terminal.type(TAB)
+            await terminal.wait_for('› see @q"uote.py')
+            terminal.type(ENTER + ENTER)
+            await terminal.wait_for('+ q"uote.py', "Seen.")
+            assert runner.server.chats[-1]["messages"][-1]["content"].endswith("x = 1\n")
+            terminal.type(CTRL_D)
+            await terminal.ended()
 
 
 async def test_a_slow_start_says_for_how_long_it_connects(tmp_path: Path) -> None:

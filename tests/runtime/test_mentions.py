@@ -19,6 +19,15 @@ def test_names_are_found_at_the_beginning_of_words_once_each(tmp_path: Path) -> 
     assert find_mentions("no at sign", tmp_path) == []
 
 
+def test_a_name_may_have_a_quote_or_an_at_sign_in_it_where_there_is_such_a_file(tmp_path: Path) -> None:
+    for name in ('q"uote.py', "a@b.txt"):
+        (tmp_path / name).touch()
+
+    assert find_mentions('@q"uote.py, @a@b.txt @c"d @e@f (@g,(@h', tmp_path) == [
+        'q"uote.py', "a@b.txt", "c", "e", "g,(", "h"
+    ]  # fmt: skip
+
+
 def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
     assert find_mentions(f"@{'n' * 5000}", tmp_path) == ["n" * 5000]
     assert not is_there(tmp_path / ("n" * 5000))

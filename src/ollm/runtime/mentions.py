@@ -8,13 +8,19 @@ from itertools import islice
 from pathlib import Path
 
 MAX_NEIGHBOURS = 2_000  # that a mistyped name is compared with
-_MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
+_MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+)(?=(\S*)))')
 
 
 def find_mentions(text: str, workspace: Path) -> list[str]:
     """The names after each `@`, once each; whether they are files is not said."""
     found = dict.fromkeys(_MENTION.findall(text)) if "@" in text else {}
-    return list(dict.fromkeys(quoted or strip_punctuation(bare, workspace) for quoted, bare in found))
+    return list(dict.fromkeys(quoted or choose_name(bare, rest, workspace) for quoted, bare, rest in found))
+
+
+def choose_name(bare: str, rest: str, workspace: Path) -> str:
+    """A name ends before a quote or another `@`, unless there is a file that is called so as a whole."""
+    whole = strip_punctuation(bare + rest, workspace)
+    return whole if rest and is_there(workspace / whole) else strip_punctuation(bare, workspace)
 
 
 def strip_punctuation(bare: str, workspace: Path) -> str:

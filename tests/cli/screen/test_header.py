@@ -12,7 +12,7 @@ from ollm.runtime.base import Status
 NARROW_TIPS = "▌ /help for commands"
 
 
-def describe(model: str, provider: str, width: int = 80) -> str:
+def describe(model: str, provider: str, width: int = 80, workspace: str = "/work-here") -> str:
     status = Status(
         session_id=None,
         title="",
@@ -22,7 +22,7 @@ def describe(model: str, provider: str, width: int = 80) -> str:
         window=32_768,
         mode="code",
         approval="ask",
-        workspace="/work-here",
+        workspace=workspace,
     )
     return render_header(status, "main", Painter(lambda: width, colour=False))
 
@@ -36,6 +36,12 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
     narrow = describe("qwen3:8b", "openai", width=40).splitlines()
     assert narrow[1:4] == ["▌ qwen3:8b · 32,768-token context", "▌ /work-here · main", NARROW_TIPS]
     assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
+
+
+def test_an_odd_folder_stays_on_its_line() -> None:
+    shown = describe("qwen3:8b", "openai", workspace="/two\nlines\x1b[31m")
+
+    assert shown.splitlines()[2] == "▌ /two⏎lines\\x1b[31m · main"
 
 
 def test_the_toy_model_says_what_it_is() -> None:

@@ -8,6 +8,7 @@ from ollm import __version__
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.status import format_server, shorten_model
 from ollm.runtime.base import Status
+from ollm.system.terminal_text import make_printable
 
 TINY_MODEL = "smollm2"
 GPU_TIMEOUT_SECONDS = 0.5  # that the first line waits for a driver
@@ -18,7 +19,7 @@ TINY_MODEL_WARNING = "SmolLM2 135M is for trying ollm, not for work. To get a re
 def render_header(status: Status, branch: str, painter: Painter) -> str:
     """Three quiet lines, and a warning where the model is only a toy."""
     model = (shorten_model(status.model), f"{status.window:,}-token context", format_server(status))
-    place = (shorten_home(status.workspace), *([branch] if branch else []))
+    place = (make_printable(shorten_home(status.workspace)), *([branch] if branch else []))
     text = painter.paint_header(f"ollm {__version__}", [model, place, TIPS])
     if status.provider == "embedded" and status.model == TINY_MODEL:
         text += painter.paint_aside(TINY_MODEL_WARNING, "yellow") + _format_model_commands()
