@@ -224,14 +224,14 @@ def test_thinking_is_folded_and_unfolded() -> None:
     assert shown.show(ThinkingDelta(text="more"), TurnFinished(reason="answered")) == ["  more\n"]
     shown.out.clear()
     shown.transcript.unfold()
-    assert shown.out == ["  collapsed again\n"]
+    assert shown.out == ["  collapsed again\n", "\n"]
 
 
 def test_unfolding_with_nothing_to_show_says_what_it_does() -> None:
     shown = Shown()
     shown.transcript.unfold()
 
-    assert shown.out == ["  showing tool output and thinking in full; Ctrl-O collapses them\n"]
+    assert shown.out == ["  showing tool output and thinking in full; Ctrl-O collapses them\n", "\n"]
     result = ToolResult(llm_content="all of it\nand more")
     assert shown.show(ToolFinished(call_id="c", name="ls", status="ok", result=result, seconds=0))[-1] == (
         "    all of it\n    and more\n"

@@ -166,6 +166,8 @@ class Transcript:
             self._show_folded(outputs)
         else:
             self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
+        if not self._in_turn:
+            self._out("\n")  # what is typed next begins below it
 
     def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
         """The thought and every output of the last turn that made calls, each under its name."""
