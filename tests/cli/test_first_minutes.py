@@ -314,6 +314,16 @@ async def test_a_file_with_a_quote_in_its_name_is_completed_and_attached(tmp_pat
             await terminal.ended()
 
 
+async def test_the_first_question_of_all_is_broken_between_words(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        away = {"OLLM_PROVIDER": "embedded", "OLLM_MODEL": "", "OLLM_BASE_URL": ""}
+        async with at_terminal(runner, "chat", size=(60, 20), **away) as terminal:
+            await terminal.wait_for("[Y/n]")
+            assert "not for\n  work, 98 MB)?" in terminal.screen()
+            terminal.type("n" + ENTER)
+            assert await terminal.ended() == 3
+
+
 async def test_a_slow_start_says_for_how_long_it_connects(tmp_path: Path) -> None:
     async with running(tmp_path, []) as runner:
         with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ollm.cli.table import warn
+from ollm.cli.table import warn, wrap_for_terminal
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.downloads import Progress
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
@@ -38,9 +38,8 @@ def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
     model = store.resolve_model(missing.model)
     warn(missing.message)
     try:
-        wanted = click.confirm(
-            f"Download {model.name} ({model.about}, {format_size(model.size)})?", default=True, err=True
-        )
+        question = f"Download {model.name} ({model.about}, {format_size(model.size)})?"
+        wanted = click.confirm(wrap_for_terminal(question), default=True, err=True)
     except click.Abort as error:
         raise KeyboardInterrupt from error
     if wanted:

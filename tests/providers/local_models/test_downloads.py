@@ -77,6 +77,13 @@ def test_a_refusal_and_no_network_are_told(tmp_path: Path) -> None:
         ModelStore(tmp_path, {"tiny": "ftp://x/y"}).get(MODEL, quiet)
 
 
+def test_no_number_of_the_system_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OllmError, match=r"failed: ") as told:
+        ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
+
+    assert "Errno" not in str(told.value)
+
+
 def test_a_file_url_is_copied(tmp_path: Path) -> None:
     (tmp_path / "a b.gguf").write_bytes(CONTENT)
     store = ModelStore(tmp_path / "models", {"tiny": (tmp_path / "a b.gguf").as_uri()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,8 +83,9 @@ def _fetch_http(url: str, part: Path, progress: Progress) -> None:
                 require_disk_space(part.parent, total - begin)
                 _write(part, response.iter_bytes(), begin, total, progress)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        why = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
         raise OllmError(
-            f"Download of {part.name.removesuffix('.part')} failed: {str(error) or type(error).__name__}.",
+            f"Download of {part.name.removesuffix('.part')} failed: {why}.",
             action="Run the same command again to resume.",
         ) from error
 
