@@ -173,6 +173,35 @@ EXPLAINED = {
     ("policy/shell/rules.py", "start = text.find(value, start + 1)", "constant"): (
         "what is found one letter on is all one letter, and judged like what was found before"
     ),
+    ("services/code_map/service.py", "FIRST_LINE_TOKENS = 500  # any map begins within them", "constant"): (
+        "any map begins within half of them"
+    ),
+    (
+        "services/code_map/syntax_tree.py",
+        "self._visit_children(held, found.full_name, None, depth + 1)",
+        "constant",
+    ): BY_ONE,
+    (
+        "services/code_map/syntax_tree.py",
+        'exported = node.parent is not None and node.parent.type == "export_statement"',
+        "and/or",
+    ): "nothing else that holds one is looked into",
+    ("services/code_map/syntax_tree.py", "return end if place < 0 else place", "constant"): (
+        "what has a name does not begin with its brace"
+    ),
+    (
+        "services/request_reading/answer_beginnings.py",
+        'name, place = next(iter(find_made_files(request)), ("", 0))',
+        "constant",
+    ): "where nothing is does not matter",
+    (
+        "services/request_reading/excerpts.py",
+        "if sum(end - start for start, end in merge_spans(spans)) <= MAX_EXCERPT_LINES / 2:",
+        "comparison",
+    ): BY_ONE,
+    ("services/file_checkpoints/capture.py", "self._read = 0", "constant"): "it is set before it is looked at",
+    ("services/file_checkpoints/capture.py", "self._began = 0", "constant"): "it is set before it is looked at",
+    ("services/file_checkpoints/capture.py", "self._generation = 0", "constant"): "it is set before it is looked at",
     (
         "services/file_discovery/watch.py",
         "_DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS = 50, 10, 1000  # milliseconds",

@@ -160,3 +160,18 @@ def test_a_large_file_is_looked_through_for_a_word_as_far_as_it_is_read(tmp_path
     ]
     assert (found[0].modified, found[0].words, found[0].references) == (0, "", "")
     assert read_large_files(tmp_path, ["near.py"], "") == []
+
+
+def test_what_is_known_is_written_again_only_when_something_changed(tmp_path: Path) -> None:
+    root, folder = tmp_path / "project", tmp_path / "cache"
+    root.mkdir()
+    (root / "a.py").write_text("def one(): pass\n")
+    names(root, folder, "a.py")
+    (file,) = folder.iterdir()
+    os.utime(file, ns=(1, 1))
+
+    names(root, folder, "a.py")
+    assert file.stat().st_mtime_ns == 1
+    (root / "a.py").write_text("def other(): pass\n")
+    names(root, folder, "a.py")
+    assert file.stat().st_mtime_ns > 1

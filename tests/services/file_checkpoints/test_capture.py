@@ -253,3 +253,18 @@ def test_before_the_first_look_there_is_nothing_to_remember(tmp_path: Path) -> N
     checkpoints._trees._capture.save_index()
 
     assert not checkpoints.objects.index.exists()
+
+
+def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -> None:
+    (tmp_path / "tree" / "d").mkdir(parents=True)
+    (tmp_path / "tree" / "d" / "a").write_text("content")
+    checkpoints = make_checkpoints(tmp_path)
+    looking, objects, deadline = checkpoints._trees._capture, checkpoints.objects, time.monotonic() + 60
+    while not looking._directories:  # until the file is older than a tick of the clock
+        looking.take()
+        assert time.monotonic() < deadline
+    objects.remove_others(set())
+
+    found = dict(iter_entries(objects, looking.take().digest))
+
+    assert objects.read(found["d/a"].value) == b"content"

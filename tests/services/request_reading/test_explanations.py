@@ -146,3 +146,8 @@ def test_a_file_that_an_order_for_words_names_and_that_is_not_there_is_written()
     assert not is_meant("List the python files in files.txt", "shell", "rm a.py > files.txt", shown=shown)
     assert not is_meant("Is there a list in files.txt?", "shell", "ls *.py > a.py", shown=shown)
     assert not is_meant("List the files of files.txt. Do not change anything.", "file", "x", "files.txt", shown)
+
+
+@pytest.mark.parametrize(("body", "meant"), [("ls > files.txt", True), ("ls > a.py", False), ("ls", True)])
+def test_a_list_goes_into_the_file_that_is_asked_for_and_into_no_other(body: str, meant: bool) -> None:
+    assert is_meant("List the modules in files.txt.", "shell", body, shown="Files here: a.py, b.py") is meant

@@ -2,7 +2,13 @@
 
 import pytest
 
-from ollm.services.request_reading.meant_files import MAX_TINY_CHARS, find_led_to, find_meant, find_tiny_project
+from ollm.services.request_reading.meant_files import (
+    MAX_TINY_CHARS,
+    _weigh_word,
+    find_led_to,
+    find_meant,
+    find_tiny_project,
+)
 
 FILES = {
     "bank.py": "def withdraw(balance, amount):\n    return balance - amount\n",
@@ -150,3 +156,11 @@ def test_how_large_a_tiny_project_may_be() -> None:
 
     assert [show(6, 2_400), show(7, 1), show(1, 2_400), show(1, 2_401), show(6, 0)] == [6, 0, 1, 0, 6]
     assert find_tiny_project("Why is ziggurat in x/y.txt?", ["a.txt"], {"a.txt": ""}.get) == []
+
+
+def test_a_word_that_a_third_of_the_files_hold_speaks_for_them_and_one_of_more_does_not() -> None:
+    texts = {f"f{n}.py": f"{'apple' if n < 3 else ''} {'pear' if n < 4 else ''}" for n in range(9)}
+
+    assert _weigh_word("apple", texts) == dict.fromkeys(("f0.py", "f1.py", "f2.py"), 1 / 3)
+    assert _weigh_word("pear", texts) == {}
+    assert _weigh_word("pear", dict(list(texts.items())[2:8])) == dict.fromkeys(("f2.py", "f3.py"), 1 / 2)

@@ -213,3 +213,17 @@ def test_an_excerpt_is_sixty_lines_at_most_and_gaps_are_marked() -> None:
     assert shown(0, 1, 2, 3, 4, 5) == f"{head}{''.join(lines[:6])}```"
     assert shown(0, 1, 2, 3, 4, 6) == f"{head}{''.join(lines[:5])}...\n{lines[6]}```"
     assert shown(0, 1, 2, 3, 4, 5, 7) == f"{head}{''.join(lines[:6])}```"
+
+
+def test_a_short_file_that_does_not_fit_comes_as_the_part_that_is_asked_for() -> None:
+    text = "".join(f"def total_{n}(items):\n    return sum(items) + {n}\n\n\n" for n in range(9))
+
+    def prime_file(most: int) -> Primed:
+        return prime_request("Change total_3 in a.py.", ["a.py"], {"a.py": text}.get, most)
+
+    assert prime_file(600).whole == ("a.py",)
+    part = prime_file(300)
+    assert part.whole == ()
+    assert "def total_3(items):\n    return sum(items) + 3" in part.text
+    assert "total_5" not in part.text
+    assert len(part.text) <= 300

@@ -158,7 +158,7 @@ class _TreeReader:
         if kind == "class" and node.type == "function_definition":
             return node.child_by_field_name("body")
         inner = node.child_by_field_name("type")
-        return inner.child_by_field_name("body") if node.type == "field_declaration" and inner is not None else None
+        return inner.child_by_field_name("body") if inner is not None else None
 
     def _add(self, node: Node, whole: Node, kind: str, name: str, scope: str) -> CodeDefinition:
         signature = shorten_signature(self._read_signature(node), kind)

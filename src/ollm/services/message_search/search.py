@@ -229,12 +229,11 @@ def find_passage(text: str, words: Sequence[str], characters: int) -> str:
     places = sorted(_find_places(text, words))
     if not places:
         return " ".join(text[:characters].split()) + "…"
-    best, start = 0, places[0][0]
-    for at, _ in places:
-        inside = {word for place, word in places if at <= place < at + characters * 3 // 4}
-        if len(inside) > best:
-            best, start = len(inside), at
-    begin = max(0, start - characters // 4)
+
+    def count_behind(at: int) -> int:
+        return len({word for place, word in places if at <= place < at + characters * 3 // 4})
+
+    begin = max(0, max((at for at, _ in places), key=count_behind) - characters // 4)
     piece = " ".join(text[begin : begin + characters].split())
     return ("…" if begin else "") + piece + ("…" if begin + characters < len(text) else "")
 
@@ -246,5 +245,5 @@ def _find_places(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
         at = folded.find(word)
         while at >= 0 and len(found) < 200:
             found.append((at, word))
-            at = folded.find(word, at + 1)
+            at = folded.find(word, at + len(word))
     return found

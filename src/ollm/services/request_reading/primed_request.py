@@ -63,6 +63,7 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
             continue
         if name in short and len(show_whole(name, texts[name])) > left:
             short.pop(name)
+            words = find_words("\n".join((request, *short.values())))
         part = show_whole(name, texts[name]) if name in short else show_excerpt(name, texts[name], request, words)
         part += number_columns(name, texts[name])
         if part and len(part) <= left:
