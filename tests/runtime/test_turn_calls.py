@@ -248,14 +248,17 @@ async def test_steps_with_another_result_each_time_are_work_and_no_advice_is_giv
     assert guided.recorded == [(ToolResultPart(f"c{number}"),) for number in range(1, 7)]
 
 
-@pytest.mark.parametrize(("worked_between", "most"), [(False, 6), (True, 12)])
+@pytest.mark.parametrize(
+    ("worked_before", "worked_between", "most"), [(True, False, 6), (False, False, 6), (True, True, 12)]
+)
 async def test_so_many_blocks_that_come_to_nothing_end_the_turn(
-    guided: GuidedParts, worked_between: bool, most: int
+    guided: GuidedParts, worked_before: bool, worked_between: bool, most: int
 ) -> None:
     made = guided.calls()
     await made.prime_request("Write new.py.")
     half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "whole": False})
-    await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
+    if worked_before:
+        await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
     for step in range(most - 1):
         await made.run(made.read_calls(answer(half)), 1)
         if worked_between:
@@ -264,3 +267,36 @@ async def test_so_many_blocks_that_come_to_nothing_end_the_turn(
     with pytest.raises(LoopStop) as told:
         await made.run(made.read_calls(answer(half)), 1)
     assert (told.value.pattern.details, told.value.pattern.count) == ("blocks came to nothing", most)
+
+
+async def test_files_that_are_changed_there_and_back_end_the_turn_when_the_step_is_recorded(
+    guided: GuidedParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = guided.calls()
+    await made.prime_request("What is here?")
+    await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
+    monkeypatch.setattr(TurnGuide, "is_circling", lambda _self: True)
+
+    with pytest.raises(LoopStop) as told:
+        await made.run(made.read_calls(answer(CallPiece("ls", {"path": "a"}))), 1)
+
+    pattern = told.value.pattern
+    assert (pattern.type, pattern.details, pattern.count) == ("repeated-cycle", "files were changed there and back", 3)
+    assert len(guided.recorded) == 2
+    native = Parts().calls()
+    await native.run(native.read_calls(answer(CallPiece("ls", {}))), 1)
+
+
+async def test_what_calls_did_is_told_of_all_steps_of_a_turn() -> None:
+    parts = Parts()
+    made = parts.calls()
+    record = parts.desk.record
+
+    def fail(call: ToolCall, message_id: int) -> ToolCallRecord:
+        return replace(record(call, message_id), result=RecordedResult(llm_content="", exit_code=1))
+
+    parts.desk.record = fail  # type: ignore[method-assign]
+    for command in ("make", "make test"):
+        await made.run(made.read_calls(answer(CallPiece("shell", {"command": command}))), 1)
+
+    assert made.describe_deeds() == "Ran: make (exit code 1); make test (exit code 1)."

@@ -94,3 +94,9 @@ def test_a_command_is_described_by_its_front_matter_or_its_first_line(folder: Pa
     assert (made.describe("a"), made.describe("b")) == ("What it does", "The title")
     assert made.describe("c") == "x" * 200
     assert made.describe("missing") == ""
+
+
+def test_a_very_long_text_is_sent_up_to_its_limit(folder: Path) -> None:
+    (folder / "ours" / "c.md").write_text("x" * 100_001)
+
+    assert commands(folder).expand("c", "") == "x" * 100_000
