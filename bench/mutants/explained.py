@@ -35,6 +35,11 @@ EXPLAINED = {
         "grown = self._written < SMALL_RECORD_CHARS or self._said * 2 >= self._written",
         "comparison",
     ): BY_ONE,
+    (
+        "runtime/observers/model_facts.py",
+        "moved = abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor",
+        "comparison",
+    ): "no share strikes it exactly",
     ("runtime/resume/workspace_record.py", "self._said = 0", "constant"): BY_ONE,
     ("runtime/resume/workspace_record.py", "self._written = 0", "constant"): BY_ONE,
     ("runtime/resume/workspace_sessions.py", "newest = session.messages[-settings.messages * 2 :]", "constant"): (

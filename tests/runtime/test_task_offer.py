@@ -1,5 +1,6 @@
 """When a task is offered without a call; what it brings is driven from tests/cli/test_tasks.py."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,3 +124,20 @@ async def test_how_long_a_task_took_is_told_in_thousandths(monkeypatch: pytest.M
     await offer_task(asked, "@agent-a look")
 
     assert asked.stream.events[-1].seconds == 1.235
+
+
+async def test_a_task_whose_turn_is_cancelled_is_shown_as_cancelled() -> None:
+    asked = make_parts(Starter(asyncio.CancelledError()), "native")
+    with pytest.raises(asyncio.CancelledError):
+        await offer_task(asked, "@agent-a look")
+
+    ended = asked.stream.events[-1]
+    assert (ended.status, ended.result.error.type) == ("cancelled", "Cancelled")
+    assert ended.result.return_display == "The turn was cancelled before this task finished."
+
+
+async def test_a_person_is_shown_what_a_task_did_and_what_it_found() -> None:
+    asked = make_parts(Starter(), "native")
+    await offer_task(asked, "@agent-a look")
+
+    assert asked.stream.events[-1].result.return_display == "report after 2 steps\n· lookingIt is in a.py."

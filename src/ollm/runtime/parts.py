@@ -68,7 +68,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     project_files: Lazy[ProjectFiles]
     checkpoints: Lazy[FileCheckpoints]
     files: Lazy[ToolContext]  # as an editor has them, where there is one
-    checkpoints_enabled: bool = True
+    checkpoints_enabled: bool
     mcp: McpServers | None = None
     tasks: Lazy[TaskStarter] | None = None
 

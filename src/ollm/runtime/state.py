@@ -17,7 +17,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
 
     model: Model
     approval: Approval = "ask"
-    has_rules: bool = True  # without configured rules, policy has nothing to say of tools from outside
+    has_rules: bool  # without configured rules, policy has nothing to say of tools from outside
     auto_switch: Literal["off", "propose", "on"] = "off"
     proposed_modes: set[ModeName] = msgspec.field(default_factory=set)
     last_loop: str = ""

@@ -12,6 +12,7 @@ from ollm.runtime.commands.base import (
     fence_text,
     make_usage_error,
     parse_number,
+    render_options,
     render_table,
     split_subcommand,
     split_words,
@@ -56,10 +57,10 @@ def test_cells_cannot_break_a_table() -> None:
 async def test_commands_are_kept_by_name_and_listed_in_order() -> None:
     table = CommandTable()
 
-    @table.register("b", "Do b.", usage="[X]", more="more", during_turn=True)
     async def do_b(conversation: Any, arguments: str) -> CommandReply:
         return CommandReply(text=arguments)
 
+    table.register("b", "Do b.", usage="[X]", more="more", during_turn=True)(do_b)
     table.register("a", "Do a.")(do_b)
 
     assert [command.name for command in table.list_all()] == ["a", "b"]
@@ -124,3 +125,7 @@ def test_arguments_are_split_into_words() -> None:
 @pytest.mark.parametrize(("text", "fence"), [("x", 3), ("", 3), ("~~", 3), ("a ~~~ b", 4), ("~~~~~\n~~", 6)])
 def test_a_block_is_fenced_by_more_than_it_holds(text: str, fence: int) -> None:
     assert fence_text(text, "diff") == f"{'~' * fence}diff\n{text}\n{'~' * fence}"
+
+
+def test_the_words_a_command_takes_are_a_list_with_their_meanings() -> None:
+    assert render_options({"on": "always", "off": "never"}) == "- `on`: always\n- `off`: never"

@@ -24,7 +24,7 @@ class Scene:
     def __init__(self) -> None:
         self.written: list[tuple[str, dict[str, Any]]] = []
         self.events: list[Event] = []
-        self.state = ConversationState(model=offline())
+        self.state = ConversationState(model=offline(), has_rules=False)
         self.prompt = Talk().prompt
         self.observer = ModelFactsObserver(
             self.state, self.prompt, self.events.append, lambda key, changes: self.written.append((key, changes))

@@ -105,6 +105,8 @@ def test_each_request_is_an_episode_with_what_was_changed() -> None:
     assert (third.request, third.answer, third.reason) == ("and?", "", "cancelled")
     assert build_episodes(session(), frozenset())[0].files == ()
     assert build_episodes(session(messages=()), WRITING) == []
+    (begun,) = build_episodes(session(messages=TALK[:2]), WRITING)
+    assert begun.files == ("a.py",), "a crash came before its result was written down"
 
 
 def test_sessions_of_this_folder_are_listed_newest_first(place: Place) -> None:

@@ -43,14 +43,13 @@ class CommandTable:
         usage: str = "",
         more: str = "",
         during_turn: bool = False,
-    ) -> Callable[[RunSlashCommand], RunSlashCommand]:
-        """Decorator: the function becomes `/name`."""
+    ) -> Callable[[RunSlashCommand], None]:
+        """To be called with the function that becomes `/name`."""
 
-        def add(run: RunSlashCommand) -> RunSlashCommand:
+        def add(run: RunSlashCommand) -> None:
             self._commands[name] = SlashCommand(
                 name=name, help=help, run=run, usage=usage, more=more, during_turn=during_turn
             )
-            return run
 
         return add
 
