@@ -215,6 +215,19 @@ async def test_results_of_a_step_share_the_room_there_is(tmp_path: Path) -> None
     assert sum(len(record.result.llm_content) for record in records if record.result) < 1000 + 4 * 100
 
 
+@pytest.mark.parametrize(
+    ("room", "count", "kept"),
+    [(1000, 1, 500), (1000, 2, 500), (1000, 4, 250), (1, 1, 0), (4, 1, 2), (None, 1, 5000), (90_000, 1, 5000)],
+)
+async def test_a_result_gets_its_share_of_the_room_and_a_call_alone_half(
+    tmp_path: Path, room: int | None, count: int, kept: int
+) -> None:
+    calls = [("say", {"text": "x" * 5000})] * count
+    for record in await Table(tmp_path, room=lambda: room).run(*calls):
+        assert record.result is not None
+        assert record.result.llm_content.partition("\n")[0].count("x") == kept
+
+
 async def test_refused_calls_each_get_the_same_failure(tmp_path: Path) -> None:
     table = Table(tmp_path)
 

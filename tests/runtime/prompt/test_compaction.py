@@ -319,6 +319,7 @@ async def test_it_is_due_over_the_trigger(house: House, more: int, due: bool) ->
     await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
 
     assert bool(list_reasons(house)) is due
+    assert not house.of(Notice)  # far from full
 
 
 @pytest.mark.parametrize(("more", "full"), [(0, False), (1, True)])
