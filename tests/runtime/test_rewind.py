@@ -8,7 +8,6 @@ import pytest
 from ollm.domain.errors import StorageError
 from ollm.runtime.rewind import (
     changes_nothing,
-    count_files,
     describe_nothing,
     describe_outcome,
     describe_plan,
@@ -196,4 +195,3 @@ def test_a_rewind_that_would_leave_all_as_it_is_says_why() -> None:
 
 def test_a_name_that_is_no_text_is_shown_by_its_bytes() -> None:
     assert show_bytes("a\udcffb") == "a\\xffb"
-    assert (count_files(1), count_files(2), count_files(1234, "name")) == ("1 file", "2 files", "1,234 names")

@@ -1,5 +1,6 @@
 """What is read of a tree, and what is not read again."""
 
+import gc
 import os
 import shutil
 import time
@@ -13,7 +14,13 @@ import pytest
 from ollm.domain.errors import StorageError
 from ollm.domain.files import DirectoryContent
 from ollm.services.file_checkpoints import capture
-from ollm.services.file_checkpoints.capture import SavedIndex, WorkspaceCapture, _is_settled, _read_content
+from ollm.services.file_checkpoints.capture import (
+    SavedIndex,
+    WorkspaceCapture,
+    _is_settled,
+    _read_content,
+    pause_collection,
+)
 from ollm.services.file_checkpoints.tree import TreeEntry, decode_tree, iter_entries
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
@@ -268,3 +275,35 @@ def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -
     found = dict(iter_entries(objects, looking.take().digest))
 
     assert objects.read(found["d/a"].value) == b"content"
+
+
+def test_a_file_that_becomes_something_else_while_it_is_opened_is_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_text("content")
+    checkpoints = make_checkpoints(tmp_path)
+    get_status = os.fstat
+
+    def see_pipe(descriptor: int) -> os.stat_result:
+        is_a = os.readlink(f"/proc/self/fd/{descriptor}").endswith("/tree/a")
+        return os.stat_result([0o010600, *range(9)]) if is_a else get_status(descriptor)
+
+    monkeypatch.setattr(capture.os, "fstat", see_pipe)
+    taken = checkpoints._trees._capture.take()
+    monkeypatch.undo()
+
+    entry = decode_tree(checkpoints.objects.read(taken.digest))["a"]
+    assert (entry.kind, entry.value) == ("x", b"is not a regular file")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_afterwards_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with pause_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

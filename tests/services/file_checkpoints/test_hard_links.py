@@ -87,3 +87,18 @@ def test_a_file_gets_another_name_where_that_can_be(tmp_path: Path) -> None:
         assert not link_beside(tmp_path, "away/a", parent, "c")
     finally:
         os.close(parent)
+
+
+def test_a_link_is_given_another_name_itself_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "link").symlink_to(tmp_path / "secret")
+    parent = os.open(root, os.O_RDONLY)
+    try:
+        assert link_beside(root, "link", parent, "new")
+    finally:
+        os.close(parent)
+
+    assert (root / "new").is_symlink()
+    assert (tmp_path / "secret").stat().st_nlink == 1

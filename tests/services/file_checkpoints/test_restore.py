@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import BusyError
-from ollm.services.file_checkpoints.plan import PUT_BACK_BY_OTHERS
-from ollm.services.file_checkpoints.restore import read_journal
+from ollm.services.file_checkpoints import restore
+from ollm.services.file_checkpoints.plan import PUT_BACK_BY_OTHERS, SkippedPath
+from ollm.services.file_checkpoints.restore import (
+    RestoreJournal,
+    RestoreResult,
+    make_interrupted,
+    peek_journal,
+    read_journal,
+    write_journal,
+)
+from ollm.services.file_checkpoints.tree import TreeEntry
+from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 from tests.sizes import size
 
@@ -125,6 +135,7 @@ def test_a_journal_that_cannot_be_read_never_began(tmp_path: Path) -> None:
     before = read_state(tmp_path / "tree")
 
     assert read_journal(checkpoints.objects) is None
+    assert not checkpoints.objects.journal.exists()
     assert checkpoints.recover() is None
     assert read_state(tmp_path / "tree") == before
 
@@ -191,3 +202,34 @@ def test_of_two_at_once_the_second_says_what_the_first_did(tmp_path: Path) -> No
 
     assert result.restored == ()
     assert [(one.path, one.why) for one in result.skipped] == [(name, PUT_BACK_BY_OTHERS) for name in ("b", "a")]
+
+
+def make_journal(*contents: bytes) -> RestoreJournal:
+    steps = [(b"f%d" % at, None, TreeEntry("f", 0o644, content)) for at, content in enumerate(contents)]
+    return RestoreJournal(id="x", root="/", session_id=SESSION, number=1, message_id=1, scope="files", steps=steps)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_contents_of_few_files_are_synced_one_by_one_before_a_restore_and_many_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    objects, synced = FileObjects(tmp_path / "saved"), list[bytes]()
+    (tmp_path / "saved").mkdir()
+    monkeypatch.setattr(restore, "MAX_SYNCED_OBJECTS", 2)
+    monkeypatch.setattr(objects, "sync_object", synced.append)
+    monkeypatch.setattr(restore.os, "sync", lambda: synced.append(b"all"))
+    contents = [bytes([at]) * 32 for at in range(count)]
+
+    write_journal(objects, make_journal(*contents))
+
+    assert synced == (contents if count == 2 else [b"all"])
+    assert peek_journal(objects) == make_journal(*contents)
+
+
+def test_what_was_left_alone_is_counted_with_what_could_not_be_done() -> None:
+    skipped = tuple(SkippedPath(path=name, why="") for name in "ab")
+    journal = make_journal()
+    journal.left = 3
+
+    assert make_interrupted(journal, RestoreResult(skipped=skipped)).left == 5
+    assert make_interrupted(make_journal(), RestoreResult()).left == 0
