@@ -286,7 +286,7 @@ def test_a_file_that_becomes_something_else_while_it_is_opened_is_said_to_be_non
     get_status = os.fstat
 
     def see_pipe(descriptor: int) -> os.stat_result:
-        is_a = os.readlink(f"/proc/self/fd/{descriptor}").endswith("/tree/a")
+        is_a = str(Path(f"/proc/self/fd/{descriptor}").readlink()).endswith("/tree/a")
         return os.stat_result([0o010600, *range(9)]) if is_a else get_status(descriptor)
 
     monkeypatch.setattr(capture.os, "fstat", see_pipe)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ollm.domain.errors import BusyError
@@ -228,8 +229,7 @@ def test_the_contents_of_few_files_are_synced_one_by_one_before_a_restore_and_ma
 
 def test_what_was_left_alone_is_counted_with_what_could_not_be_done() -> None:
     skipped = tuple(SkippedPath(path=name, why="") for name in "ab")
-    journal = make_journal()
-    journal.left = 3
+    journal = msgspec.structs.replace(make_journal(), left=3)
 
     assert make_interrupted(journal, RestoreResult(skipped=skipped)).left == 5
     assert make_interrupted(make_journal(), RestoreResult()).left == 0
