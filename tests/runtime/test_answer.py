@@ -104,3 +104,35 @@ async def test_a_check_that_stops_it_leaves_what_was_said() -> None:
         await heard.read(TextPiece("a"), TextPiece("b"), TextPiece("c"), check=stop)
 
     assert heard.answer.text == "ab"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls", "told"),
+    [
+        ([], False, "an empty answer"),
+        ([], True, ""),
+        ([ThinkingPiece("hm")], False, "only thought and gave no answer"),
+        ([ThinkingPiece("hm"), TextPiece(" \n")], False, "only thought and gave no answer"),
+        ([ThinkingPiece("hm")], True, ""),
+        (
+            [TextPiece("a"), FinishPiece("length", Usage(completion_tokens=1))],
+            False,
+            "cut the answer off after 1 token;",
+        ),
+        ([TextPiece("a"), FinishPiece("length", Usage(completion_tokens=49))], False, "off after 49 tokens; /continue"),
+        (
+            [TextPiece("a"), FinishPiece("length", Usage(completion_tokens=50))],
+            False,
+            "hit the end of the context window",
+        ),
+        ([TextPiece("a"), FinishPiece("length", Usage())], False, "hit the end of the context window"),
+        ([TextPiece("a"), FinishPiece("stop", Usage(completion_tokens=1))], False, ""),
+    ],
+)
+async def test_what_an_answer_lacks_is_said(pieces: list[AnyPiece], calls: bool, told: str) -> None:
+    answer = await Heard().read(*pieces)
+
+    said = answer.describe_missing(101, calls=calls)
+
+    assert told in said
+    assert bool(said) is bool(told)

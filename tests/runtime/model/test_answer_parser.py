@@ -50,6 +50,18 @@ async def test_a_native_call_is_kept_and_its_arguments_are_mended() -> None:
     assert parser.calls == [CallPiece("read_file", {"path": "a.txt"})]
 
 
+async def test_words_that_might_have_begun_a_call_are_shown_beside_a_native_one() -> None:
+    parser = AnswerParser(TOOLS)
+    held = "<tool_c"
+
+    text, _, _ = await parse(
+        parser, TextPiece(f"See: {held}"), CallPiece("read_file", {"path": "a"}), FinishPiece("stop")
+    )
+
+    assert text == f"See: {held}"
+    assert parser.calls == [CallPiece("read_file", {"path": "a"})]
+
+
 async def test_a_call_written_as_text_is_taken_out_of_it() -> None:
     parser = AnswerParser(TOOLS)
 
