@@ -98,7 +98,7 @@ async def stops_tool_and_answer(terminal: Terminal, runner: Runner) -> None:
 async def queues_while_it_works(terminal: Terminal, runner: Runner) -> None:
     block = "\n".join(f"pasted {number}" for number in range(5000))
     terminal.paste(block)
-    await terminal.wait_for("[pasted 5000 lines #1]")
+    await terminal.wait_for("[pasted 5,000 lines #1]")
     terminal.type(" what is it?" + ENTER)
     terminal.type("next one" + ENTER)
     await terminal.wait_for("Queued answer.")

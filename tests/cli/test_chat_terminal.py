@@ -62,7 +62,7 @@ async def test_the_status_line_follows_commands_and_a_paste_goes_with_one_key(tm
             assert "reused" not in terminal.screen(), "there was no prompt before the first"
             await follows_commands(terminal)
             terminal.paste("".join(f"row {number}\n" for number in range(5000)))
-            await terminal.wait_for("› [pasted 5000 lines #1]")
+            await terminal.wait_for("› [pasted 5,000 lines #1]")
             terminal.type(BACKSPACE + "gone" + ENTER)
             await terminal.wait_for("› gone", "Again.", "cache ")
             terminal.type(CTRL_D)
