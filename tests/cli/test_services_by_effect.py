@@ -98,7 +98,7 @@ async def test_two_turns_may_make_the_same_calls(tmp_path: Path) -> None:
 
 @covers("D248")
 async def test_the_same_call_now_and_then_is_no_loop(tmp_path: Path) -> None:
-    lines = ["echo a", "echo a", "echo b", "echo a", "echo a", "echo c", "echo a", "echo d", "echo a"]
+    lines = ["echo a", "echo a", "echo b", "echo a", "echo a", "echo c", "echo a", "echo a", "echo d"]
     script = [Answer(text=f"Step {at}.", calls=[("shell", {"command": line})]) for at, line in enumerate(lines)]
     async with running(tmp_path, [*script, "Done."]) as runner:
         done = await ask(runner, "go")
