@@ -45,7 +45,7 @@ def unset_setting(home: Home, key: str) -> Path:
 
 
 def require_known_key(key: str) -> None:
-    """Raises `UsageError` with the likely right key when there is none of this name; a section is one too."""
+    """Raises `UsageError` with the most likely key when no key has this name. The name of a section counts as a key."""
     kinds = list_known_keys(Settings)
     if key in kinds or key.partition(".")[0] in FREE_FORM_KEYS or any(name.startswith(f"{key}.") for name in kinds):
         return

@@ -107,7 +107,7 @@ class SetupViews:
 
 
 def describe_mistake(text: str, file: Path) -> str:
-    """What is wrong, by line and column: the file it was read from is none of the person's."""
+    """What is wrong, by line and column, without the name of the file: it is a temporary one."""
     found = re.fullmatch(r"(?::(\d+):(\d+))? ?(.*)", text.removeprefix(str(file)).rstrip("."), re.DOTALL)
     line, column, what = found.groups() if found else (None, None, text)
     if line is None:

@@ -26,7 +26,7 @@ GOAL_USAGE = "[set | subtask | decision | lock | artifact | blocker TEXT | compl
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"
 MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
 PLAN_USAGE = "[pause | resume]"
-GOAL_HELP = """The goal is part of every request, also after old messages were compacted.
+GOAL_HELP = """The goal is part of every request, even after old messages were compacted.
 
 - `set TEXT`: what is wanted; `subtask TEXT`: a part of it
 - `decision TEXT`, `lock TEXT`: what was decided; one that is locked is never folded away
