@@ -99,6 +99,9 @@ def _place_stretch(stretch: list[str], old: list[str]) -> tuple[str, str] | None
         stretch = stretch[1:]
     while stretch and not stretch[-1].strip():
         stretch = stretch[:-1]
+    closed = stretch and stretch[-1].strip()[:1] in ("}", "]", ")")
+    if closed and (block := place_block(stretch, old)):
+        return block[0]
     if len(stretch) < 2 or old.count(stretch[0]) != 1 or old.count(stretch[-1]) != 1:
         return (
             next(iter(place_similar(stretch, old) or ()), None)
@@ -204,7 +207,8 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
         start = first.a
     if end > last.a + last.size and not _are_alike(old[last.a + last.size : end], new[last.b + last.size :]):
         end = last.a + last.size
-    if end - start > 2 * len(new) + 4:
+    anchor = find_only_line(real[0], old)
+    if end - start > 2 * len(new) + 4 or (anchor is not None and not start <= anchor < end):
         return None
     return (make_edit_at(old, start, end, "\n".join(new)),)
 

@@ -22,7 +22,7 @@ CHANGE_VERBS = tuple(
         "simplify shorten disable enable format reformat translate document uncomment duplicate wrap empty "
         "truncate clear split merge concatenate combine reverse clean ensure undo revert restore reset strip "
         "trim indent capitalize capitalise toggle upgrade downgrade apply annotate overwrite migrate unify "
-        "reorder rearrange create substitute join deduplicate dedupe uppercase "
+        "tick untick uncheck mark reorder rearrange create substitute join deduplicate dedupe uppercase "
         "lowercase"
     ).split()
 )

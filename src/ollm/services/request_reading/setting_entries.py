@@ -1,0 +1,178 @@
+"""Entries of files of settings, by their names: which lines they are, and the step for one that is to go or to change.
+
+Pure: words and texts in, sentences out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from ollm.domain.struct import Data
+from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.plain_words import CHANGE_VERBS
+
+NESTED = (".yaml", ".yml", ".json")
+FLAT = (".toml", ".ini", ".cfg", ".conf")
+KEY = re.compile(r"^(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<name>[\w.-]+)(?P=quote)\s*[:=]")
+_SECTION = re.compile(r"^\[+(?P<name>[^\]\n]+)\]+\s*$")
+_FILES = (*NESTED, *FLAT)
+KINDS = frozenset(  # words for what an entry is
+    (  # noqa: SIM905
+        "section entry service rule block job table region environment profile stage key element target container "
+        "group step plugin package setting option cluster node component module stanza line property field server"
+    ).split()
+)
+_NOT = re.compile(r"(?:\bnot|n't|n’t|\bnever|\bwithout)\s+(?!forget\b)(?:\w+\s+){0,3}$", re.IGNORECASE)
+_WORD = r"(?!(?:and|from|in|of|under)\b)[\w.'\"`\[\]-]+"
+_ITEM = rf"(?!(?:{'|'.join(CHANGE_VERBS)}|run)\b)(?:the\s+|an?\s+)?{_WORD}(?:\s+{_WORD}){{0,2}}?"
+_REMOVED = re.compile(
+    rf"\b(?:remove|delete|drop|get\s+rid\s+of)\s+(?P<words>{_ITEM}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_ITEM})*)"
+    r"(?:\s+(?:from|in|of|out\s+of|under)\s+(?P<where>(?:[^.;,\n]|\.(?=\w))+?))?(?=\s+(?:and|then)\b|[.;,]\s|[.!]?\s*$)",
+    re.IGNORECASE,
+)
+_SET = re.compile(
+    r"\b(?:set|change|raise|lower|increase|decrease|reduce|bump)\s+(?:the\s+)?(?:(?P<owner>[\w.-]+)'s\s+)?[`'\"]?(?P<key>[\w.-]+)[`'\"]?"
+    r"(?:\s+(?:of|in|for)\s+(?:the\s+)?[`'\"]?(?P<entry>[\w.-]*\w)[`'\"]?(?:\s+\w+)?)?\s+to\s+(?P<value>[\"']?-?[\w.]*\w[\"']?)"
+    r"(?=[,;)]|\.\s|[.!]?\s*$|\s+(?:and|in|then)\b)",
+    re.IGNORECASE,
+)
+
+
+class Entry(Data, frozen=True):
+    """The lines under a name: from its head up to where they end."""
+
+    name: str
+    depth: int
+    start: int
+    end: int
+    flat: bool = False  # its lines are no deeper than its head
+
+
+def list_entries(path: str, lines: list[str]) -> list[Entry]:
+    """The entries of a file, outer ones before those in them."""
+    if path.endswith(FLAT):
+        heads = [(number, found["name"]) for number, line in enumerate(lines) if (found := _SECTION.match(line))]
+        ends = [*(number for number, _ in heads[1:]), len(lines)]
+        return [
+            Entry(name=name, depth=0, start=number, end=_drop_blank(lines, number, end), flat=True)
+            for (number, name), end in zip(heads, ends, strict=False)  # no head, no entry
+        ]
+    made = []
+    for number, line in enumerate(lines):
+        key = KEY.match(line)
+        depth = len(key["indent"]) if key else 0
+        end = number + 1
+        while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):
+            end += 1
+        end = _drop_blank(lines, number, end)
+        opened = line.rstrip().endswith(("{", "[")) and end < len(lines) and lines[end].strip()[:1] in ("}", "]")
+        if key and end > number + 1:
+            made.append(Entry(name=key["name"], depth=depth, start=number, end=end + opened))
+    return made
+
+
+def _drop_blank(lines: list[str], start: int, end: int) -> int:
+    while end > start + 1 and not lines[end - 1].strip():
+        end -= 1
+    return end
+
+
+def count_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def is_named(name: str, request: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", request) is not None
+
+
+def find_entry_steps(request: str, texts: Mapping[str, str], before: Mapping[str, str] | None = None) -> list[str]:
+    """The step for each entry that was to go and is there, or was to get a value and has another. `before`: files that
+    were changed, as they were. What went from one of two places has gone."""
+    steps: list[str] = []
+    if not asks_for_change(request):
+        return steps
+    for path, text in texts.items():
+        if not path.endswith(_FILES) or path.rpartition("/")[2] not in request:
+            continue
+        lines = text.splitlines()
+        for item, where in _list_removed(request):
+            first = _find_removed(path, (before or {}).get(path, text).splitlines(), item, where)
+            entry = _find_removed(path, lines, item, where) if first else None
+            if entry is not None:
+                steps.append(f"{entry.name} is still in {path}. Now run {_make_removal(path, lines, entry)}.")
+        steps += [told for found in _SET.finditer(request) if (told := _describe_unset(path, lines, found))]
+    return steps
+
+
+def _list_removed(request: str) -> list[tuple[str, str]]:
+    """What is to go, and from where."""
+    founds = [found for found in _REMOVED.finditer(request) if not _NOT.search(request[: found.start()])]
+    parts = r"\s*,\s*(?:and\s+)?|\s+and\s+"
+    return [(item, found["where"] or "") for found in founds for item in re.split(parts, found["words"])]
+
+
+def _list_keys(path: str, lines: list[str]) -> list[Entry]:
+    """Entries, and names with a value on one line."""
+    entries = list_entries(path, lines)
+    heads = {entry.start for entry in entries}
+    single = [
+        Entry(name=found["name"], depth=len(found["indent"]), start=number, end=number + 1)
+        for number, line in enumerate(lines)
+        if number not in heads and (found := KEY.match(line))
+    ]
+    return [*entries, *single]
+
+
+def _find_removed(path: str, lines: list[str], item: str, where: str) -> Entry | None:
+    """The only entry that these words name, inside of what is named behind them: its name alone, or with a word for
+    what it is (`the web service`)."""
+    words = [word.strip("'\"`[]") for word in item.split() if word.lower() not in ("the", "a", "an")]
+    keys = _list_keys(path, lines)
+    named = [key for key in keys if key.name in words and _is_told_by(words, key, keys)]
+    outer = [key for key in keys if is_named(key.name, where) and key.end > key.start + 1]
+    inside = [key for key in named if any(_is_inside(key, other) for other in outer)] if outer else named
+    return inside[0] if len(inside) == 1 else None
+
+
+def _is_told_by(words: list[str], key: Entry, keys: list[Entry]) -> bool:
+    """Whether the words besides the name say what it is, and not a part of it (`the db password`)."""
+    outer = {other.name.lower() for other in keys if _is_inside(key, other)}
+    parts = {other.name.lower() for other in keys if _is_inside(other, key)}
+    kinds = {*KINDS, *(name.removesuffix("s") for name in outer), *(f"{name[:-3]}y" for name in outer)} - parts
+    return all(word == key.name or word.lower() in kinds for word in words)
+
+
+def _is_inside(key: Entry, outer: Entry) -> bool:
+    return outer.start < key.start and key.end <= outer.end
+
+
+def _make_removal(path: str, lines: list[str], entry: Entry) -> str:
+    """The command that takes these lines away; of the last ones in JSON the comma before them, too."""
+    last = path.endswith(".json") and not lines[entry.end - 1].rstrip().endswith(",")
+    before = entry.start - 1
+    while before >= 0 and not lines[before].strip():
+        before -= 1
+    comma = f"-e '{before + 1}s/,\\s*$//' -e " if last and before >= 0 and lines[before].rstrip().endswith(",") else ""
+    end = f",{entry.end}" if entry.end > entry.start + 1 else ""
+    return f"sed -i {comma}'{entry.start + 1}{end}d' {shlex.quote(path)}"
+
+
+def _describe_unset(path: str, lines: list[str], found: re.Match[str]) -> str:
+    """The step for a name in one entry that has not the value it was to get."""
+    owner = found["owner"] or found["entry"] or ""
+    entries = [entry for entry in list_entries(path, lines) if entry.name == owner]
+    inside = range(entries[0].start + 1, entries[0].end) if len(entries) == 1 else range(0)
+    there = [number for number in inside if (key := KEY.match(lines[number])) and key["name"] == found["key"]]
+    rest = KEY.sub("", lines[there[0]], count=1) if len(there) == 1 else ""
+    old = re.match(r"\s*(?P<value>\"[^\"]*\"|'[^']*'|[^\s,#\"'\[{]+)", rest)
+    value = found["value"].strip("\"'")
+    if old is None or old["value"].strip("\"'") == value:
+        return ""
+    quote = old["value"][0] if old["value"][0] in "\"'" else ""
+    if path.endswith(".json") and not quote and not re.fullmatch(r"-?\d+(?:\.\d+)?|true|false|null", value):
+        return ""
+    was = re.sub(r"([.*/&\[\]^$\\])", r"\\\1", old["value"])
+    command = f"sed -i '{there[0] + 1}s/{was}/{quote}{value}{quote}/' {shlex.quote(path)}"
+    return f"{found['key']} of {owner} is {old['value']} in {path}. Now run {command}."
