@@ -203,7 +203,8 @@ def test_what_is_to_be_in_another_file_is_not_taken_here(desk: Desk) -> None:
     assert told == "count is to be in words.py, not in test_words.py: nothing was changed. Write words.py first."
     assert desk.file("words.py", "def count(text):\n    return 1\n", request).refusal == ""
     desk.write("words.py", "def count(text):\n    return 1\n")
-    assert desk.file("test_words.py", both, request).refusal == ""
+    made = desk.file("test_words.py", both, request)
+    assert desk.apply(made) == "from words import count\n\n\ndef test_count():\n    assert count('') == 1\n"
 
 
 def test_nothing_is_written_into_a_folder_that_goes_nor_imported_from_it(desk: Desk) -> None:

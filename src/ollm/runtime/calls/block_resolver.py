@@ -112,6 +112,8 @@ class BlockResolver:
         return run_tests(show_file(mended, self._files.exists), self._files.read_text)
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
+        from ollm.runtime.calls.used_names import import_tested_names, import_used_names
+        from ollm.services.request_reading.asked_places import find_asked_places
         from ollm.services.request_reading.named_parts import find_removed_names
         from ollm.services.request_reading.unfinished_work import find_kept_tests
 
@@ -124,6 +126,8 @@ class BlockResolver:
                 name="write_file", arguments={"path": path, "content": content}, refusal=refusal.format(path)
             )
         content = write_as_json(content) if path.endswith(".json") else content
+        content = import_tested_names(path, content, find_asked_places(self._request), self._files.read_text)
+        content = import_used_names(path, content, self._files.read_text)
         saved = self._files.read_text(path)
         current = self._pending.get(path, saved)
         shown = saved is not None and self._files.knows_whole(path, saved)

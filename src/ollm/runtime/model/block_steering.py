@@ -80,6 +80,11 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
     that is plain to its end is not left. A line that seems wrong is shown to it, and to others after a step without
     success."""
     from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_words
+    from ollm.services.request_reading.begun_code import (
+        add_tested_import,
+        begin_lacking_function,
+        begin_new_function,
+    )
     from ollm.services.request_reading.plain_words import strip_courtesy
 
     turn = list_turn(messages)
@@ -89,11 +94,14 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
     asked = strip_courtesy(said)
     told = turn[-1].content
     if len(turn) == 1:
-        return begin_first_step(asked, mark + primed, whole=whole)
+        begun = begin_first_step(asked, mark + primed, whole=whole)
+        begun = begun or begin_new_function(asked, mark + primed, whole=whole)
+        return add_tested_import(begun, asked, mark + primed)
     if asks_for_words(messages):
         return begin_words(asked) if whole else ""
     stalled = whole or choose_temperature(messages) > 0
-    return (begin_line(asked, turn) if stalled else "") or begin_named_step(told, whole=whole)
+    begun = begin_lacking_function(asked, told) or (begin_line(asked, turn) if stalled else "")
+    return add_tested_import(begun or begin_named_step(told, whole=whole), asked, mark + primed)
 
 
 def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:

@@ -10,7 +10,8 @@ from ollm.providers.text_calls.definitions import find_definitions, list_defined
 from ollm.services.request_reading.plain_words import FILE_NAME
 
 _MADE = re.compile(
-    r"\b(?:function|class|method|helper)\s+(?:called\s+|named\s+)?`?(?P<name>[A-Za-z_]\w*)`?(?:\([^)]*\))?\s+"
+    r"(?:\b(?:function|class|method|helper)\s+(?:called\s+|named\s+)?`?(?P<name>[A-Za-z_]\w*)`?(?:\([^)]*\))?|"
+    r"`?\b(?P<called>[A-Za-z_]\w*)\([^)]*\)`?\s+(?:function|method|helper))\s+"
     rf"(?:in|to|into|inside)\s+(?:a\s+new\s+file\s+|the\s+file\s+)?`?(?P<path>{FILE_NAME})`?",
     re.IGNORECASE,
 )
@@ -46,7 +47,9 @@ class MovedNames(Data, frozen=True):
 
 def find_asked_places(request: str) -> dict[str, str]:
     """The file in which each function is to be written, by the function's name."""
-    return {found["name"]: found["path"] for found in _MADE.finditer(request)} if _WRITES.search(request) else {}
+    if not _WRITES.search(request):
+        return {}
+    return {found["name"] or found["called"]: found["path"] for found in _MADE.finditer(request)}
 
 
 def find_deleted_folders(request: str) -> list[str]:

@@ -1,0 +1,102 @@
+"""Names of modules beside it that a block of Python uses: they are imported, where it imports others from there
+or has a copy of them. Pure but for the reading."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Mapping
+
+from ollm.services.request_reading.plain_words import is_test
+
+
+def import_used_names(path: str, content: str, read: Callable[[str], str | None]) -> str:
+    """The block with each `from MODULE import …` of a module beside it made whole; what the file has already stays
+    its own."""
+    tree = _parse(content) if path.endswith(".py") else None
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if tree else []
+    if tree is None or not imports:
+        return content
+    there = _parse(read(path) or "")
+    unknown = _find_unknown(tree) - (_list_bound(ast.walk(there)) if there else set())
+    folder = path[: path.rfind("/") + 1]
+    lines = content.split("\n")
+    for node in imports:
+        line = lines[node.lineno - 1]
+        plain = not node.level and node.lineno == node.end_lineno and line.isascii() and not set("(;\\") & set(line)
+        if not plain or not unknown or any(alias.name == "*" for alias in node.names):
+            continue
+        module = _parse(read(f"{folder}{node.module}.py") or "")
+        if lacking := sorted(unknown & _list_made(module.body)) if module else []:
+            lines[node.lineno - 1] = f"{line[: node.end_col_offset]}, {', '.join(lacking)}{line[node.end_col_offset :]}"
+            unknown -= set(lacking)
+    return "\n".join(lines)
+
+
+def import_tested_names(path: str, content: str, places: Mapping[str, str], read: Callable[[str], str | None]) -> str:
+    """The block for a new test without a second copy of a function that was to be written in a module beside it, and is
+    there (`places`): it is imported."""
+    tree = _parse(content) if path.endswith(".py") and is_test(path) and read(path) is None else None
+    if tree is None or "__future__" in content or ast.get_docstring(tree):
+        return content
+    lines, gone = content.split("\n"), []
+    for node in reversed(tree.body):
+        place = places.get(node.name, "") if isinstance(node, ast.FunctionDef) and not node.decorator_list else ""
+        module, _, ending = place.rpartition(".")
+        if ending != "py" or not module.isidentifier() or "/" in path or place == path:
+            continue
+        there = _parse(read(place) or "")
+        if there and isinstance(node, ast.FunctionDef) and node.name in _list_made(there.body):
+            rest = "\n".join(lines[node.end_lineno :]).lstrip("\n")
+            lines = [*lines[: node.lineno - 1], *rest.split("\n")]
+            gone.append(f"from {module} import {node.name}")
+    kept = "\n".join(lines).lstrip("\n")
+    head = "".join(f"{line}\n" for line in reversed(gone) if line not in lines)
+    gap = "" if not head or kept.startswith(("import ", "from ")) else "\n\n"
+    return f"{head}{gap}{kept}" if gone else content
+
+
+def _parse(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _find_unknown(tree: ast.Module) -> set[str]:
+    """Names that are read and nowhere bound."""
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return read - _list_bound(ast.walk(tree)) - set(dir(builtins))
+
+
+def _list_bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """All names that these nodes give a meaning to."""
+    found: set[str] = set()
+    for node in nodes:
+        found |= _list_made((node,))
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                found.add(node.id)
+            case ast.arg():
+                found.add(node.arg)
+            case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
+                found.add(node.name or "")
+            case ast.MatchMapping():
+                found.add(node.rest or "")
+    return found
+
+
+def _list_made(nodes: Iterable[ast.AST]) -> set[str]:
+    """Functions, classes and constants of these statements."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(node.name)
+            case ast.Assign():
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+    return found

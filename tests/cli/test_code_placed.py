@@ -1,0 +1,27 @@
+"""`ollm -p` with a model that writes blocks: what is put where it belongs, and what its steps begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.test_blocks import blocks, read, run_task
+
+__all__ = ["blocks"]  # a fixture that each test uses
+
+
+async def test_a_function_and_its_test_begin_in_their_files(tmp_path: Path) -> None:
+    asked = "write a function count_vowels(text) in words.py and put a test for it in test_words.py"
+    function = "    return sum(letter in 'aeiou' for letter in text)\n```\n"
+    test = "def test_it():\n    assert count_vowels('tree') == 2\n    assert shout('a') == 'a'\n```\n"
+    script = [function, "Done.", test, "\n```", "Both are there."]
+
+    _, runner = await run_task(
+        tmp_path, {"words.py": "def shout(text):\n    return text\n"}, asked, script, kind="llama.cpp"
+    )
+
+    begun = [chat["messages"][-1]["content"] for chat in runner.server.chats]
+    assert begun[0] == "words.py\n```python\ndef count_vowels(text):\n"
+    assert begun[2] == "test_words.py\n```python\nfrom words import count_vowels\n"
+    assert begun[3] == "```bash\npython test_words.py"
+    assert read(runner, "words.py").endswith("\n\n\ndef count_vowels(text):\n" + function.removesuffix("```\n"))
+    assert read(runner, "test_words.py").startswith("from words import count_vowels, shout\ndef test_it")
