@@ -44,11 +44,24 @@ async def test_an_entry_among_others_like_it_is_changed_and_one_that_is_left_goe
     assert json.loads(read(runner, "regions.json")) == wanted
 
 
-async def test_an_item_that_is_to_be_ticked_off_is_work(tmp_path: Path) -> None:
-    page = "- [ ] buy paint\n- [ ] paint\n"
-    script = ["todo.md remains unchanged.", f"todo.md\n```\n{page.replace('[ ] buy', '[x] buy')}```", "Ticked."]
+PAGE = "- [ ] buy paint\n- [ ] paint\n"
 
-    _, runner = await run_task(tmp_path, {"todo.md": page}, "tick off 'buy paint' in todo.md", script)
 
-    assert last_message(runner, 1).endswith("Now change todo.md.")
-    assert read(runner, "todo.md") == page.replace("[ ] buy", "[x] buy")
+async def test_an_item_is_ticked_off_by_the_command_its_words_say(tmp_path: Path) -> None:
+    said, runner = await run_task(tmp_path, {"todo.md": PAGE}, "tick off 'buy paint' in todo.md", ["Ticked."])
+
+    assert read(runner, "todo.md") == PAGE.replace("[ ] buy", "[x] buy")
+    assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("shell", "ok")]
+    assert last_message(runner, 0).endswith("\n-- [ ] buy paint\n+- [x] buy paint"), "the model is told what was done"
+
+
+async def test_an_item_that_was_to_be_ticked_off_and_was_not_is_a_step(tmp_path: Path) -> None:
+    asked = "Write hello into a.txt, then check 'buy paint' off in todo.md"
+    block = f"todo.md\n```\n{PAGE.replace('[ ] buy', '[x] buy')}```"
+    script = ["a.txt\n```\nhello\n```", "todo.md remains unchanged.", block, "Ticked."]
+
+    _, runner = await run_task(tmp_path, {"todo.md": PAGE}, asked, script)
+
+    assert "The box of 'buy paint' is not changed in todo.md. Now run sed -i 's/" in last_message(runner, 2)
+    assert read(runner, "todo.md") == PAGE.replace("[ ] buy", "[x] buy")
+    assert len(runner.server.chats) == 4, "then nothing is left"

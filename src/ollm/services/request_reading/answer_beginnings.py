@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.check_boxes import find_box_command
 from ollm.services.request_reading.named_parts import (
     find_constant_move,
     find_heading_change,
@@ -79,7 +80,7 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
     command = (find_whole_command(request, primed) if whole else "") or find_constant_move(request, primed)
-    command = command or find_heading_change(request, primed)
+    command = command or find_heading_change(request, primed) or find_box_command(request, primed)
     if command:
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)

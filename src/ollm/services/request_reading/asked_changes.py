@@ -18,9 +18,11 @@ from ollm.services.request_reading.plain_words import (
 )
 
 WRITE_VERBS = "write|save|store|put|record|note|create|make|generate|copy|export|dump|output"
+_OFF = r"check\s+(?:(?!(?:whether|if|that|is|are|was|were)\b)\S+\s+){0,5}?off\b"  # a box
 ASKING = re.compile(
     r"^\s*(?:what|which|who|whose|where|when|why|how|is|are|was|were|does|do|did|has|have|explain|describe|tell|say|show|"
-    rf"list|count|find|read|summari[sz]e|print|check|look at|review|compare|suggest|any idea|{WORDS_WANTED})\b",
+    rf"list|count|find|read|summari[sz]e|print|(?!{_OFF})check|look at|review|compare|suggest|any idea|"
+    rf"{WORDS_WANTED})\b",
     re.IGNORECASE,
 )
 _TOLD = (  # words that are wanted from the model and from no file
@@ -31,6 +33,7 @@ _VERB = (
     rf"(?:(?:{'|'.join(verb for verb in CHANGE_VERBS if verb not in ('make', 'add', 'create', 'sort', 'move'))})"
     rf"|make(?!\s+(?:me\s+|us\s+)?(?:(?:an?|some|any|the|your|\d+|two|three)\s+)?(?:\w+\s+)?{_TOLD}\b|\s+no\b)"
     r"|add(?!\s+up\b|\s+\d+\s+(?:and|to|plus)\s+\d)|sort(?!\s+of\b)|move(?!\s+on\b)|comment\s+(?:out|in)|get\s+rid\s+of|"
+    rf"{_OFF}|cross\s+(?:\S+\s+){{0,5}}?(?:off|out)|"
     r"keep(?=\s+only\b)|order(?=\s+(?:the|all|its|them)\b)|let(?!\s+(?:me|us)\b)|use(?=.*\binstead\b)|give(?!\s+(?:me|us|an?|some|\d+|two|three)\b)"
     r"(?=(?:\s+\S+){1,9}?(?<!\bof)(?<!\bin)(?<!\bfor)\s+(?:an?|the\s+default|two|three|more|another|its)\s))"
     r"(?=\s+[\w`\"'*./~@#$-])"
