@@ -37,7 +37,8 @@ def test_such_a_file_is_run_with_what_there_is(monkeypatch: pytest.MonkeyPatch) 
     }
     monkeypatch.setattr(shutil, "which", lambda _name: "/bin/pytest")
 
-    assert run_tests("python test_a.py", files.get) == "python -B -m pytest -q --tb=short -p no:cacheprovider test_a.py"
+    quiet = "python -B -W ignore::DeprecationWarning -m pytest -q --tb=short -p no:cacheprovider test_a.py"
+    assert run_tests("python test_a.py", files.get) == quiet
     assert run_tests("python3 ./test_u.py; echo done", files.get) == "python3 -B -m unittest ./test_u.py; echo done"
     for same in (
         "python a.py",
@@ -60,3 +61,29 @@ def test_without_pytest_the_functions_are_called(tmp_path: Path, monkeypatch: py
         found.append((done.returncode, "assert is_leap(2000)" in done.stderr, done.stdout))
 
     assert found == [(1, True, ""), (0, False, "all tests pass\n")]
+
+
+def test_what_a_plugin_says_of_itself_is_left_out_and_nothing_of_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: "/bin/pytest")
+    test = (
+        "import warnings\n\n\ndef test_a():\n    with warnings.catch_warnings(record=True) as caught:\n"
+        "        warnings.warn('said by the code', stacklevel=1)\n    assert len(caught) == 1\n\n\n"
+        "def test_b():\n    assert 1 + 1 == 3\n"
+    )
+    plugin = (
+        "import warnings\n\nimport pytest\n\n\ndef pytest_configure():\n"
+        "    warnings.warn(pytest.PytestDeprecationWarning('set the loop scope'), stacklevel=1)\n"
+    )
+    (tmp_path / "test_a.py").write_text(test)
+    (tmp_path / "conftest.py").write_text(plugin)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = run_tests("python test_a.py", {"test_a.py": test}.get).replace("python", sys.executable, 1)
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+
+    assert done.returncode == 1
+    assert "assert (1 + 1) == 3" in said
+    assert "1 failed, 1 passed" in said
+    assert "loop scope" not in said

@@ -4,6 +4,7 @@ would lack what nobody wanted gone."""
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
 
@@ -64,6 +65,19 @@ def find_loss(path: str, before: str, after: str, request: str) -> str:
         return f"{path} loses {', '.join(lost)}" if lost else ""
     lost_lines = _count_lines(before) - _count_lines(after)
     return f"{path} loses {lost_lines} lines" if lost_lines >= MIN_LOST_LINES else ""
+
+
+def becomes_json(path: str, before: str, after: str) -> bool:
+    """Whether a file of JSON had something else in it, and has JSON now."""
+    return path.endswith(".json") and _is_json(after) and not _is_json(before)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def merge_doubled(path: str, before: str, after: str, request: str) -> str:

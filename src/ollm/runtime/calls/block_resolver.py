@@ -10,7 +10,7 @@ from ollm.domain.struct import Data
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
 from ollm.providers.text_calls.definitions import list_defined_names
-from ollm.runtime.calls.block_checks import CODE, BlockChecks, merge_doubled
+from ollm.runtime.calls.block_checks import CODE, BlockChecks, becomes_json, merge_doubled
 from ollm.runtime.calls.change_facts import apply_edits
 from ollm.runtime.calls.command_mends import (
     feed_python,
@@ -23,6 +23,7 @@ from ollm.runtime.calls.command_mends import (
     write_as_json,
 )
 from ollm.runtime.calls.kept_parts import keep_other_parts, move_above, restore_lost_parts
+from ollm.runtime.calls.line_lists import mend_listing_command, mend_lists
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.test_runs import run_tests
 from ollm.runtime.model.block_answer import FILE_BLOCK
@@ -106,8 +107,9 @@ class BlockResolver:
 
     def _mend_command(self, command: str) -> str:
         if is_python(command):
-            return feed_python(command)
-        mended = mend_slashes(mend_command(command), self._files.read_text)
+            return feed_python(mend_lists(command, self._request))
+        mended = mend_listing_command(mend_command(command), self._request)
+        mended = mend_slashes(mended, self._files.read_text)
         mended = name_script(mended, self._request, self._names)
         return run_tests(show_file(mended, self._files.exists), self._files.read_text)
 
@@ -128,6 +130,8 @@ class BlockResolver:
         content = write_as_json(content) if path.endswith(".json") else content
         content = import_tested_names(path, content, find_asked_places(self._request), self._files.read_text)
         content = import_used_names(path, content, self._files.read_text)
+        if path.endswith(".py") and (path in self.made or not self._files.exists(path)):
+            content = mend_lists(content, self._request)
         saved = self._files.read_text(path)
         current = self._pending.get(path, saved)
         shown = saved is not None and self._files.knows_whole(path, saved)
@@ -143,7 +147,8 @@ class BlockResolver:
         kept = self._keep_parts(path, current or "", after)
         if kept != after and not refusal:
             edits, after = [], kept
-        refusal = refusal or self._checks.find_damage(path, current, after, self._request)
+        if not (path in self.made and becomes_json(path, current or "", after)):
+            refusal = refusal or self._checks.find_damage(path, current, after, self._request)
         if not refusal:
             self._pending[path] = after
         if edits and not refusal:

@@ -9,6 +9,9 @@ from collections.abc import Callable
 
 _RUN = re.compile(r"(?<![\w./-])(?P<python>python3?)\s+(?P<path>(?:\./)?[\w./-]+\.py)(?=\s*(?:$|[;&|>\n]))")
 _QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+_PYTEST = (  # without what plugins say of themselves at the start: a small model takes it for what is wrong
+    "{python} -B -W ignore::DeprecationWarning -m pytest -q --tb=short -p no:cacheprovider {path}"
+)
 _PLAIN = (
     "{python} -B -c \"import runpy; [test() for name, test in runpy.run_path('{path}').items() "
     "if name.startswith('test') and callable(test)]; print('all tests pass')\""
@@ -26,7 +29,7 @@ def _run_file(found: re.Match[str], text: str) -> str:
     if re.search(r"\bunittest\b", text):
         return f"{found['python']} -B -m unittest {found['path']}"
     if shutil.which("pytest") or re.search(r"\bpytest\b", text):
-        return f"{found['python']} -B -m pytest -q --tb=short -p no:cacheprovider {found['path']}"
+        return _PYTEST.format(**found.groupdict())
     return _PLAIN.format(**found.groupdict())
 
 
