@@ -44,6 +44,20 @@ async def test_an_entry_among_others_like_it_is_changed_and_one_that_is_left_goe
     assert json.loads(read(runner, "regions.json")) == wanted
 
 
+async def test_other_entries_stay_as_they_were_although_the_block_changes_them_too(tmp_path: Path) -> None:
+    css = "body {\n  background: white;\n}\n\n.card {\n  background: white;\n}\n"
+    block = f"style.css\n```css\n{css.replace('white', '#fafafa')}```"
+    one = "The body's background in style.css should be #fafafa instead of white."
+
+    _, runner = await run_task(tmp_path / "1", {"style.css": css}, one, [block, "Changed."])
+    assert read(runner, "style.css") == css.replace("white", "#fafafa", 1)
+    assert last_message(runner, 1).count("#fafafa") == 1, "that is what the model is told"
+
+    both = "Every background in style.css should be #fafafa, in body and elsewhere."
+    _, runner = await run_task(tmp_path / "2", {"style.css": css}, both, [block, "Changed."])
+    assert read(runner, "style.css") == css.replace("white", "#fafafa")
+
+
 PAGE = "- [ ] buy paint\n- [ ] paint\n"
 
 

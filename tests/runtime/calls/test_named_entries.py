@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.runtime.calls.named_entries import move_to_named_entry
+from ollm.runtime.calls.named_entries import keep_to_named_entry
 
 SERVICES = "services:\n  web:\n    image: nginx\n    depends_on:\n      - db\n  db:\n    image: postgres\n  cache:\n    image: redis\n"
 MAIL = "[mail]\nenabled = true\n\n[cache]\nenabled = true\nseconds = 3\n"
@@ -53,8 +53,8 @@ GIVE = "Give the db service a restart: always. Only db."
 def test_the_only_change_goes_to_the_entry_that_is_named(
     path: str, before: str, after: str, asked: str, kept: str
 ) -> None:
-    assert move_to_named_entry(path, before, after, asked) == kept
-    assert move_to_named_entry(path, before, kept, asked) == kept
+    assert keep_to_named_entry(path, before, after, asked) == kept
+    assert keep_to_named_entry(path, before, kept, asked) == kept
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,118 @@ def test_the_only_change_goes_to_the_entry_that_is_named(
     ],
 )
 def test_other_changes_stay_where_they_are(path: str, after: str, asked: str) -> None:
-    assert move_to_named_entry(path, SERVICES, after, asked) == after
+    assert keep_to_named_entry(path, SERVICES, after, asked) == after
 
 
 def test_a_new_file_and_lines_of_json_that_would_need_commas_stay() -> None:
     added = REGIONS.replace('"port": 1\n', '"port": 1,\n    "zone": 4\n')
 
-    assert move_to_named_entry("a.yml", "", "a: 1\n", GIVE) == "a: 1\n"
-    assert move_to_named_entry("r.json", REGIONS, added, "add zone 4 to west") == added
+    assert keep_to_named_entry("a.yml", "", "a: 1\n", GIVE) == "a: 1\n"
+    assert keep_to_named_entry("r.json", REGIONS, added, "add zone 4 to west") == added
+
+
+CSS = "body {\n  margin: 0;\n  background: white;\n}\n\n.card {\n  background: white;\n}\n\na { color: teal; background: white }\n"
+STAGES = "[dev]\nport = 1\n\n[staging]\nport = 1 # no\n\n[prod]\nport = 2\n"
+BOTH = "east:\n  db:\n    port: 1\n  web:\n    port: 1\nwest:\n  db:\n    port: 1\n  web:\n    port: 1\n"
+USERS = '[{"name": "al", "age": 3}, {"name": "bo", "age": 3}]\n'
+WHITE = "The body's background in style.css should be #fafafa instead of white."
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "asked", "kept"),
+    [
+        (
+            "style.css",
+            CSS,
+            CSS.replace("background: white", "background: #fafafa"),
+            WHITE,
+            CSS.replace("background: white", "background: #fafafa", 1),
+        ),
+        (
+            "style.css",
+            CSS,
+            CSS.replace("background: white }", "background: #fafafa }"),
+            WHITE,
+            CSS.replace("background: white", "background: #fafafa", 1),
+        ),
+        (
+            "style.css",
+            CSS,
+            CSS.replace("white;\n}", "white;\n  border: 0;\n}").replace("white; }", "white }"),
+            "Give the card a border of 0",
+            CSS.replace("white;\n}\n\na", "white;\n  border: 0;\n}\n\na"),
+        ),
+        (
+            "style.css",
+            CSS,
+            CSS.replace("margin: 0;", "margin: 0;\n  border: 0;"),
+            "add border: 0 to .card",
+            CSS.replace("white;\n}\n\na", "white;\n  border: 0;\n}\n\na"),
+        ),
+        (
+            "a.ini",
+            STAGES,
+            STAGES.replace("= 1", "= 8").replace("= 2", "= 8"),
+            "port of staging is to be 8",
+            STAGES.replace("= 1 #", "= 8 #"),
+        ),
+        (
+            "a.ini",
+            STAGES,
+            STAGES.replace("= 1", "= 8").replace("= 2", "= 8"),
+            "set the port of staging and prod to 8, not in dev",
+            STAGES.replace("= 1 #", "= 8 #").replace("= 2", "= 8"),
+        ),
+        (
+            "a.yml",
+            BOTH,
+            BOTH.replace("port: 1", "port: 5"),
+            "in east set the port of db to 5",
+            BOTH.replace("port: 1", "port: 5", 1),
+        ),
+        (
+            "a.yml",
+            SERVICES,
+            SERVICES.replace("nginx", "nginx\n    restart: always").replace("gres\n", "gres\n    restart: always\n"),
+            GIVE,
+            SERVICES.replace("gres\n", "gres\n    restart: always\n"),
+        ),
+        ("u.json", USERS, USERS.replace("3", "4"), "bo's age is 4 now", USERS.replace("3}]", "4}]")),
+        ("u.json", USERS, USERS.replace("3", "4", 1), "bo's age is 4 now", USERS.replace("3}]", "4}]")),
+        (
+            "r.json",
+            REGIONS,
+            REGIONS.replace('"port": 1\n', '"port": 1,\n    "zone": 4\n').replace('"w"', '"w",\n    "zone": 4'),
+            "west gets a zone of 4 in the entry west",
+            REGIONS.replace('"w"', '"w",\n    "zone": 4'),
+        ),
+    ],
+)
+def test_what_entries_get_that_are_not_named_is_taken_back(
+    path: str, before: str, after: str, asked: str, kept: str
+) -> None:
+    assert after not in (before, kept)
+    assert keep_to_named_entry(path, before, after, asked) == kept
+    assert keep_to_named_entry(path, before, kept, asked) == kept
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "asked"),
+    [
+        ("style.css", CSS, CSS.replace("white", "red"), "make the background of all of them red, in body too"),
+        ("style.css", CSS, CSS.replace("white", "red"), "the background should be red"),
+        ("style.css", CSS, CSS.replace("white", "red"), "change white to red, with a space before it"),
+        ("style.css", CSS, CSS.replace("white", "red"), "make the backgrounds of body, card and a red"),
+        ("style.css", CSS, CSS.replace("teal", "red").replace("0", "1"), "the body's color should be red"),
+        ("a.ini", STAGES, STAGES.replace("= 1", "= 8"), "the port of dev and of staging should be 8"),
+        ("a.ini", STAGES, STAGES.replace("= 1", "= 2"), "use the port of prod everywhere"),
+        ("a.ini", STAGES, STAGES.replace("= 1", "= 2"), "dev and staging get the same port as in prod"),
+        ("a.ini", STAGES, STAGES.replace("= 1\n", "= 7\n").replace("= 1 ", "= 9 "), "set staging's port to 9"),
+        ("a.yml", BOTH, BOTH.replace("db:\n    port: 1", "db:\n    port: 5"), "set the port of db to 5"),
+        ("a.yml", BOTH, f"{BOTH}north:\n  db:\n    port: 1\n", "add north with the db of east"),
+        ("a.css.txt", CSS, CSS.replace("background: white", "background: #fafafa"), WHITE),
+    ],
+)
+def test_changes_that_may_be_meant_stay(path: str, before: str, after: str, asked: str) -> None:
+    assert after != before
+    assert keep_to_named_entry(path, before, after, asked) == after

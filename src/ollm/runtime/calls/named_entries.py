@@ -1,49 +1,122 @@
-"""Changes to an entry of a file of settings that the request does not name, put where it names one. Pure.
+"""Changes to entries of a file of settings or styles that the request does not name: put where it names one, or taken
+back where that one has them, too. Pure.
 
-Asked for a line in one entry of several alike, a small model often puts it into the last one.
+Asked for a line in one entry of several alike, a small model often puts it into the last one, or into all.
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from ollm.services.request_reading.setting_entries import (
-    FLAT,
-    KEY,
-    NESTED,
-    Entry,
-    count_indent,
-    is_named,
-    list_entries,
-)
+from ollm.services.request_reading.entry_names import is_meant_alone, is_mentioned, says_of_many, strip_kept_parts
+from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES, Entry, count_indent, list_entries
+from ollm.services.request_reading.setting_values import Names, SettingValue, list_values
+
+Values = dict[Names, SettingValue]
 
 
-def move_to_named_entry(path: str, before: str, after: str, request: str) -> str:
-    """The file as a block leaves it, but with its only change in the entry that the request names, where it was made in
-    another one that is as deep and is not named."""
-    if not before or not path.endswith((*NESTED, *FLAT)):
+def keep_to_named_entry(path: str, before: str, after: str, request: str) -> str:
+    """The file as a block leaves it, but with entries of which the request does not speak as they were, where the one
+    that it names has got the same; and with its only change in that one, where it is in another."""
+    if not before or before == after or not path.endswith((*NESTED, *FLAT, *STYLES)):
         return after
+    words = strip_kept_parts(request)
+    if says_of_many(words):
+        return after
+    old, new = list_values(path, before), list_values(path, after)
+    changed = {names: value for names, value in new.items() if names not in old or old[names].text != value.text}
+    wrong = [value for value in changed.values() if _is_copied(value, changed, old, words)]
+    if wrong:
+        return _take_back(path, after, wrong, old)
+    return _move_value(before, after, old, changed, words) or _move_lines(path, before, after, words) or after
+
+
+def _list_twins(names: Names, known: Values, words: str, *, alone: bool = False) -> Iterator[Names]:
+    """The same value in the entries that are meant, beside one around it that is not mentioned. `alone`: where no other
+    is."""
+    for place, child in enumerate(names[:-1]):
+        around, inner = names[:place], names[place + 1 :]
+        if is_mentioned(child, words):
+            continue
+        beside = {other[place] for other in known if other[:place] == around and len(other) > place + 1} - {child}
+        kind = around[-1] if around else ""
+        told = [one for one in sorted(beside) if is_mentioned(one, words)]
+        if len(told) == 1 or not alone:
+            yield from ((*around, one, *inner) for one in told if is_meant_alone(one, kind, names[-1:], words))
+
+
+def _is_copied(value: SettingValue, changed: Values, old: Values, words: str) -> bool:
+    """Whether an entry got what another one was to get."""
+    there = any(names[:-1] == value.names[:-1] for names in old)
+    twins = _list_twins(value.names, old, words) if there else ()
+    return any(twin in changed and changed[twin].text == value.text for twin in twins)
+
+
+def _take_back(path: str, after: str, wrong: list[SettingValue], old: Values) -> str:
+    """Values as they were; lines that came go."""
+    text = after
+    for value in sorted(wrong, key=lambda value: -value.start):
+        if value.names in old:
+            text = text[: value.start] + old[value.names].text + text[value.end :]
+            continue
+        first, last = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end) + 1 or len(text)
+        line = rf"\s*[\"']?{re.escape(value.names[-1])}[\"']?\s*[:=]\s*{re.escape(value.text)}\s*[,;]?\s*"
+        if not re.fullmatch(line, text[first:last]):
+            return after
+        head = text[:first]
+        ends = path.endswith(".json") and text[last:].lstrip()[:1] in ("}", "]")
+        text = (re.sub(r",(\s*)$", r"\1", head) if ends else head) + text[last:]
+    return text if not path.endswith(".json") or _parses(text) or not _parses(after) else after
+
+
+def _parses(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _move_value(before: str, after: str, old: Values, changed: Values, words: str) -> str:
+    """The only value that changed, in the entry that is meant; empty where that is not plain."""
+    if len(changed) != 1:
+        return ""
+    ((names, value),) = changed.items()
+    if names not in old or after[: value.start] + old[names].text + after[value.end :] != before:
+        return ""
+    twins = [twin for twin in _list_twins(names, old, words, alone=True) if twin in old]
+    if len(twins) != 1 or old[twins[0]].text == value.text:
+        return ""
+    place = old[twins[0]]
+    return before[: place.start] + value.text + before[place.end :]
+
+
+def _move_lines(path: str, before: str, after: str, words: str) -> str:
+    """The only lines that came, in the entry that is meant; empty where that is not plain."""
     old, new = before.splitlines(), after.splitlines()
     changes = [code for code in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if code[0] != "equal"]
-    if len(changes) != 1:
-        return after
-    kind, first, last, begin, end = changes[0]
-    written = new[begin:end]
+    if len(changes) != 1 or changes[0][0] != "insert" or path.endswith(".json"):
+        return ""
+    _, first, _, begin, end = changes[0]
     entries = list_entries(path, old)
-    around = [entry for entry in entries if entry.start < first <= entry.end >= last and _holds(entry, written)]
-    if not around or any(is_named(entry.name, request) for entry in around[1:] or around):
-        return after
-    named = [entry for entry in entries if is_named(entry.name, request)]
-    wanted = [entry for entry in named if entry.depth == around[-1].depth]
-    if len(wanted) != 1 or not all(entry.start <= wanted[0].start < entry.end for entry in named):
-        return after
-    if kind == "insert" and not path.endswith(".json"):
-        moved = _insert_lines(old, written, wanted[0], around[-1])
-    elif kind == "replace" and last - first == end - begin == 1:
-        moved = _replace_line(old, first, written[0], wanted[0])
-    else:
-        return after
-    return "".join(f"{line}\n" for line in moved) if moved else after
+    inside = [entry for entry in entries if entry.start < first <= entry.end and _holds(entry, new[begin:end])]
+    if not inside or any(is_mentioned(entry.name, words) for entry in inside[1:] or inside):
+        return ""
+    wrong = inside[-1]
+    outer = [entry for entry in entries if entry.start < wrong.start < entry.end]
+    beside = [entry for entry in entries if entry.depth == wrong.depth and _list_outer(entry, entries) == outer]
+    kind = outer[-1].name if outer else ""
+    told = [entry for entry in beside if is_mentioned(entry.name, words)]
+    plain = len(told) == 1 and is_meant_alone(told[0].name, kind, (), words)
+    lines = _insert_lines(old, new[begin:end], told[0], wrong) if plain else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _list_outer(inner: Entry, entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.start < inner.start < entry.end]
 
 
 def _holds(entry: Entry, written: list[str]) -> bool:
@@ -52,26 +125,12 @@ def _holds(entry: Entry, written: list[str]) -> bool:
     return entry.flat or count_indent(first) > entry.depth
 
 
-def _insert_lines(old: list[str], written: list[str], wanted: Entry, around: Entry) -> list[str]:
+def _insert_lines(old: list[str], written: list[str], wanted: Entry, wrong: Entry) -> list[str]:
     """Lines of one entry behind those of another; none where they would be there twice."""
     lines = [line for line in written if line.strip()]
     there = {line.strip() for line in old[wanted.start : wanted.end]}
-    own = count_indent(old[around.start + 1]) if around.end > around.start + 1 else 0
+    own = count_indent(old[wrong.start + 1]) if wrong.end > wrong.start + 1 else 0
     if not lines or count_indent(lines[0]) != own or any(line.strip() in there for line in lines):
         return []
-    return [*old[: wanted.end], *lines, *old[wanted.end :]]
-
-
-def _replace_line(old: list[str], place: int, written: str, wanted: Entry) -> list[str]:
-    """The line of the same name in the other entry, with the value that was written."""
-    key, made = KEY.match(old[place]), KEY.match(written)
-    if key is None or made is None or key["name"] != made["name"]:
-        return []
-    inside = range(wanted.start + 1, wanted.end)
-    there = [number for number in inside if (found := KEY.match(old[number])) and found["name"] == key["name"]]
-    if len(there) != 1:
-        return []
-    line = old[there[0]]
-    comma = "," if line.endswith(",") else ""
-    indent = line[: count_indent(line)]
-    return [*old[: there[0]], f"{indent}{written.strip().removesuffix(',')}{comma}", *old[there[0] + 1 :]]
+    place = wanted.end - old[wanted.end - 1].lstrip().startswith("}")
+    return [*old[:place], *lines, *old[place:]]

@@ -15,7 +15,9 @@ from ollm.services.request_reading.plain_words import CHANGE_VERBS
 
 NESTED = (".yaml", ".yml", ".json")
 FLAT = (".toml", ".ini", ".cfg", ".conf")
+STYLES = (".css", ".scss", ".less")
 KEY = re.compile(r"^(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<name>[\w.-]+)(?P=quote)\s*[:=]")
+_RULE = re.compile(r"^(?P<indent>[ \t]*)(?P<name>[^{}\n]*[^{}\s])\s*\{\s*$")
 _SECTION = re.compile(r"^\[+(?P<name>[^\]\n]+)\]+\s*$")
 _FILES = (*NESTED, *FLAT)
 KINDS = frozenset(  # words for what an entry is
@@ -61,7 +63,7 @@ def list_entries(path: str, lines: list[str]) -> list[Entry]:
         ]
     made = []
     for number, line in enumerate(lines):
-        key = KEY.match(line)
+        key = _RULE.match(line) if path.endswith(STYLES) else KEY.match(line)
         depth = len(key["indent"]) if key else 0
         end = number + 1
         while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):

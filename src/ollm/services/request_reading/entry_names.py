@@ -1,0 +1,101 @@
+"""Which entries of a file of settings or styles a request names, and for which one alone something is to change. Pure.
+
+A name counts where the words leave no doubt that the entry is meant: `db's port`, `of us-east`, `under [server]`,
+`the db service`, `only db`. A word that occurs by chance does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending
+from ollm.services.request_reading.setting_entries import KINDS
+
+_KEPT = re.compile(  # what is to stay, up to the end of the clause
+    r",?\s*(?:\b(?:but\s+)?(?:not(?!\s+only\b)|except(?:\s+for)?|excluding|other\s+than|apart\s+from|besides|unlike|instead\s+of|"
+    r"rather\s+than)\b|\b(?:leave|keep)\b|\b(?:do\s+not|don't|don’t|dont|never|without)\s+(?!forget\b)\w+)"
+    r"\s+(?:[^.;:,!?\n]|\.(?=\w))*",
+    re.IGNORECASE,
+)
+_MANY = re.compile(  # what is said of one entry may hold for others
+    r"\b(?:all|every|everything|everywhere|each|both|any|throughout|others?|another|rest|same|than|too|also|as\s+well|"
+    r"as\s+(?:in|for|with)|match\w*|equal\w*|cop(?:y|ies|ied)|swap|exchange|respectively|not\s+only|based\s+on|"
+    r"consistent\w*|align\w*)\b|(?<!would )(?<!'d )(?<!d )\blike\b",
+    re.IGNORECASE,
+)
+_ORDINARY = frozenset(  # names that a sentence has without meaning the entry
+    (  # noqa: SIM905
+        "a an i in on to the is it for of or by with as no off be at from if so do me my up we you use set get new old "
+        "one name value type key file line end start first last next default test main time date"
+    ).split()
+)
+_ENDS = (  # behind a name that is no part of a longer one (`the production database`)
+    r"(?=\s*(?:[.,;:!?)]|$)|\s+(?:to|in|of|on|at|from|by|with|is|should|must|and|or|so|as|be|an?|the|has|have|gets?|needs?|only|"
+    rf"please|instead|now|which|that|use|{'|'.join(CHANGE_VERBS)})\b|\s+[`'\"\d])"
+)
+
+
+def strip_kept_parts(request: str) -> str:
+    """The request without the names of files and what it wants left alone."""
+    plain = re.sub(FILE_NAME, lambda found: " " if has_file_ending(found[0]) else found[0], request)
+    return _KEPT.sub(" ", plain)
+
+
+def says_of_many(words: str) -> bool:
+    """Whether more than the entries that are named may be meant."""
+    return _MANY.search(words) is not None
+
+
+def is_mentioned(name: str, words: str) -> bool:
+    """Whether a name occurs at all, whatever for."""
+    parts = re.split(r"[\s>+~:,]+", name)  # of a selector
+    spellings = [other for part in (name, *parts) for other in list_spellings(part)]
+    return any(re.search(_make_token(other), words, re.IGNORECASE) for other in spellings)
+
+
+def is_meant_alone(name: str, kind: str, keys: Collection[str], words: str) -> bool:
+    """Whether the words speak of this entry; `kind` is the name of what it is in (`services`), `keys` what has changed
+    in it."""
+    return any(_is_meant(spelling, kind, keys, words) for spelling in list_spellings(name))
+
+
+def list_spellings(name: str) -> list[str]:
+    """What an entry is called: of `.card, .tile` each, with and without the point."""
+    parts = [name, *(part.strip() for part in name.split(","))] if "," in name else [name]
+    bare = [part.lstrip(".#") for part in parts if re.fullmatch(r"[.#][\w-]+", part)]
+    return list(dict.fromkeys(part for part in (*parts, *bare) if part))
+
+
+def _make_token(name: str) -> str:
+    """The name as a word of its own, in quotes or brackets or not."""
+    return rf"(?<![\w.#-])[`'\"“‘\[]{{0,2}}{re.escape(name)}(?![\w-]|[.:]\w)"
+
+
+def _is_meant(name: str, kind: str, keys: Collection[str], words: str) -> bool:
+    token = _make_token(name)
+    marks = r"[`'\"”’\]]{0,2}"
+    kinds = "|".join(map(re.escape, sorted({*KINDS, *_list_kinds(kind)})))
+    own = "|".join(rf"{re.escape(key)}|{re.escape(re.sub(r'[_-]', ' ', key))}" for key in keys) or r"(?!)"
+    plain = [
+        rf"[`\"“\[]{re.escape(name)}[`\"”\]]|(?<!\w)'{re.escape(name)}'(?!\w)",
+        rf"{token}{marks}['’]s\b",
+        rf"{token}{marks}\s+(?:{kinds})\b",
+        rf"\b(?:{kinds})\s+(?:called\s+|named\s+)?{token}",
+        rf"{token}{marks}\s+(?:{own})\b",
+    ]
+    if name.lower() not in _ORDINARY:
+        leads = (
+            r"\b(?:of|in|under|for|inside|within|at|on|only|just)",
+            r"\b(?:add|append|insert|put|give|write)\b[^.;]*?\b(?:in)?to",
+            r"\b(?:remove|delete|drop|take)\b[^.;]*?\bfrom",
+            r"\b(?:give|let|make|enable|disable|turn|switch)(?:\s+on|\s+off)?",
+        )
+        plain += [rf"{lead}\s+(?:the\s+)?{token}{marks}{_ENDS}" for lead in leads]
+    return any(re.search(pattern, words, re.IGNORECASE) for pattern in plain)
+
+
+def _list_kinds(kind: str) -> set[str]:
+    """`service` for what is in `services`, `entry` for `entries`."""
+    found = kind.lower()
+    return {found[:-3] + "y" if found.endswith("ies") else found.removesuffix("s")} if len(found) > 2 else set()
