@@ -79,3 +79,13 @@ async def test_an_item_that_was_to_be_ticked_off_and_was_not_is_a_step(tmp_path:
     assert "The box of 'buy paint' is not changed in todo.md. Now run sed -i 's/" in last_message(runner, 2)
     assert read(runner, "todo.md") == PAGE.replace("[ ] buy", "[x] buy")
     assert len(runner.server.chats) == 4, "then nothing is left"
+
+
+async def test_a_line_is_commented_out_by_the_command_its_words_say(tmp_path: Path) -> None:
+    text = "def start_toolbar():\n    print('toolbar')\n\n\nstart_toolbar()\n"
+    asked = "comment out the line in app.py that starts the toolbar"
+
+    said, runner = await run_task(tmp_path, {"app.py": text}, asked, ["It is commented out."])
+
+    assert read(runner, "app.py") == text.replace("\nstart", "\n# start")
+    assert [call["name"] for call in said["toolCalls"]] == ["shell"]

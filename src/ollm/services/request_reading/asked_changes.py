@@ -32,7 +32,7 @@ _TOLD = (  # words that are wanted from the model and from no file
 _VERB = (
     rf"(?:(?:{'|'.join(verb for verb in CHANGE_VERBS if verb not in ('make', 'add', 'create', 'sort', 'move'))})"
     rf"|make(?!\s+(?:me\s+|us\s+)?(?:(?:an?|some|any|the|your|\d+|two|three)\s+)?(?:\w+\s+)?{_TOLD}\b|\s+no\b)"
-    r"|add(?!\s+up\b|\s+\d+\s+(?:and|to|plus)\s+\d)|sort(?!\s+of\b)|move(?!\s+on\b)|comment\s+(?:out|in)|get\s+rid\s+of|"
+    r"|add(?!\s+up\b|\s+\d+\s+(?:and|to|plus)\s+\d)|sort(?!\s+of\b)|move(?!\s+on\b)|comment\s+(?:out|in|(?:\S+\s+){1,6}?out)|get\s+rid\s+of|"
     rf"{_OFF}|cross\s+(?:\S+\s+){{0,5}}?(?:off|out)|"
     r"keep(?=\s+only\b)|order(?=\s+(?:the|all|its|them)\b)|let(?!\s+(?:me|us)\b)|use(?=.*\binstead\b)|give(?!\s+(?:me|us|an?|some|\d+|two|three)\b)"
     r"(?=(?:\s+\S+){1,9}?(?<!\bof)(?<!\bin)(?<!\bfor)\s+(?:an?|the\s+default|two|three|more|another|its)\s))"

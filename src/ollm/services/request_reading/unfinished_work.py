@@ -13,6 +13,7 @@ from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.asked_places import find_misplaced_parts
 from ollm.services.request_reading.check_boxes import find_box_steps
+from ollm.services.request_reading.comment_lines import find_comment_steps
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_left_sections,
@@ -144,6 +145,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
     facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
     facts += [*find_entry_steps(request, deeds.texts, deeds.before), *find_box_steps(request, deeds.texts)]
+    facts += find_comment_steps(request, deeds.texts, deeds.before)
     if deeds.changed:
         facts += [*find_undeleted_files(request, existing), *find_misplaced_parts(request, deeds.texts, existing)]
     facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
