@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.asked_places import find_shown_move
 from ollm.services.request_reading.check_boxes import find_box_command
 from ollm.services.request_reading.comment_lines import find_comment_command
 from ollm.services.request_reading.named_parts import (
@@ -80,7 +81,8 @@ _LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "sh"
 def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> str:
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
-    command = (find_whole_command(request, primed) if whole else "") or find_constant_move(request, primed)
+    command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
+    command = command or find_constant_move(request, primed)
     command = command or find_heading_change(request, primed) or find_box_command(request, primed)
     command = command or find_comment_command(request, primed)
     if command:

@@ -34,6 +34,20 @@ _REMOVED = re.compile(
     r"\b(?:remove|delete|drop)\s+(?:the\s+)?(?:\w+\s+)?(?:(?P<mark>['\"`])(?P<quoted>[^'\"`\n]+)(?P=mark)|(?P<name>\w+(?:[-_]\w+)+))(?![\w./])",
     re.IGNORECASE,
 )
+MOVED_BY = "\n\nThis command makes the move:\n```bash\n"  # right behind the names, where no text of a file can be
+MOVE_END = "\n```"
+_SHOWN = re.compile(rf"\s*Files here: [^\n]*{re.escape(MOVED_BY)}(?P<command>[^\n]+){re.escape(MOVE_END)}(?=\n|$)")
+_MODULE = r"\w[\w/-]*\.py"
+_PRINTED = rf"sed -n '[\d,;pG{{}}]+' {_MODULE}"
+_EDIT = (
+    r"-e '(?:\d+,\d+d|\d+[ai] (?:from|import) [\w., \\]+|\d+s/\$/, [\w, ]+/|\d+s/\.\*/from [\w., \\]+/|"
+    r"\d+\{G;G;s/\$/(?:from|import) [\w., \\]+/\}|\$a\\)'"
+)
+_MOVE_STEP = (
+    rf"(?:mkdir -p \w[\w/-]*|{_PRINTED} >>? {_MODULE}|\{{ echo; echo; {_PRINTED}; \}} >> {_MODULE}|"
+    rf"sed -i {_EDIT}(?: {_EDIT})* {_MODULE})"
+)
+_MOVE_COMMAND = re.compile(rf"{_MOVE_STEP}(?: && {_MOVE_STEP})*")
 _DATA = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".csv", ".md")
 
 
@@ -60,6 +74,19 @@ def find_moved_names(request: str) -> MovedNames | None:
     found = _MOVED.search(request)
     names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\band\b", " ", found["names"])) if found else []
     return MovedNames(names=tuple(names), source=found["source"], target=found["target"]) if found else None
+
+
+def is_move_command(command: str) -> bool:
+    """Whether it does nothing but take lines from one module to another and rewrite imports."""
+    return _MOVE_COMMAND.fullmatch(command) is not None
+
+
+def find_shown_move(request: str, primed: str) -> str:
+    """The command for a move as it went with the request; a text that looks like it is none."""
+    found = _SHOWN.match(primed)
+    paths = re.findall(r">>? (\S+)", found["command"]) if found else []
+    named = paths and all(path in request for path in paths)
+    return found["command"] if found and named and is_move_command(found["command"]) else ""
 
 
 def describe_lacking(request: str, path: str, content: str, read: Callable[[str], str | None]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.asked_places import MOVE_END, MOVED_BY
 from ollm.services.request_reading.excerpts import find_words, show_excerpt
 from ollm.services.request_reading.meant_files import find_led_to, find_meant, find_tiny_project
 from ollm.services.request_reading.wanted_files import CODE
@@ -23,6 +24,9 @@ MAX_ASKED_CHARS = 5_600
 MAX_LINES = 20  # lines shown for a word that is to become another
 MAX_COLUMNS = 20
 _PATH = r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*"
+_MOVES = re.compile(
+    r"\b(?:move|extract|pull|take|put|factor|belongs?|should|must|ha(?:s|ve) to)\b.*\.py\b", re.IGNORECASE
+)
 _PAGES = (".md", ".rst", ".txt")  # shown first, for what is shown last is what a small model changes
 
 
@@ -37,6 +41,7 @@ class Primed(Data, frozen=True):
 
 def prime_request(request: str, names: Sequence[str], read: Callable[[str], str | None], max_chars: int) -> Primed:
     """Names and texts for this request, `max_chars` at most."""
+    names = [name for name in names if "\n" not in name]  # one of several lines could be taken for what is shown
     named = find_named(request, names)
     told = find_led_to(request, named, names, read) if named else find_meant(request, names, read)
     named += [name for name in told if name not in named]
@@ -48,6 +53,8 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
     parts, whole = [f"Files here: {', '.join(sorted(listed))}{more}"], []
     if moves_files(request):
         return Primed(text=parts[0])
+    if command := _find_move_command(request, names, read):
+        parts[0] += f"{MOVED_BY}{command}{MOVE_END}"
     texts = {name: text for name in named if (text := read(name))}
     if renames(request) and not all(map(is_short, texts.values())):
         lines = find_lines(texts, find_words(re.sub(_PATH, " ", request)))
@@ -71,6 +78,14 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
             left -= len(part)
             whole += [name] if name in short else []
     return Primed(text="\n\n".join(parts), whole=tuple(whole), meant=tuple(told))
+
+
+def _find_move_command(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> str:
+    if not _MOVES.search(request):
+        return ""
+    from ollm.services.request_reading.moved_code import find_move_command
+
+    return find_move_command(request, names, read)
 
 
 def moves_files(request: str) -> bool:
