@@ -18,7 +18,7 @@ REGIONS = (
 
 
 async def test_a_line_for_one_entry_goes_there_although_the_block_has_it_in_another(tmp_path: Path) -> None:
-    asked = "Could you give the db service a `restart: always` in compose.yml? Only db, not the others."
+    asked = "Could you make the db service restart always in compose.yml? Only db, not the others."
     block = f"compose.yml\n```\n{SERVICES}    restart: always\n```"
 
     _, runner = await run_task(tmp_path, {"compose.yml": SERVICES}, asked, [block, "Added."])
@@ -42,6 +42,24 @@ async def test_an_entry_among_others_like_it_is_changed_and_one_that_is_left_goe
     wanted["regions"]["us-east"]["timeout"] = 45
     del wanted["regions"]["ap-south"]
     assert json.loads(read(runner, "regions.json")) == wanted
+
+
+async def test_a_line_that_is_spelled_out_for_one_entry_is_put_there(tmp_path: Path) -> None:
+    asked = "Could you give the db service a `restart: always` in the compose file? Only db, not the others."
+    files = {"docker-compose.yml": SERVICES, "README.md": "Start it with docker compose.\n"}
+    wanted = SERVICES.replace("postgres\n", "postgres\n    restart: always\n")
+
+    said, runner = await run_task(tmp_path / "1", files, asked, ["Added."])
+    assert read(runner, "docker-compose.yml") == wanted
+    assert [call["name"] for call in said["toolCalls"]] == ["shell"]
+
+    asked = "Run `cat README.md`, then add `restart: always` to db in docker-compose.yml"
+    script = ["```bash\ncat README.md\n```", "Added.", f"docker-compose.yml\n```\n{wanted}```", "Done."]
+    _, runner = await run_task(tmp_path / "2", files, asked, script)
+    assert "restart: always is not under db in docker-compose.yml. Now run sed -i '5a\\    restart" in last_message(
+        runner, 2
+    )
+    assert read(runner, "docker-compose.yml") == wanted
 
 
 async def test_other_entries_stay_as_they_were_although_the_block_changes_them_too(tmp_path: Path) -> None:

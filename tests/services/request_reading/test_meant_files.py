@@ -31,6 +31,10 @@ FILES = {
         ("I'd like links to be green instead of blue.", ["style.css"]),
         ("Add a method clear to Cart.", ["shop/cart.py"]),
         ("Append a line to the README.", ["README.md"]),
+        ("Could you set a limit in the css file?", ["style.css"]),
+        ("Give web a restart: always in the compose file.", ["compose.yaml"]),
+        ("Write 3 into the new file.", []),
+        ("Set a limit in the md file.", []),  # which?
         ("Which files use withdraw?", []),
         ("Rename withdraw to take in all files.", []),
         ("What is 2 + 2?", []),

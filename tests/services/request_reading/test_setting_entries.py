@@ -144,7 +144,6 @@ def test_the_step_is_a_command_that_does_it(
 @pytest.mark.parametrize(
     "asked",
     [
-        "remove the region west",  # no file
         "remove west from r.py",
         "remove the port from r.json",  # of which?
         "remove everything but west from r.json",
@@ -178,6 +177,14 @@ def test_several_that_go_are_steps_of_their_own_and_one_that_went_from_one_of_tw
     assert find_entry_steps(asked, {"a.yml": twice}, {}) == []
     assert find_entry_steps(asked, {"a.yml": left}, {"a.yml": twice}) == []
     assert len(find_entry_steps(asked, {"a.yml": left}, {"a.yml": left})) == 1
+
+
+def test_where_no_file_is_named_the_only_one_that_is_concerned_is_meant() -> None:
+    asked = "remove the region west"
+
+    assert len(find_entry_steps(asked, {"r.json": REGIONS, "r.py": "west = 1\n"})) == 1
+    assert find_entry_steps(asked, {"r.json": REGIONS, "s.json": REGIONS}) == []
+    assert len(find_entry_steps(f"{asked} from r.json", {"r.json": REGIONS, "s.json": REGIONS})) == 1
 
 
 def test_a_path_with_a_blank_is_quoted(tmp_path: Path) -> None:

@@ -10,14 +10,13 @@ from collections.abc import Callable
 
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.asked_places import find_shown_move
-from ollm.services.request_reading.check_boxes import find_box_command
-from ollm.services.request_reading.comment_lines import find_comment_command
 from ollm.services.request_reading.named_parts import (
     find_constant_move,
     find_heading_change,
     find_removed_section,
     make_section_removal,
 )
+from ollm.services.request_reading.plain_changes import find_plain_command
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, list_shown_names
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
@@ -83,8 +82,7 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     it open. `whole`: a command that they say in full is closed."""
     command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
     command = command or find_constant_move(request, primed)
-    command = command or find_heading_change(request, primed) or find_box_command(request, primed)
-    command = command or find_comment_command(request, primed)
+    command = command or find_heading_change(request, primed) or find_plain_command(request, primed)
     if command:
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)

@@ -32,6 +32,7 @@ _SEARCHES = re.compile(
     r"how many|count|number of)\b",
     re.IGNORECASE,
 )
+_CALLED = re.compile(r"\b(?:the|our|my|this)\s+([A-Za-z][\w]{2,})\s+file\b", re.IGNORECASE)
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*")
 _TESTS = re.compile(r"\b(?:the|my|our|your)\s+(?:unit\s+)?tests?\b|^tests?\b", re.IGNORECASE)
 _ABOUT_FILES = re.compile(
@@ -59,7 +60,7 @@ def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | N
     if not (words or _TESTS.search(request)) or _SEARCHES.search(request):
         return []
     stems = [name for name in names if _stem(name) in words and len(_stem(name)) >= MIN_STEM_CHARS]
-    if stems:
+    if stems := stems or _find_called(request, names):
         return stems[:MAX_MEANT]
     texts = {
         name: text for name in names[:MAX_SEARCHED_FILES] if (text := read(name)) and len(text) <= MAX_SEARCHED_CHARS
@@ -76,6 +77,13 @@ def find_meant(request: str, names: Sequence[str], read: Callable[[str], str | N
         (name for name in weights if best and weights[name] >= NEAR_SHARE * best), key=lambda name: -weights[name]
     )
     return found if len(found) <= MAX_MEANT else []
+
+
+def _find_called(request: str, names: Sequence[str]) -> list[str]:
+    """The only file that `the compose file` or `the css file` may be."""
+    words = {found.lower() for found in _CALLED.findall(request)}
+    called = [name for name in names if words.intersection(re.split(r"[-_.]", posixpath.basename(name).lower()))]
+    return called if len(called) == 1 else []
 
 
 def find_tiny_project(request: str, names: Sequence[str], read: Callable[[str], str | None]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.plain_words import CHANGE_VERBS
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending
 
 NESTED = (".yaml", ".yml", ".json")
 FLAT = (".toml", ".ini", ".cfg", ".conf")
@@ -95,9 +95,11 @@ def find_entry_steps(request: str, texts: Mapping[str, str], before: Mapping[str
     steps: list[str] = []
     if not asks_for_change(request):
         return steps
-    for path, text in texts.items():
-        if not path.endswith(_FILES) or path.rpartition("/")[2] not in request:
-            continue
+    settings = [path for path in texts if path.endswith(_FILES)]
+    named = [path for path in settings if path.rpartition("/")[2] in request]
+    elsewhere = any(map(has_file_ending, re.findall(FILE_NAME, request)))
+    for path in named or (settings if len(settings) == 1 and not elsewhere else ()):
+        text = texts[path]
         lines = text.splitlines()
         for item, where in _list_removed(request):
             first = _find_removed(path, (before or {}).get(path, text).splitlines(), item, where)

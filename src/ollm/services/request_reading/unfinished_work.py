@@ -12,17 +12,15 @@ from collections.abc import Collection, Mapping
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.asked_places import find_misplaced_parts
-from ollm.services.request_reading.check_boxes import find_box_steps
-from ollm.services.request_reading.comment_lines import find_comment_steps
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_left_sections,
     find_unchanged_definitions,
     find_undeleted_files,
 )
+from ollm.services.request_reading.plain_changes import find_plain_steps
 from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
-from ollm.services.request_reading.setting_entries import find_entry_steps
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 
 _RUN = re.compile(
@@ -144,8 +142,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     moved = _find_unmoved(request, deeds) if deeds.changed else []
     gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
     facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
-    facts += [*find_entry_steps(request, deeds.texts, deeds.before), *find_box_steps(request, deeds.texts)]
-    facts += find_comment_steps(request, deeds.texts, deeds.before)
+    facts += find_plain_steps(request, deeds.texts, deeds.before)
     if deeds.changed:
         facts += [*find_undeleted_files(request, existing), *find_misplaced_parts(request, deeds.texts, existing)]
     facts += find_unchanged_definitions(request, deeds.before, deeds.texts)

@@ -1,0 +1,29 @@
+"""Small changes that a request says in full, where a small model makes more of them or others: the command for the
+first, and the steps for those that are left. Pure: words in, commands out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ollm.services.request_reading.added_lines import find_line_command, find_line_steps
+from ollm.services.request_reading.check_boxes import find_box_command, find_box_steps
+from ollm.services.request_reading.comment_lines import find_comment_command, find_comment_steps
+from ollm.services.request_reading.setting_entries import find_entry_steps
+
+
+def find_plain_command(request: str, primed: str) -> str:
+    """A box that is ticked, a line that is commented out, or one that is added to an entry."""
+    found = find_box_command(request, primed) or find_comment_command(request, primed)
+    return found or find_line_command(request, primed)
+
+
+def find_plain_steps(request: str, texts: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
+    """What of that, and of entries that go or get a value, has not happened. `texts` are the files that the request is
+    about or that were changed, `before` the latter as they were."""
+    return [
+        *find_entry_steps(request, texts, before),
+        *find_box_steps(request, texts),
+        *find_comment_steps(request, texts, before),
+        *find_line_steps(request, texts),
+    ]

@@ -1,0 +1,24 @@
+"""Small changes that a request says in full."""
+
+from ollm.services.request_reading.plain_changes import find_plain_command, find_plain_steps
+
+FILES = {
+    "todo.md": "- [ ] buy paint\n- [ ] rest\n",
+    "app.py": "start()\nstop()\n",
+    "c.yml": "web:\n  image: a\ndb:\n  image: b\n",
+}
+PRIMED = "\n\n".join(f"{path}:\n```\n{text}```" for path, text in FILES.items())
+ORDERS = ("tick off buy paint", "comment out the call to stop", "add `restart: always` to db", "remove db from c.yml")
+
+
+def test_each_kind_is_a_step_and_most_are_a_command() -> None:
+    commands = [find_plain_command(asked, PRIMED) for asked in ORDERS]
+    steps = [find_plain_steps(asked, FILES, {}) for asked in ORDERS]
+
+    assert [command.split()[-1] for command in commands[:3]] == ["todo.md", "app.py", "c.yml"]
+    assert [step[0].endswith(f"Now run {command}.") for command, step in zip(commands, steps[:3], strict=False)] == [
+        True
+    ] * 3
+    assert [len(step) for step in steps] == [1, 1, 1, 1]
+    assert find_plain_command("What is in c.yml?", PRIMED) == ""
+    assert find_plain_steps("What is in c.yml?", FILES, {}) == []
