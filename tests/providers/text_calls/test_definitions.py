@@ -190,3 +190,38 @@ def test_where_there_is_no_definition_yet_it_comes_at_the_end() -> None:
     assert place("def new():\n    return 0", "import os\nLIMIT = 1") == [
         ("LIMIT = 1", "LIMIT = 1\n\n\ndef new():\n    return 0")
     ]
+
+
+TWO_CLASSES = (
+    'class Empty:\n    """Nothing yet."""\n\n\n'
+    "class A:\n    def run(self):\n        return 1\n\n    def stop(self):\n        return 2\n"
+    + "".join(f"\n    def a_{n}(self):\n        return {n}\n" for n in range(6))
+    + "\n\nclass B:\n    def run(self):\n        return 3\n"
+    + "".join(f"\n    def b_{n}(self):\n        return {n}\n" for n in range(6))
+)
+
+
+def place_in_two(block: str) -> str:
+    made = TWO_CLASSES
+    for target, replacement in read_change("a.py", block, TWO_CLASSES, shown_whole=False).edits:
+        assert made.count(target) == 1, target
+        made = made.replace(target, replacement)
+    return made
+
+
+def test_a_method_stays_in_its_own_class() -> None:
+    added = place_in_two("class A:\n    def more(self):\n        return 9\n")
+    assert added == TWO_CLASSES.replace("\n\n\nclass B", "\n\n    def more(self):\n        return 9\n\n\nclass B")
+    changed = place_in_two("class A:\n    def run(self):\n        return 9\n")
+    assert changed == TWO_CLASSES.replace("return 1\n\n    def stop", "return 9\n\n    def stop")
+    both = place_in_two("class A:\n    def a_5(self):\n        return 8\n\n    def more(self):\n        return 9\n")
+    assert "def a_5(self):\n        return 8\n\n    def more(self):\n        return 9\n\n\nclass B" in both
+    last = place_in_two("class B:\n    def more(self):\n        return 9\n")
+    assert last.endswith("    def b_5(self):\n        return 5\n\n    def more(self):\n        return 9\n")
+
+
+def test_a_class_without_methods_gets_them_at_its_end() -> None:
+    made = place_in_two("class Empty:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n")
+
+    body = "    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
+    assert made == TWO_CLASSES.replace('yet."""\n', f'yet."""\n\n{body}')

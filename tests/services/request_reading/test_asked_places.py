@@ -4,6 +4,7 @@ import pytest
 
 from ollm.services.request_reading.asked_places import (
     describe_lacking,
+    find_asked_methods,
     find_asked_places,
     find_deleted_folders,
     find_misplaced_parts,
@@ -86,3 +87,33 @@ def test_what_is_not_where_it_is_to_be_is_a_step_that_is_left() -> None:
     left = "ap-south is still in regions.json. Now remove ap-south from regions.json."
     assert find_misplaced_parts("remove the region ap-south from regions.json", data, data) == [left]
     assert find_misplaced_parts("remove the region ap-north from regions.json", data, data) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "owner", "path"),
+    [
+        ("add a method longest() to the class Library in library.py", "longest", "Library", "library.py"),
+        ("Add a `longest` method to `Library` (library.py).", "longest", "Library", "library.py"),
+        ("Write a method named longest for the Library class", "longest", "Library", ""),
+        ("Give Library in library.py a method longest(self)", "longest", "Library", "library.py"),
+        ("Library needs a new method longest", "longest", "Library", ""),
+        ("To the class Library in library.py, add a method longest.", "longest", "Library", "library.py"),
+        ("In library.py implement a longest() method on Library", "longest", "Library", ""),
+    ],
+)
+def test_methods_are_read_with_their_class(asked: str, name: str, owner: str, path: str) -> None:
+    (found,) = find_asked_methods(asked)
+
+    assert (found.name, found.owner, found.path) == (name, owner, path)
+
+
+def test_a_class_without_its_method_is_a_step() -> None:
+    asked = "add a method longest() to the class Library in library.py"
+    text = "class Library:\n    def add(self):\n        return 1\n\n\ndef longest(self):\n    return 2\n"
+    step = "Library has no method longest. Now change library.py."
+
+    assert find_misplaced_parts(asked, {"library.py": text}, ()) == [step]
+    assert find_misplaced_parts(asked, {"library.py": text.replace("add", "longest")}, ()) == []
+    assert step not in find_misplaced_parts(asked, {"library.py": "def add():\n    return 1\n"}, ())
+    assert find_misplaced_parts(asked, {"library.py": f"{text}\n\n{text}"}, ()) == []
+    assert find_misplaced_parts(asked, {}, ()) == []

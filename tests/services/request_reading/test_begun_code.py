@@ -59,3 +59,36 @@ def test_a_step_for_a_file_that_lacks_the_function_begins_with_its_head() -> Non
 )
 def test_a_new_test_begins_with_the_import_of_what_it_tests(begun: str, asked: str, made: str) -> None:
     assert add_tested_import(begun, asked, SHOWN) == begun + made
+
+
+LIBRARY = "class Book:\n    def label(self):\n        return 1\n\n\nclass Library(Base):\n    def add(self):\n        return 1"
+METHOD = (
+    "add a method longest() to the class Library in library.py that returns a title, and print it at the end of main.py"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "head"),
+    [
+        (METHOD, "def longest(self"),
+        (METHOD.replace("longest()", "longest(self, most=3)"), "def longest(self, most=3):\n"),
+        (METHOD.replace("longest()", "longest(least)"), "def longest(self, least):\n"),
+        (METHOD.replace("Library", "Shelf"), ""),
+        (METHOD.replace("longest", "add"), ""),
+        (METHOD.replace("library.py", "other.py"), ""),
+        (f"Run main.py, then {METHOD}", ""),
+    ],
+)
+def test_a_method_begins_with_its_class(asked: str, head: str) -> None:
+    begun = f"library.py\n```python\nclass Library(Base):\n    {head}" if head else ""
+    whole = f"\n\nFiles here: library.py, main.py, other.py\n\nlibrary.py:\n```\n{LIBRARY}\n```"
+    parts = whole.replace("library.py:\n", "library.py is long (90 lines). Parts of it:\n")
+
+    assert begin_new_function(asked, whole) == begin_new_function(asked, parts) == begun
+
+
+def test_a_step_for_a_class_that_lacks_a_method_begins_with_it() -> None:
+    told = f"library.py:\n```\n{LIBRARY}\n```\n\nLibrary has no method longest. Now change library.py."
+
+    assert begin_lacking_function(METHOD, told) == "library.py\n```python\nclass Library(Base):\n    def longest(self"
+    assert begin_lacking_function(METHOD, told.replace("def add", "def longest")) == ""

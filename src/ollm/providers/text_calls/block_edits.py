@@ -34,6 +34,8 @@ from ollm.providers.text_calls.placeholders import has_placeholder, leaves_out
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
+WRITE_LESS = " Write only the part that is to change."
+LONG_LINES = 50  # of a block, from which one that changes nothing is asked for as a part
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 BREAKS_FILE = "Nothing was changed: with this block {}."
@@ -90,7 +92,8 @@ def _read_change(
         return Change(content=_end_with_newline(body))
     if (part := _read_part(path, body, current, shown_whole, request)) is not None:
         edits = tuple((old, new) for old, new in part if old != new) or remove_definitions(body, current, removed)
-        return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path))
+        less = WRITE_LESS if body.count("\n") >= LONG_LINES else ""
+        return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path) + less)
     empties = not body.strip() and not _EMPTIES.search(request)
     if shown_whole and not empties and not has_ellipsis(body, current) and _may_be_whole(body, current):
         return Change(content=_end_with_newline(body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.line_edits import ELLIPSIS, REMOVED, compute_kept_share, make_edit_at
@@ -78,23 +79,57 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
     outer = _keep_outermost(find_definitions(new))
     if not outer or _has_other_lines(new, outer, old):
         return None
-    outer = [part for definition in outer for part in _open_partial_class(definition, new, old)]
     present = {(found.name, found.indent): found for found in find_definitions(old)}
     by_name = {found.name: found for found in present.values()}
-    edits, added = [], []
-    for definition in outer:
+    changes: dict[int, _Change] = {}
+    added: list[Definition] = []
+    for definition, owner in (part for found in outer for part in _open_partial_class(found, new, old)):
+        if owner:
+            _place_member(definition, owner, old, changes)
+            continue
         place = present.get((definition.name, definition.indent)) or by_name.get(definition.name)
         place = place or _find_renamed(definition, list(present.values()))
         if place is None:
             added.append(definition)
-        elif place.text != (text := _indent_like(definition, place)):
+        elif place.text != (text := _indent_like(definition, place.indent)):
             before = [found.text for found in added if found.indent == place.indent]
             added = [found for found in added if found.indent != place.indent]
-            edits.append(make_edit_at(old, place.start, place.end, _join_definitions([*before, text], place.indent)))
+            changes[place.start] = _Change(place, [*before, text])
     if added:
-        edits.append(_append_definitions(added, old))
-    edits += _add_imports(new, outer, old)
-    return tuple(edits)
+        _append_definitions(added, old, changes)
+    return (*(change.make_edit(old) for change in changes.values()), *_add_imports(new, outer, old))
+
+
+class _Change(NamedTuple):
+    """The texts that take the place of a definition."""
+
+    place: Definition
+    texts: list[str]
+
+    def make_edit(self, old: list[str]) -> tuple[str, str]:
+        return make_edit_at(old, self.place.start, self.place.end, _join_definitions(self.texts, self.place.indent))
+
+
+def _place_member(member: Definition, owner: Definition, old: list[str], changes: dict[int, _Change]) -> None:
+    """A method takes the place of its namesake in its own class, or comes at the end of that."""
+    inside = [found for found in find_definitions(old) if owner.start < found.start and found.end <= owner.end]
+    members = [found for found in inside if found.indent == min(inner.indent for inner in inside)]
+    place = next((found for found in inside if found.name == member.name), None) or _find_renamed(member, members)
+    if place:
+        if place.text != (text := _indent_like(member, place.indent)):
+            changes[place.start] = _Change(
+                place, [*changes[place.start].texts[:-1], text] if place.start in changes else [text]
+            )
+    elif members:
+        last = members[-1]
+        changes.setdefault(last.start, _Change(last, [last.text])).texts.append(_indent_like(member, last.indent))
+    else:
+        closed = old[owner.end - 1].strip()[:1] in ("}", ")")
+        text = _indent_like(member, owner.indent + 4)
+        body = (changes[owner.start].texts[0] if owner.start in changes else owner.text).split("\n")
+        lines = [*body[:-1], text, body[-1]] if closed else [*body, "", text]
+        whole = "\n".join(lines)
+        changes[owner.start] = _Change(owner, [whole])
 
 
 def _find_renamed(definition: Definition, present: list[Definition]) -> Definition | None:
@@ -108,18 +143,21 @@ def _find_renamed(definition: Definition, present: list[Definition]) -> Definiti
     return max(alike, key=lambda found: SequenceMatcher(None, found.name, definition.name).ratio(), default=None)
 
 
-def _open_partial_class(definition: Definition, new: list[str], old: list[str]) -> list[Definition]:
-    """The methods of a class of which the block repeats only a few; otherwise the definition as it is."""
+def _open_partial_class(
+    definition: Definition, new: list[str], old: list[str]
+) -> list[tuple[Definition, Definition | None]]:
+    """The methods of a class of which the block repeats only a few, with that class; otherwise the definition as it
+    is."""
     there = next((found for found in find_definitions(old) if found.name == definition.name), None)
     inner = [
         found for found in find_definitions(new) if definition.start < found.end <= definition.end and found.indent
     ]
     inner = [found for found in inner if found.indent > definition.indent]
     if there is None or not inner:
-        return [definition]
+        return [(definition, None)]
     if compute_kept_share(there.text.split("\n"), definition.text.split("\n")) >= WHOLE_SHARE:
-        return [definition]
-    return _keep_outermost(inner)
+        return [(definition, None)]
+    return [(found, there) for found in _keep_outermost(inner)]
 
 
 def _keep_outermost(found: list[Definition]) -> list[Definition]:
@@ -145,23 +183,22 @@ def _strip_quotes(line: str) -> str:
     return line.replace('"', "'").strip()
 
 
-def _indent_like(definition: Definition, place: Definition) -> str:
-    moved = place.indent - definition.indent
+def _indent_like(definition: Definition, indent: int) -> str:
+    moved = indent - definition.indent
     if moved == 0:
         return definition.text
     lines = definition.text.split("\n")
     return "\n".join(" " * moved + line if moved > 0 and line.strip() else line[max(0, -moved) :] for line in lines)
 
 
-def _append_definitions(added: list[Definition], old: list[str]) -> tuple[str, str]:
+def _append_definitions(added: list[Definition], old: list[str], changes: dict[int, _Change]) -> None:
     """Behind the last definition that is as deep, or at the end of the file."""
     indent = added[0].indent
     texts = [definition.text for definition in added]
     alike = [found for found in find_definitions(old) if found.indent == indent]
-    if not alike:
-        return make_edit_at(old, len(old) - 1, len(old), _join_definitions([old[-1], *texts], indent))
-    last = alike[-1]
-    return make_edit_at(old, last.start, last.end, _join_definitions([last.text, *texts], indent))
+    end = len(old)
+    last = alike[-1] if alike else Definition(name="", indent=indent, start=end - 1, end=end, text=old[-1])
+    changes.setdefault(last.start, _Change(last, [last.text])).texts.extend(texts)
 
 
 def _join_definitions(texts: list[str], indent: int) -> str:

@@ -15,6 +15,20 @@ _MADE = re.compile(
     rf"(?:in|to|into|inside)\s+(?:a\s+new\s+file\s+|the\s+file\s+)?`?(?P<path>{FILE_NAME})`?",
     re.IGNORECASE,
 )
+_METHOD = r"`?(?P<name>[A-Za-z_]\w*)`?(?:\((?P<given>[^)]*)\))?`?"
+_A_METHOD = rf"an?\s+(?:new\s+)?method\s+(?:called\s+|named\s+)?{_METHOD}"
+_OWNER = r"(?:the\s+)?(?:class\s+)?`?(?P<owner>[A-Za-z_]\w*)`?(?:\s+class)?"
+_HOLDER = rf"(?:\s*[(,]?\s*(?:in\s+|of\s+)?`?(?P<path>{FILE_NAME})`?)?"
+_METHODS = tuple(
+    re.compile(wording, re.IGNORECASE)
+    for wording in (
+        rf"\b(?:method|function)\s+(?:called\s+|named\s+)?{_METHOD}\s+(?:to|in|into|inside|on|for)\s+{_OWNER}{_HOLDER}",
+        rf"\b(?:an?|the|new)\s+{_METHOD}\s+method\s+(?:to|in|into|inside|on|for)\s+{_OWNER}{_HOLDER}",
+        rf"\bgive\s+{_OWNER}{_HOLDER}\s+{_A_METHOD}",
+        rf"{_OWNER}{_HOLDER}\s+(?:needs|should\s+(?:have|get)|must\s+have|lacks|gets)\s+{_A_METHOD}",
+        rf"\bto\s+{_OWNER}{_HOLDER},?\s+(?:add\s+)?{_A_METHOD}",
+    )
+)
 _WRITES = re.compile(r"\b(?:writ|add|creat|mak|implement|put|defin|need|want)", re.IGNORECASE)
 _FOLDER = re.compile(
     r"\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:the\s+)?(?:whole\s+|entire\s+|old\s+|empty\s+)?"
@@ -57,6 +71,37 @@ class MovedNames(Data, frozen=True):
     names: tuple[str, ...]
     source: str
     target: str
+
+
+class AskedMethod(Data, frozen=True):
+    """A method that is to be written; `path` is empty where the words do not name the file of its class."""
+
+    name: str
+    owner: str
+    path: str
+    parameters: str  # as far as the words give them
+
+
+def find_asked_methods(request: str) -> list[AskedMethod]:
+    """Methods and what may be their classes: only the file says whether they are."""
+    founds = [found for pattern in _METHODS for found in pattern.finditer(request)]
+    made = {
+        (found["name"], found["owner"]): AskedMethod(
+            name=found["name"], owner=found["owner"], path=found["path"] or "", parameters=found["given"] or ""
+        )
+        for found in reversed(founds)
+    }
+    return list(reversed(made.values()))
+
+
+def has_method(text: str, owner: str, name: str) -> bool | None:
+    """Whether a class of a text has this method; None where the text has no such class, or more than one."""
+    found = find_definitions(text.splitlines())
+    owners = [one for one in found if one.name == owner and re.match(r"(?:@.*\n)*\s*class\b", one.text)]
+    if len(owners) != 1:
+        return None
+    inside = (one for one in found if owners[0].start < one.start and one.end <= owners[0].end)
+    return any(one.name == name for one in inside)
 
 
 def find_asked_places(request: str) -> dict[str, str]:
@@ -122,6 +167,9 @@ def find_misplaced_parts(request: str, texts: Mapping[str, str], existing: Colle
     for name, path in find_asked_places(request).items():
         if path in texts and name not in list_defined_names(texts[path]):
             steps.append(f"{path} does not define {name}. Now change {path}.")
+    for method in find_asked_methods(request):
+        if has_method(texts.get(method.path, ""), method.owner, method.name) is False:
+            steps.append(f"{method.owner} has no method {method.name}. Now change {method.path}.")
     return steps
 
 

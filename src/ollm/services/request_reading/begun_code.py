@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ollm.providers.text_calls.definitions import find_definitions, list_defined_names
-from ollm.services.request_reading.asked_places import find_asked_places
+from ollm.services.request_reading.asked_places import AskedMethod, find_asked_methods, find_asked_places
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, list_shown_names
 from ollm.services.request_reading.wanted_files import find_wanted_files
 
@@ -22,6 +22,8 @@ MIN_FILES = 2  # that are wanted, from which a model that is not tiny is begun t
 def begin_new_function(request: str, primed: str, *, whole: bool = False) -> str:
     """The file and the head of the function that is asked for before anything else, in a file that was shown. `whole`:
     for a tiny model, also where this is all that is wanted."""
+    if method := begin_new_method(request, primed, whole=whole):
+        return method
     name, path = next(iter(find_asked_places(request).items()), ("", ""))
     earlier = _ORDER.findall(request[: request.find(name)])
     if not name or len(earlier) != 1 or (not whole and len(find_wanted_files(request)) < MIN_FILES):
@@ -29,12 +31,36 @@ def begin_new_function(request: str, primed: str, *, whole: bool = False) -> str
     return _begin_head(request, name, path, primed) if path in list_shown_names(primed) else ""
 
 
+def begin_new_method(request: str, primed: str, *, whole: bool = False) -> str:
+    """The same for a method in a class that was shown."""
+    method = next(iter(find_asked_methods(request)), None)
+    earlier = _ORDER.findall(request[: request.find(method.name)]) if method else []
+    if method is None or len(earlier) != 1 or (not whole and len(find_wanted_files(request)) < MIN_FILES):
+        return ""
+    return _begin_method(method, primed) if method.path in list_shown_names(primed) else ""
+
+
 def begin_lacking_function(request: str, told: str) -> str:
     """The same, where the file that is to be changed next, as it was shown with the step, lacks the function."""
     step = _STEP.search(told)
+    methods = [method for method in find_asked_methods(request) if step and method.path == step["path"]]
+    if begun := next(filter(None, (_begin_method(method, told) for method in methods)), ""):
+        return begun
     lacking = (name for name, path in find_asked_places(request).items() if step and path == step["path"])
     heads = (_begin_head(request, name, step["path"] if step else "", told) for name in lacking)
     return next(filter(None, heads), "")
+
+
+def _begin_method(method: AskedMethod, shown: str) -> str:
+    """Its class and its head, where the class was shown without it."""
+    text = _find_text(method.path, shown) or _find_excerpt(method.path, shown)
+    head = re.search(rf"^class {re.escape(method.owner)}\b[^\n]*:$", text, re.MULTILINE)
+    if head is None or not method.path.endswith(".py") or re.search(rf"\bdef {re.escape(method.name)}\b", text):
+        return ""
+    given = re.fullmatch(rf"(?:self\s*,?\s*)?({_PARAMETER}(?:\s*,\s*{_PARAMETER})*)?", method.parameters)
+    parameters = f"self, {given[1]}" if given and given[1] else "self"
+    open_head = "self" if not method.parameters else f"{parameters}):\n"
+    return f"{method.path}\n```python\n{head[0]}\n    def {method.name}({open_head}"
 
 
 def _begin_head(request: str, name: str, path: str, shown: str) -> str:
@@ -65,3 +91,11 @@ def add_tested_import(begun: str, request: str, primed: str) -> str:
 
 def _find_text(path: str, shown: str) -> str:
     return f"\n{shown}".rpartition(f"\n{path}:\n```\n")[2].partition("\n```")[0] if f"{path}:\n```\n" in shown else ""
+
+
+def _find_excerpt(path: str, shown: str) -> str:
+    """What was shown of a long file."""
+    found = re.findall(
+        rf"^{re.escape(path)} is long \(\d+ lines\)\. Parts of it:\n```\n(.*?)\n```", shown, re.MULTILINE | re.DOTALL
+    )
+    return found[-1] if found else ""

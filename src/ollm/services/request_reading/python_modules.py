@@ -53,7 +53,7 @@ class Module(Data, frozen=True):
 def read_module(text: str) -> Module | None:
     """None where it is no Python, or has lines that would have to be taken apart."""
     lines = text.split("\n")
-    tree = _parse(text)
+    tree = parse_python(text)
     starts = [node.lineno for node in tree.body] if tree else []
     if tree is None or "\r" in text or "\f" in text or len(set(starts)) != len(starts):
         return None
@@ -80,7 +80,7 @@ def read_module(text: str) -> Module | None:
 
 def find_globals(text: str) -> set[str]:
     """The names that a text uses and that are found at the top of its module, its own among them."""
-    tree = _parse(text)
+    tree = parse_python(text)
     if tree is None:
         return set()
     table = symtable.symtable(text, "module", "exec")
@@ -96,11 +96,12 @@ def find_globals(text: str) -> set[str]:
 
 def sets_global(text: str, name: str) -> bool:
     """Whether a function gives a name of the module another value."""
-    tree = _parse(text)
+    tree = parse_python(text)
     return tree is not None and any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
 
 
-def _parse(text: str) -> ast.Module | None:
+def parse_python(text: str) -> ast.Module | None:
+    """None where it is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
