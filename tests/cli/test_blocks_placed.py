@@ -65,11 +65,17 @@ async def test_a_line_that_is_spelled_out_for_one_entry_is_put_there(tmp_path: P
 async def test_other_entries_stay_as_they_were_although_the_block_changes_them_too(tmp_path: Path) -> None:
     css = "body {\n  background: white;\n}\n\n.card {\n  background: white;\n}\n"
     block = f"style.css\n```css\n{css.replace('white', '#fafafa')}```"
-    one = "The body's background in style.css should be #fafafa instead of white."
+    one = "I want a background of #fafafa in the body rule of style.css."
 
     _, runner = await run_task(tmp_path / "1", {"style.css": css}, one, [block, "Changed."])
     assert read(runner, "style.css") == css.replace("white", "#fafafa", 1)
     assert last_message(runner, 1).count("#fafafa") == 1, "that is what the model is told"
+
+    plain = "The body's background in style.css should be #fafafa instead of white."
+    said, runner = await run_task(tmp_path / "3", {"style.css": css}, plain, [block, "Changed."])
+    assert read(runner, "style.css") == css.replace("white", "#fafafa", 1)
+    steps = [(call["name"], call["status"]) for call in said["toolCalls"]]
+    assert steps == [("shell", "ok"), ("write_file", "failed")], "what it says in full is done first, and then no more"
 
     both = "Every background in style.css should be #fafafa, in body and elsewhere."
     _, runner = await run_task(tmp_path / "2", {"style.css": css}, both, [block, "Changed."])

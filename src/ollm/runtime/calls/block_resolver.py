@@ -8,7 +8,13 @@ from collections.abc import Collection, Sequence
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.block_edits import ALREADY_RUN, BROKEN_OFF, OUTPUT_REPEATED, read_change
+from ollm.providers.text_calls.block_edits import (
+    ALREADY_RUN,
+    BROKEN_OFF,
+    NOTHING_CHANGES,
+    OUTPUT_REPEATED,
+    read_change,
+)
 from ollm.providers.text_calls.definitions import list_defined_names
 from ollm.runtime.calls.block_checks import CODE, BlockChecks, becomes_json, merge_doubled
 from ollm.runtime.calls.change_facts import apply_edits
@@ -147,6 +153,7 @@ class BlockResolver:
         kept = self._keep_parts(path, current or "", after)
         if kept != after and not refusal:
             edits, after = [], kept
+            refusal = NOTHING_CHANGES.format(path) if kept == current else ""
         if not (path in self.made and becomes_json(path, current or "", after)):
             refusal = refusal or self._checks.find_damage(path, current, after, self._request)
         if not refusal:

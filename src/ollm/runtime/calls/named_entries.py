@@ -28,7 +28,7 @@ def keep_to_named_entry(path: str, before: str, after: str, request: str) -> str
         return after
     old, new = list_values(path, before), list_values(path, after)
     changed = {names: value for names, value in new.items() if names not in old or old[names].text != value.text}
-    wrong = [value for value in changed.values() if _is_copied(value, changed, old, words)]
+    wrong = [value for value in changed.values() if _is_copied(value, new, old, words)]
     if wrong:
         return _take_back(path, after, wrong, old)
     return _move_value(before, after, old, changed, words) or _move_lines(path, before, after, words) or after
@@ -48,11 +48,11 @@ def _list_twins(names: Names, known: Values, words: str, *, alone: bool = False)
             yield from ((*around, one, *inner) for one in told if is_meant_alone(one, kind, names[-1:], words))
 
 
-def _is_copied(value: SettingValue, changed: Values, old: Values, words: str) -> bool:
-    """Whether an entry got what another one was to get."""
+def _is_copied(value: SettingValue, new: Values, old: Values, words: str) -> bool:
+    """Whether an entry got what another one was to get and has."""
     there = any(names[:-1] == value.names[:-1] for names in old)
     twins = _list_twins(value.names, old, words) if there else ()
-    return any(twin in changed and changed[twin].text == value.text for twin in twins)
+    return any(twin in new and new[twin].text == value.text for twin in twins)
 
 
 def _take_back(path: str, after: str, wrong: list[SettingValue], old: Values) -> str:

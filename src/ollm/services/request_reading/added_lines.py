@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.entry_names import is_meant_alone, is_mentioned, says_of_many, strip_kept_parts
-from ollm.services.request_reading.setting_entries import FLAT, KEY, STYLES, Entry, count_indent, list_entries
+from ollm.services.request_reading.entry_names import find_meant_entry, says_of_many, strip_kept_parts
+from ollm.services.request_reading.setting_entries import FLAT, KEY, STYLES, Entry, count_indent
 
 _YAML = (".yaml", ".yml")
 _ADDS = re.compile(
@@ -62,19 +62,8 @@ def find_added_line(request: str, path: str, text: str) -> AddedLine | None:
     if not re.match(own, literal) or "\\" in literal or says_of_many(words):
         return None
     lines = text.splitlines()
-    entry = _find_entry(path, lines, words)
+    entry = find_meant_entry(path, lines, words)
     return _place(literal, entry, lines, path) if entry else None
-
-
-def _find_entry(path: str, lines: list[str], words: str) -> Entry | None:
-    """The only entry that the words mean, or the one inside of all others that they mean."""
-    entries = list_entries(path, lines)
-    told = [entry for entry in entries if is_mentioned(entry.name, words)]
-    inner = max(told, key=lambda entry: (entry.depth, entry.start), default=None)
-    if inner is None or not all(entry.start <= inner.start and inner.end <= entry.end for entry in told):
-        return None
-    outer = [entry.name for entry in entries if entry.start < inner.start and inner.end <= entry.end]
-    return inner if is_meant_alone(inner.name, outer[-1] if outer else "", (), words) else None
 
 
 def _place(literal: str, entry: Entry, lines: list[str], path: str) -> AddedLine | None:

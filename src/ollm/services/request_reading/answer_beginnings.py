@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.asked_places import find_shown_move
+from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.named_parts import (
     find_constant_move,
     find_heading_change,
@@ -122,7 +123,9 @@ def _find_command(request: str, primed: str) -> str:
     if found := _SORTED.match(request):
         return f"sort -o {found[1]}"
     wanted = find_replacement(request)
-    if wanted and ("```" not in primed or wanted.old in primed):  # `tabs` in what was shown are no word
+    if (
+        wanted and ("```" not in primed or wanted.old in primed) and not speaks_of_entry(request, primed)
+    ):  # `tabs` in what was shown are no word
         return " ".join((f"sed -i '{make_sed(wanted.old, wanted.new)}'", *find_changed_files(request)))
     runs = re.match(r"\s*(?:please\s+)?(?:run|execute)\b", request, re.IGNORECASE)
     if runs and (commands := find_wanted_commands(request)):

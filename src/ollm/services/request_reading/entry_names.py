@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending
-from ollm.services.request_reading.setting_entries import KINDS
+from ollm.services.request_reading.setting_entries import KEY, KINDS, Entry, list_entries
 
 _KEPT = re.compile(  # what is to stay, up to the end of the clause
     r",?\s*(?:\b(?:but\s+)?(?:not(?!\s+only\b)|except(?:\s+for)?|excluding|other\s+than|apart\s+from|besides|unlike|instead\s+of|"
@@ -99,3 +99,26 @@ def _list_kinds(kind: str) -> set[str]:
     """`service` for what is in `services`, `entry` for `entries`."""
     found = kind.lower()
     return {found[:-3] + "y" if found.endswith("ies") else found.removesuffix("s")} if len(found) > 2 else set()
+
+
+def find_meant_entry(path: str, lines: list[str], words: str) -> Entry | None:
+    """The only entry that the words speak of, or the one inside of all others that they mention."""
+    entries = list_entries(path, lines)
+    told = [entry for entry in entries if is_mentioned(entry.name, words)]
+    inner = max(told, key=lambda entry: (entry.depth, entry.start), default=None)
+    if inner is None or not all(entry.start <= inner.start and inner.end <= entry.end for entry in told):
+        return None
+    outer = [entry.name for entry in entries if entry.start < inner.start and inner.end <= entry.end]
+    keys = [key["name"] for line in lines[inner.start + 1 : inner.end] if (key := KEY.match(line))]
+    return inner if is_meant_alone(inner.name, outer[-1] if outer else "", keys, words) else None
+
+
+def strip_entry(name: str, words: str) -> str:
+    """The words without those that name the entry: of `set the port of db to 3`, `set the port to 3`."""
+    marks, kinds = r"[`'\"”’\]]{0,2}", "|".join(sorted(KINDS))
+    for spelling in list_spellings(name):
+        token = _make_token(spelling)
+        lead = r"(?:\b(?:only|just)\s+)?\b(?:of|in|for|under|inside|within|at|on)\s+(?:only\s+)?(?:the\s+)?"
+        words = re.sub(rf",?\s*{lead}{token}{marks}(?:\s+(?:{kinds})\b)?(?!['’]s)", " ", words, flags=re.IGNORECASE)
+        words = re.sub(rf"{token}{marks}(?:['’]s)?(?:\s+(?:{kinds})\b)?(?:['’]s)?\s+", " ", words, flags=re.IGNORECASE)
+    return words

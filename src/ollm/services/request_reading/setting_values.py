@@ -155,6 +155,16 @@ def _read_line(line: str, place: int, names: Names) -> SettingValue | None:
     return SettingValue(names=(*names, found["key"]), text=scalar[0], start=start, end=start + scalar.end())
 
 
+def style_value(old: str, value: str) -> str:
+    """The value as the one before it is written: quoted or not, `True` or `true`."""
+    bare = value.strip("\"'")
+    if old[0] in "\"'":
+        return f"{old[0]}{bare}{old[0]}"
+    if bare.lower() in ("true", "false") and old.lower() in ("true", "false"):
+        return bare.capitalize() if old[0].isupper() else bare.lower()
+    return value if value == bare or not re.fullmatch(r"[\w.-]+", old) else bare
+
+
 _READERS: dict[str, Callable[[str], Iterator[SettingValue]]] = {
     ".json": _read_json,
     ".css": _read_css,

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.asked_places import find_misplaced_parts
+from ollm.services.request_reading.entry_settings import is_about_entry
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
     find_left_sections,
@@ -218,6 +219,7 @@ def _find_left_words(request: str, deeds: Deeds, wanted: Collection[str]) -> dic
         return {}
     concerned = (name for name in deeds.texts if not wanted or _is_named(name, wanted))
     named = {name: deeds.texts[name] for name in concerned if not is_kept(name, request)}
+    named = {name: text for name, text in named.items() if not is_about_entry(request, name, text)}
     return {
         name: f"{name} still has {replacement.old}. Now replace {replacement.old} by {replacement.new} in {name}."
         for name in find_left_over(replacement, named)

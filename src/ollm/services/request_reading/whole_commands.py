@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 
+from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.named_parts import find_removed_section
 from ollm.services.request_reading.plain_words import FILE_NAME, list_shown_names
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
+from ollm.services.request_reading.setting_values import style_value
 from ollm.services.request_reading.unfinished_work import (
     find_first_command,
     find_wanted_commands,
@@ -52,7 +54,7 @@ _ENGLISH = frozenset("with to for in then so on the a it until after before once
 
 def find_whole_command(request: str, primed: str) -> str:
     """The first command of a request, where its words say all of it. `primed` is what was shown with the request."""
-    found = find_file_command(request, primed) or find_edit_command(request, primed) or _find_rename(request)
+    found = find_file_command(request, primed) or find_edit_command(request, primed) or _find_rename(request, primed)
     return found or _find_run(request)
 
 
@@ -91,6 +93,8 @@ def find_setting_command(request: str, primed: str) -> tuple[str, int]:
     is set on one line alone of what was shown."""
     files = find_changed_files(request) or _find_setting_file(request, primed)
     pairs = [(found["name"], found["value"].strip("`")) for found in _PAIR.finditer(request)]
+    if speaks_of_entry(request, primed):
+        return "", 0
     if not _SETS.match(request) or len(files) != 1 or not pairs or len(pairs) != len(re.findall(r"\bto\b", request)):
         return "", 0
     listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
@@ -128,23 +132,13 @@ def _set_value(name: str, value: str, text: str) -> str:
     old = _VALUE.match(found["rest"])
     if old is None or found["rest"][0] in "[{(":
         return ""
-    new = found["head"] + _style_value(old[0], value) + found["rest"][old.end() :]
+    new = found["head"] + style_value(old[0], value) + found["rest"][old.end() :]
     return f"s/^{escape_for_sed(line)}$/{escape_replacement(new)}/" if new != line else ""
 
 
-def _style_value(old: str, value: str) -> str:
-    """The value as the one before it is written: quoted or not, `True` or `true`."""
-    bare = value.strip("\"'")
-    if old[0] in "\"'":
-        return f"{old[0]}{bare}{old[0]}"
-    if bare.lower() in ("true", "false") and old.lower() in ("true", "false"):
-        return bare.capitalize() if old[0].isupper() else bare.lower()
-    return value if value == bare or not re.fullmatch(r"[\w.-]+", old) else bare
-
-
-def _find_rename(request: str) -> str:
+def _find_rename(request: str, primed: str) -> str:
     wanted = find_replacement(request)
-    if wanted is None:
+    if wanted is None or speaks_of_entry(request, primed):
         return ""
     change = f"sed -i '{make_sed(wanted.old, wanted.new)}'"
     if files := find_changed_files(request):

@@ -1,0 +1,127 @@
+"""Values that one entry of a file of settings or styles is to get, as the request says them, and the command for them.
+Pure: words in, commands out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.entry_names import (
+    find_meant_entry,
+    says_of_many,
+    strip_entry,
+    strip_kept_parts,
+)
+from ollm.services.request_reading.replaced_names import find_replacement
+from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES, Entry
+from ollm.services.request_reading.setting_values import SettingValue, list_values, style_value
+
+_FILES = (*NESTED, *FLAT, *STYLES)
+_SHOWN = re.compile(
+    r"^(?P<path>[^\s:]+)(?P<whole>:| is long [^\n]*:)\n```\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+_OTHER = re.compile(  # orders that may come before
+    r"\b(?:run|execute|create|write|add|remove|delete|copy|move|rename|find|count|read|check|look|list|show|install|commit|test|"
+    r"print|if|when|unless|once)\b",
+    re.IGNORECASE,
+)
+_LINK = (
+    r"(?:\s+in)?\s+(?:from\s+[`'\"]?(?P<old>[^\s`'\"]+)[`'\"]?\s+)?"
+    r"(?:to(?:\s+(?:be|become))?|(?:should|must|has\s+to|needs\s+to)\s+(?:now\s+)?(?:be|become))\s+"
+)
+_VALUE = (
+    r"(?P<value>\"[^\"]*\"|'[^']*'|`[^`]*`|-?[\w#](?:[\w.#:/%+-]*[\w%])?)"
+    r"(?=\s*(?:[,;)(]|[.!]\s|[.!]?$)|\s+(?:and|in|then|please|now)\b)"
+)
+_TOLD = re.compile(r"\b(?:to(?!\s+be(?:come)?\b)|be|become)\s", re.IGNORECASE)
+_BOOLEAN = {"true": "false", "yes": "no", "on": "off"}
+_ON = r"(?:enable|activate|turn\s+on|switch\s+on)\s+(?:the\s+)?{key}\b|(?:turn|switch)\s+(?:the\s+)?{key}\s+on\b"
+_OFF = r"(?:disable|deactivate|turn\s+off|switch\s+off)\s+(?:the\s+)?{key}\b|(?:turn|switch)\s+(?:the\s+)?{key}\s+off\b"
+_TYPED = re.compile(r"-?\d+(?:\.\d+)?|true|false|null")
+
+
+def find_entry_command(request: str, primed: str) -> str:
+    """The command that gives an entry of the one file that was shown whole and has it these values, where that is asked
+    for before anything else."""
+    shown = [(found["path"], found["text"]) for found in _SHOWN.finditer(primed) if found["whole"] == ":"]
+    shown = [] if _OTHER.search(request) else shown
+    founds = [(path, text, made) for path, text in shown if (made := find_entry_values(request, path, text))]
+    return _make_command(*founds[0]) if len(founds) == 1 else ""
+
+
+def find_value_steps(request: str, texts: Mapping[str, str]) -> list[str]:
+    """The step for values that an entry was to get and has not."""
+    founds = [(path, text, made) for path, text in texts.items() if (made := find_entry_values(request, path, text))]
+    if len(founds) != 1:
+        return []
+    path, text, made = founds[0]
+    told = " and ".join(f"{value.names[-1]} is {value.text}" for value in made)
+    return [f"In {path} {told}. Now run {_make_command(path, text, made)}."]
+
+
+def speaks_of_entry(request: str, primed: str) -> bool:
+    """Whether one entry of a file that was shown is meant and not the file as a whole."""
+    return any(is_about_entry(request, found["path"], found["text"]) for found in _SHOWN.finditer(primed))
+
+
+def is_about_entry(request: str, path: str, text: str) -> bool:
+    """The same of one file."""
+    return _find_entry(request, path, text) is not None
+
+
+def _find_entry(request: str, path: str, text: str) -> Entry | None:
+    """The entry that is meant. A name that is itself to become another one is meant everywhere."""
+    words = strip_kept_parts(request)
+    if not path.endswith(_FILES) or says_of_many(words):
+        return None
+    entry = find_meant_entry(path, text.splitlines(), words)
+    renamed = find_replacement(request)
+    return None if entry and renamed and renamed.old in entry.name else entry
+
+
+def find_entry_values(request: str, path: str, text: str) -> dict[SettingValue, str]:
+    """What values of the entry become; none where the words say more than that, or it has them."""
+    entry = _find_entry(request, path, text) if asks_for_change(request) else None
+    if entry is None:
+        return {}
+    words = strip_entry(entry.name, strip_kept_parts(request))
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    begin, end = starts[entry.start], starts[min(entry.end, len(starts) - 1)]
+    inside = [value for value in list_values(path, text).values() if begin < value.start < end]
+    depth = min((len(value.names) for value in inside), default=0)
+    made = {value: _find_new(value, words, path) for value in inside if len(value.names) == depth}
+    wanted = {value: new for value, new in made.items() if new}
+    counted = len(_TOLD.findall(words)) or 1
+    changed = {value: new for value, new in wanted.items() if new != value.text}
+    return changed if len(wanted) == counted else {}
+
+
+def _find_new(value: SettingValue, words: str, path: str) -> str:
+    """What a value is to be; empty where the words do not say it."""
+    key = rf"(?<![\w-])[`'\"]?{re.escape(value.names[-1])}[`'\"]?"
+    plain = re.escape(value.names[-1])
+    for on, off in _BOOLEAN.items():
+        if value.text.lower() in (on, off):
+            wanted = on if re.search(_ON.format(key=plain), words, re.IGNORECASE) else ""
+            wanted = wanted or (off if re.search(_OFF.format(key=plain), words, re.IGNORECASE) else "")
+            if wanted:
+                return wanted.capitalize() if value.text[0].isupper() else wanted
+    found = re.search(f"{key}{_LINK}{_VALUE}", words, re.IGNORECASE)
+    if found is None or (found["old"] and found["old"].strip("`'\"") != value.text.strip("\"'")):
+        return ""
+    new = style_value(value.text, found["value"].strip("`"))
+    typed = path.endswith((".json", ".toml")) and value.text[0] not in "\"'"
+    return new if not typed or _TYPED.fullmatch(new) else ""
+
+
+def _make_command(path: str, text: str, made: Mapping[SettingValue, str]) -> str:
+    """sed's `c` for each line."""
+    changes = []
+    for value, new in made.items():
+        start, end = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end)
+        line = text[start : value.start] + new + text[value.end : end if end >= 0 else len(text)]
+        changes.append(rf"-e {shlex.quote(f'{text.count(chr(10), 0, start) + 1}c' + chr(92) + line)}")
+    return f"sed -i {' '.join(changes)} {shlex.quote(path)}"
