@@ -52,3 +52,38 @@ async def test_a_text_that_looks_like_the_command_is_not_run(tmp_path: Path) -> 
 
         assert said["toolCalls"] == [], command
         assert runner.server.chats, command
+
+
+TEST = "from convert import a\n\n\ndef test_one():\n    assert a(32) == 0\n"
+
+
+async def test_another_test_is_a_function_of_its_own_and_has_what_it_uses(tmp_path: Path) -> None:
+    files = {"convert.py": "def a(c):\n    return 0\n\n\ndef b(c):\n    return 212\n", "test_convert.py": TEST}
+    asked = "Write a second test in test_convert.py which checks that b(100) is 212."
+    crowded = f"test_convert.py\n```python\n{TEST}    assert b(100) == 212\n```"
+    script = [crowded, "two():\n    assert b(100) == 212\n```\n", "\n```", "It is there."]
+
+    _, runner = await run_task(tmp_path, files, asked, script, kind="llama.cpp")
+
+    begun = [chat["messages"][-1]["content"] for chat in runner.server.chats]
+    assert begun[:2] == ["test_convert.py\n```python\ndef test_"] * 2
+    refused = runner.server.chats[1]["messages"][-2]["content"]
+    assert "Nothing was changed: with this block test_convert.py has no new test." in refused
+    made = TEST.replace("import a", "import a, b") + "\n\ndef test_two():\n    assert b(100) == 212\n"
+    assert read(runner, "test_convert.py") == made
+
+
+async def test_an_option_that_a_block_forgets_is_asked_for_again(tmp_path: Path) -> None:
+    tool = (
+        "import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--text', default='a b')\n"
+        "options = parser.parse_args()\nprint(len(options.text.split()))\n"
+    )
+    twice = tool.replace("options =", "parser.add_argument('--twice', action='store_true')\noptions =")
+    blocks = [f"tool.py\n```python\n{text}```" for text in (twice.replace("'--text', default='a b'", "'text'"), twice)]
+    asked = "Add an option --twice to tool.py that prints it twice as large."
+
+    said, runner = await run_task(tmp_path, {"tool.py": tool}, asked, [*blocks, "Done."])
+
+    lost = "Nothing was changed: with this block tool.py loses the option --text: parser.add_argument('--text', default='a b')."
+    assert lost in said["toolCalls"][0]["result"]["llmContent"]
+    assert read(runner, "tool.py") == twice

@@ -127,3 +127,17 @@ def test_what_was_said_of_a_file_is_no_part_of_it() -> None:
     body = "a.py is long (112 lines). Parts of it:\nx = 1\n"
 
     assert read_change("a.py", body, "x = 2\n", shown_whole=True).mistake
+
+
+def test_a_block_in_another_order_is_no_repetition() -> None:
+    old = "import sys\nimport json\n\n\ndef f():\n    return 1\n\n\nif f():\n" + "".join(
+        f"    print({n})\n" for n in range(6)
+    )
+    told = "The block for a.py is not all of it: nothing was changed. Write the whole of a.py."
+    same = "a.py holds exactly this already: nothing was changed."
+
+    other = read_change("a.py", "import json\nimport sys\n\n\ndef f():\n    return 1\n", old, shown_whole=True)
+    assert other.mistake == told
+    assert read_change("a.py", "def f():\n    return 1\n", old, shown_whole=True).mistake == same
+    long = old + "".join(f"print({n})\n" for n in range(60))
+    assert read_change("a.py", long, long, shown_whole=True).mistake == f"{same} Write only the part that is to change."

@@ -90,3 +90,22 @@ def test_a_row_that_came_a_second_time_takes_the_place_of_the_first(
     path: str, before: str, after: str, request_: str, merged: str | None
 ) -> None:
     assert merge_doubled(path, before, after, request_) == (merged or after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "request_", "lost"),
+    [
+        ("p.add_argument('--text', type=str)", "p.add_argument('--twice')", "Add --twice.", "--text"),
+        ("p.add_argument('-t', '--text')", "p.add_argument('--twice')", "Add --twice.", "--text"),
+        ('@click.option("--text")', '@click.option("--twice")', "Add --twice.", "--text"),
+        ("p.add_argument('--text')", "p.add_argument('--text')\np.add_argument('--twice')", "Add --twice.", ""),
+        ("p.add_argument('--text')", "p.add_argument('--words')", "Call the option text words.", ""),
+        ("p.add_argument('--text')", "p.add_argument('--twice')", "Remove the options but --twice.", ""),
+        ("p.add_argument('--text')", "@dataclass\nclass Options: pass", "Use a dataclass.", ""),  # another way
+        ("p.add_argument('path')", "p.add_argument('--twice')", "Add --twice.", ""),
+    ],
+)
+def test_an_option_that_nobody_spoke_of_is_not_lost(before: str, after: str, request_: str, lost: str) -> None:
+    told = f"tool.py loses the option {lost}: {before}" if lost else ""
+
+    assert find_loss("tool.py", f"{before}\n", f"{after}\n", request_) == told

@@ -35,6 +35,7 @@ from ollm.providers.text_calls.placeholders import has_placeholder, leaves_out
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
 WRITE_LESS = " Write only the part that is to change."
+NOT_ALL = "The block for {0} is not all of it: nothing was changed. Write the whole of {0}."
 LONG_LINES = 50  # of a block, from which one that changes nothing is asked for as a part
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
@@ -92,12 +93,20 @@ def _read_change(
         return Change(content=_end_with_newline(body))
     if (part := _read_part(path, body, current, shown_whole, request)) is not None:
         edits = tuple((old, new) for old, new in part if old != new) or remove_definitions(body, current, removed)
-        less = WRITE_LESS if body.count("\n") >= LONG_LINES else ""
-        return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path) + less)
+        return Change(edits=edits) if edits else Change(mistake=_explain_idle(path, body, current))
     empties = not body.strip() and not _EMPTIES.search(request)
     if shown_whole and not empties and not has_ellipsis(body, current) and _may_be_whole(body, current):
         return Change(content=_end_with_newline(body))
     return Change(mistake=_explain_partial(path, body, current) if body.strip() else EMPTY_BLOCK.format(path))
+
+
+def _explain_idle(path: str, body: str, current: str) -> str:
+    """Why a block brings nothing: the file has all of it, or what it has in another order is not all of the file."""
+    if body.count("\n") >= LONG_LINES:
+        return NOTHING_CHANGES.format(path) + WRITE_LESS
+    new, old = ([line.strip() for line in text.splitlines() if line.strip()] for text in (body, current))
+    there = has_ellipsis(body, current) or any(old[place : place + len(new)] == new for place in range(len(old)))
+    return NOTHING_CHANGES.format(path) if there or len(old) >= LONG_LINES else NOT_ALL.format(path)
 
 
 def _may_be_whole(body: str, current: str) -> bool:

@@ -25,6 +25,7 @@ _CHANGES = re.compile(
 )
 _QUOTED = re.compile(r"(?<!\w)(['\"`])((?:(?!\1).)+)\1(?!\w)")
 _ADDS = re.compile(r"\b(?:add|append|insert|duplicate|another|more|new)\b", re.IGNORECASE)
+_OPTION = re.compile(r"\b(?:add_argument|option)\(\s*(?:['\"]-\w['\"],\s*)?['\"](--[\w-]+)['\"]")
 _SETTING = re.compile(r"^([A-Za-z_][\w.-]*)\s*=")
 CODE = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".cpp", ".h", ".rb", ".php", ".sh")
 
@@ -38,11 +39,13 @@ class BlockChecks:
     def find_damage(self, path: str, before: str | None, after: str, request: str) -> str:
         """Why a block is not taken; nothing where it does no harm, or was asked for often enough."""
         from ollm.providers.text_calls.block_edits import BREAKS_FILE
+        from ollm.services.request_reading.asked_tests import describe_missing_test
         from ollm.services.syntax_check import describe_lost_syntax
 
         if self._refused.get(path, 0) >= MAX_REFUSALS:
             return ""
         told = describe_lost_syntax(path, before or None, after) or find_loss(path, before or "", after, request)
+        told = told or describe_missing_test(path, before or "", after, request)
         self._refused[path] = self._refused.get(path, 0) + bool(told)
         return BREAKS_FILE.format(told.rstrip(".")) if told else ""
 
@@ -62,9 +65,17 @@ def find_loss(path: str, before: str, after: str, request: str) -> str:
         ]
         hollow = _list_hollow(path, after) - _list_hollow(path, before)
         lost = sorted({*gone, *(hollow & list_defined_names(before))})
-        return f"{path} loses {', '.join(lost)}" if lost else ""
+        return f"{path} loses {', '.join(lost)}" if lost else _find_lost_option(path, before, after, request)
     lost_lines = _count_lines(before) - _count_lines(after)
     return f"{path} loses {lost_lines} lines" if lost_lines >= MIN_LOST_LINES else ""
+
+
+def _find_lost_option(path: str, before: str, after: str, request: str) -> str:
+    """An option of the command line that nobody spoke of."""
+    options, left = (set(_OPTION.findall(text)) for text in (before, after))
+    gone = sorted(name for name in options - left if not re.search(rf"(?<!\w){name.lstrip('-')}(?!\w)", request))
+    line = next((line.strip() for line in before.splitlines() if gone and re.search(rf"['\"]{gone[0]}['\"]", line)), "")
+    return f"{path} loses the option {gone[0]}: {line}" if gone and left else ""
 
 
 def becomes_json(path: str, before: str, after: str) -> bool:

@@ -169,8 +169,11 @@ class BlockResolver:
         """The file as the block leaves it, but for what it changes or forgets by the way."""
         from ollm.runtime.calls.class_members import move_into_class
         from ollm.runtime.calls.named_entries import keep_to_named_entry
+        from ollm.runtime.calls.used_names import import_used_names
 
-        after = move_into_class(path, before, after, self._request)
+        after = import_used_names(
+            path, move_into_class(path, before, after, self._request), self._files.read_text, before
+        )
         kept = keep_other_parts(before, restore_lost_parts(path, before, after, self._request), self._request)
         kept = keep_to_named_entry(path, before, move_above(before, kept, self._request), self._request)
         return merge_doubled(path, before, kept, self._request)

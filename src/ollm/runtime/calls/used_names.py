@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from ollm.services.request_reading.plain_words import is_test
 
 
-def import_used_names(path: str, content: str, read: Callable[[str], str | None]) -> str:
+def import_used_names(path: str, content: str, read: Callable[[str], str | None], before: str = "") -> str:
     """The block with each `from MODULE import …` of a module beside it made whole; what the file has already stays
-    its own."""
+    its own. Of a whole file only for names that it did not use `before`."""
     tree = _parse(content) if path.endswith(".py") else None
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if tree else []
     if tree is None or not imports:
         return content
     there = _parse(read(path) or "")
     unknown = _find_unknown(tree) - (_list_bound(ast.walk(there)) if there else set())
+    earlier = _parse(before)
+    unknown -= _find_unknown(earlier) if earlier else set()
     folder = path[: path.rfind("/") + 1]
     lines = content.split("\n")
     for node in imports:

@@ -9,6 +9,7 @@ import re
 
 from ollm.providers.text_calls.definitions import find_definitions, list_defined_names
 from ollm.services.request_reading.asked_places import AskedMethod, find_asked_methods, find_asked_places
+from ollm.services.request_reading.asked_tests import NO_NEW_TEST, begin_new_test
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, list_shown_names
 from ollm.services.request_reading.wanted_files import find_wanted_files
 
@@ -22,8 +23,8 @@ MIN_FILES = 2  # that are wanted, from which a model that is not tiny is begun t
 def begin_new_function(request: str, primed: str, *, whole: bool = False) -> str:
     """The file and the head of the function that is asked for before anything else, in a file that was shown. `whole`:
     for a tiny model, also where this is all that is wanted."""
-    if method := begin_new_method(request, primed, whole=whole):
-        return method
+    if begun := begin_new_test(request, primed) or begin_new_method(request, primed, whole=whole):
+        return begun
     name, path = next(iter(find_asked_places(request).items()), ("", ""))
     earlier = _ORDER.findall(request[: request.find(name)])
     if not name or len(earlier) != 1 or (not whole and len(find_wanted_files(request)) < MIN_FILES):
@@ -43,6 +44,8 @@ def begin_new_method(request: str, primed: str, *, whole: bool = False) -> str:
 def begin_lacking_function(request: str, told: str) -> str:
     """The same, where the file that is to be changed next, as it was shown with the step, lacks the function."""
     step = _STEP.search(told)
+    if step and NO_NEW_TEST.format(step["path"]) in told:
+        return begin_new_test(request, told, first=False)
     methods = [method for method in find_asked_methods(request) if step and method.path == step["path"]]
     if begun := next(filter(None, (_begin_method(method, told) for method in methods)), ""):
         return begun

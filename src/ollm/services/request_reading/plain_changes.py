@@ -10,13 +10,16 @@ from ollm.services.request_reading.added_lines import find_line_command, find_li
 from ollm.services.request_reading.check_boxes import find_box_command, find_box_steps
 from ollm.services.request_reading.comment_lines import find_comment_command, find_comment_steps
 from ollm.services.request_reading.entry_settings import find_entry_command, find_value_steps
+from ollm.services.request_reading.import_order import find_import_sort
 from ollm.services.request_reading.setting_entries import find_entry_steps
 
 
 def find_plain_command(request: str, primed: str) -> str:
-    """A box that is ticked, a line that is commented out, one that is added to an entry, or values that it gets."""
+    """A box that is ticked, a line that is commented out, one that is added to an entry, values that it gets, or
+    imports that are sorted."""
     found = find_box_command(request, primed) or find_comment_command(request, primed)
-    return found or find_line_command(request, primed) or find_entry_command(request, primed)
+    found = found or find_line_command(request, primed) or find_entry_command(request, primed)
+    return found or find_import_sort(request, primed)
 
 
 def find_plain_steps(request: str, texts: Mapping[str, str], before: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.asked_places import find_misplaced_parts
+from ollm.services.request_reading.asked_tests import find_missing_test
 from ollm.services.request_reading.entry_settings import is_about_entry
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
@@ -147,6 +148,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if deeds.changed:
         facts += [*find_undeleted_files(request, existing), *find_misplaced_parts(request, deeds.texts, existing)]
     facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
+    facts += find_missing_test(request, deeds.before, deeds.texts)
     facts += [
         f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
     ]
