@@ -25,6 +25,7 @@ volumes:
   - one
 """
 APP = "[mail]\nport = 1\n\n[cache]\nport = 2 # of it\n"
+REGIONS = '{\n  "east": {\n    "port": 1\n  },\n  "west": {\n    "port": 1,\n    "hosts": [\n      "a"\n    ]\n  }\n}\n'
 CSS = "body {\n  margin: 0;\n}\n.card {\n  color: red;\n}\n"
 
 
@@ -49,6 +50,18 @@ def apply(folder: Path, path: str, text: str, command: str) -> str:
         ("a.ini", APP, "Add `debug = true` to the [mail] section of a.ini", "= 1\n", "= 1\ndebug = true\n"),
         ("a.toml", APP, "set port = 3 in cache", "port = 2 # of it", "port = 3"),
         ("s.css", CSS, "add `padding: 1rem;` to .card in s.css", "red;\n", "red;\n  padding: 1rem;\n"),
+        (
+            "c.yml",
+            COMPOSE,
+            "Add the key timeout with the value 30 under web in c.yml.",
+            "- db\n",
+            "- db\n    timeout: 30\n",
+        ),
+        ("a.ini", APP.replace(" = ", "="), "add a timeout of 30 to cache", "of it\n", "of it\ntimeout=30\n"),
+        ("a.toml", APP, "add a mode of fast to the cache section", "of it\n", 'of it\nmode = "fast"\n'),
+        ("r.json", REGIONS, "add a zone of b to east in r.json", "1\n", '1,\n    "zone": "b"\n'),
+        ("r.json", REGIONS, 'add `"zone": 4` to the entry west', "]\n", '],\n    "zone": 4\n'),
+        ("r.json", REGIONS, "set `port: 5` in west", '1,\n    "hosts', '5,\n    "hosts'),
         ("s.css", CSS, "add padding: 1rem to the body", "0;\n", "0;\n  padding: 1rem;\n"),
     ],
 )
@@ -78,6 +91,8 @@ def test_the_command_puts_it_there(tmp_path: Path, path: str, text: str, asked: 
         "do not add `restart: always` to db",
         "remove `restart: never` from cache",
         "add a restart policy to db",
+        "add `restart: always` to db in d.yml",
+        "give db a set of 3 replicas",
     ],
 )
 def test_other_words_are_none(asked: str) -> None:

@@ -19,8 +19,10 @@ REGIONS = (
     '{\n  "default": "east",\n  "regions": {\n    "east": {\n      "port": 1,\n      "kind": "a"\n    },\n'
     '    "west": {\n      "port": 1,\n      "kind": "a",\n      "tls": false\n    }\n  }\n}\n'
 )
+COMPOSE = "services:\n  web:\n    deploy:\n      replicas: 1\n  cache:\n    image: a\n    deploy:\n      replicas: 1\n"
+APP = "[mail]\nenabled = True\n\n[cache]\nenabled = True\nsize = 1\n"
 TOML = '[servers.alpha]\nip = "1"\n\n[servers.beta]\nip = "1"\nmax_age = 3\n'
-FILES = {"style.css": CSS, "conf.ini": CONF, "r.json": REGIONS, "app.toml": TOML}
+FILES = {"style.css": CSS, "conf.ini": CONF, "r.json": REGIONS, "app.toml": TOML, "c.yaml": COMPOSE, "app.ini": APP}
 
 
 def show(path: str) -> str:
@@ -57,6 +59,14 @@ def apply(folder: Path, path: str, command: str) -> str:
         ("r.json", "set the kind of west to b in r.json", '"kind": "a",', '"kind": "b",'),
         ("r.json", "enable tls for west", "false", "true"),
         ("r.json", "In r.json, raise the east port to 5", '1,\n      "kind": "a"\n', '5,\n      "kind": "a"\n'),
+        (
+            "c.yaml",
+            "In c.yaml set replicas of the service cache to 5.",
+            "a\n    deploy:\n      replicas: 1",
+            "a\n    deploy:\n      replicas: 5",
+        ),
+        ("app.ini", "turn off the cache in app.ini please", "True\nsize", "False\nsize"),
+        ("app.ini", "disable mail", "True\n\n", "False\n\n"),
         ("app.toml", "set the ip for `servers.beta` to '2' in app.toml", '1"\nmax', '2"\nmax'),
     ],
 )
@@ -94,6 +104,8 @@ def test_two_values_of_one_entry(tmp_path: Path) -> None:
         "the port of staging should not be 8081",
         "set the port of staging to 8081 and the path to x",
         "rename staging to stage in conf.ini",
+        "set the port of staging to 8081 in other.ini",
+        "turn off the lamp",
     ],
 )
 def test_other_words_say_no_value(asked: str) -> None:

@@ -17,6 +17,10 @@ from ollm.services.request_reading.plain_words import forbids_change, is_kept, s
         ("a.py dies. Can you make it print 0?", "a.py dies. make it print 0."),
         ("Would you mind putting x into a.py? Thanks.", "put x into a.py. Thanks."),
         ("Please move x.", "move x."),
+        ("move `x`, please. Then run it thanks", "move `x`. Then run it"),
+        ("let it print please.", "let it print please."),
+        ("What is x, please?", "What is x, please?"),
+        ("print please help", "print please help"),
         ("hey, can u quickly fix a.py?", "fix a.py."),
     ],
 )

@@ -10,28 +10,40 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.entry_names import find_meant_entry, says_of_many, strip_kept_parts
-from ollm.services.request_reading.setting_entries import FLAT, KEY, STYLES, Entry, count_indent
+from ollm.services.request_reading.entry_names import find_meant_entry, is_named_file, says_of_many, strip_kept_parts
+from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, count_indent
 
-_YAML = (".yaml", ".yml")
+_FILES = (*NESTED, *FLAT, *STYLES)
 _ADDS = re.compile(
     r"(?:^\s*|[.;:,]\s+|\b(?:and|then|please|now)\s+)(?:in\s+\S+,?\s+)?(?:add|append|insert|put|give|set|write)\b",
     re.IGNORECASE,
 )
 _NEEDS = re.compile(r"\b(?:should|must|needs?\s+to)\s+(?:have|get)\b|\bneeds\s+an?\b", re.IGNORECASE)
-_QUOTED = re.compile(r"(?<!\w)(?P<mark>[`'\"])(?P<line>[\w.-]+\s*[:=]\s*[^`'\n]*?)(?P=mark)(?!\w)")
-_BARE = re.compile(
-    r"(?<![\w`'\"])(?P<line>[A-Za-z_][\w-]*(?::\s+|\s*=\s*)[\w./#%-]*\w)(?=\s+(?:to|in|under|for|on|at)\b|[.,;!]?\s*$|[.,;]\s)"
+_QUOTED = re.compile(
+    r"(?<!\w)(?P<mark>[`'\"])(?P<quote>\"?)(?P<key>[\w.-]+)(?P=quote)\s*(?P<sign>[:=])\s*(?P<value>[^`'\n]*?);?(?P=mark)(?!\w)"
 )
+_ENDS = r"(?=\s+(?:to|in|under|for|on|at|and)\b|[.,;!)]?\s*$|[.,;]\s)"
+_BARE = re.compile(rf"(?<![\w`'\"])(?P<key>[A-Za-z_][\w-]*)(?P<sign>:\s+|\s*=\s*)(?P<value>[\w./#%-]*\w){_ENDS}")
+_VALUE = rf"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|-?[\w#](?:[\w.#/%-]*[\w%])?){_ENDS}"
+_TOLD = re.compile(
+    r"\b(?:key|setting|property|option|field|attribute)\s+[`'\"]?(?P<key>[\w.-]+)[`'\"]?\s+(?:with|and|of)\s+"
+    rf"(?:the\s+|a\s+)?value\s+(?:of\s+)?(?P<sign>){_VALUE}",
+    re.IGNORECASE,
+)
+_OF = re.compile(
+    rf"\ban?\s+[`'\"]?(?P<key>[A-Za-z_][\w-]*)[`'\"]?\s+of\s+(?!an?\b|the\b)(?P<sign>){_VALUE}", re.IGNORECASE
+)
+_TYPED = re.compile(r"-?\d+(?:\.\d+)?|true|false|null|\"[^\"]*\"", re.IGNORECASE)
 
 
 class AddedLine(Data, frozen=True):
-    """What `line` comes behind line `place` of the file, or takes the place of it."""
+    """What `line` comes behind line `place` of the file, or takes the place of it; `joined`: by a comma."""
 
     entry: str
     line: str
     place: int
     replaces: bool = False
+    joined: bool = False
 
 
 def find_line_command(request: str, primed: str) -> str:
@@ -52,40 +64,56 @@ def find_line_steps(request: str, texts: Mapping[str, str]) -> list[str]:
 
 def find_added_line(request: str, path: str, text: str) -> AddedLine | None:
     """Where the line belongs; none where it is there, or the words leave open in which entry."""
-    literals = list(_QUOTED.finditer(request)) or list(_BARE.finditer(request))
+    patterns = (_QUOTED, _BARE, _TOLD, _OF)
+    literals = next(filter(None, (list(pattern.finditer(request)) for pattern in patterns)), [])
     wanted = (_ADDS.search(request) or _NEEDS.search(request)) and asks_for_change(request)
-    if len(literals) != 1 or not wanted or not path.endswith((*_YAML, *FLAT, *STYLES)):
+    if len(literals) != 1 or not wanted or not path.endswith(_FILES) or not is_named_file(path, request):
         return None
-    literal = literals[0]["line"].strip().rstrip(";")
-    own = r"[\w.-]+\s*=" if path.endswith(FLAT) else r"[\w.-]+:"
     words = strip_kept_parts(request.replace(literals[0][0], " it "))
-    if not re.match(own, literal) or "\\" in literal or says_of_many(words):
-        return None
     lines = text.splitlines()
-    entry = find_meant_entry(path, lines, words)
-    return _place(literal, entry, lines, path) if entry else None
+    entry = None if says_of_many(words) else find_meant_entry(path, lines, words)
+    return _place(literals[0], entry, lines, path) if entry else None
 
 
-def _place(literal: str, entry: Entry, lines: list[str], path: str) -> AddedLine | None:
+def _place(literal: re.Match[str], entry: Entry, lines: list[str], path: str) -> AddedLine | None:
     """Behind the last line of the entry, or instead of the one that sets the same."""
     inside = range(entry.start + 1, entry.end)
     first = next((place for place in inside if lines[place].strip()), None)
-    if first is None or not KEY.match(lines[first]):
+    head = KEY.match(lines[first]) if first is not None else None
+    setting = _write_setting(literal, lines[first], path) if first is not None and head else ""
+    if first is None or not setting:
         return None
     depth = count_indent(lines[first])
-    line = f"{lines[first][:depth]}{literal}{';' if path.endswith(STYLES) else ''}"
-    name = re.split(r"\s*[:=]", literal, maxsplit=1)[0]
+    line = lines[first][:depth] + setting
     keys = {place: KEY.match(lines[place]) for place in inside if count_indent(lines[place]) == depth}
-    same = [place for place, key in keys.items() if key and key["name"] == name]
+    same = [place for place, key in keys.items() if key and key["name"] == literal["key"]]
     if same:
-        value = lines[same[0]].strip().rstrip(";").partition(" #")[0]
-        plain = len(same) == 1 and not value.endswith((":", "|", ">", "[", "{", "("))
-        done = re.sub(r"\s", "", value) == re.sub(r"\s", "", literal)
+        old = lines[same[0]].strip()
+        bare = re.sub(r"[;,]?\s*$", "", old.partition(" #")[0])
+        plain = len(same) == 1 and not bare.endswith((":", "|", ">", "[", "{", "("))
+        done = re.sub(r"\s", "", bare) == re.sub(r"[\s;]", "", setting)
+        line += "," if old.endswith(",") else ""
         return AddedLine(entry=entry.name, line=line, place=same[0], replaces=True) if plain and not done else None
     closed = lines[entry.end - 1].lstrip().startswith("}")
-    return AddedLine(entry=entry.name, line=line, place=entry.end - 1 - closed)
+    return AddedLine(entry=entry.name, line=line, place=entry.end - 1 - closed, joined=path.endswith(".json"))
+
+
+def _write_setting(literal: re.Match[str], like: str, path: str) -> str:
+    """`key: value` as files of this kind have it; empty where that is not plain."""
+    key, sign, value = literal["key"], literal["sign"].strip(), literal["value"].strip().strip("`")
+    if "\\" in value or not value or (sign and sign != ("=" if path.endswith(FLAT) else ":")):
+        return ""
+    if path.endswith((".json", ".toml")) and not _TYPED.fullmatch(value):
+        value = "" if sign and path.endswith(".toml") else '"{}"'.format(value.strip("\"'"))
+    if not value:
+        return ""
+    if path.endswith(FLAT):
+        return f"{key}={value}" if re.match(r"\s*[\w.-]+=", like) else f"{key} = {value}"
+    written = f'"{key}": {value}' if path.endswith(".json") else f"{key}: {value}"
+    return f"{written};" if path.endswith(STYLES) else written
 
 
 def _make_command(path: str, added: AddedLine) -> str:
     change = rf"{added.place + 1}{'c' if added.replaces else 'a'}\{added.line}"
-    return f"sed -i {shlex.quote(change)} {shlex.quote(path)}"
+    comma = f"-e '{added.place + 1}s/$/,/' -e " if added.joined else ""
+    return f"sed -i {comma}{shlex.quote(change)} {shlex.quote(path)}"

@@ -42,6 +42,12 @@ def strip_kept_parts(request: str) -> str:
     return _KEPT.sub(" ", plain)
 
 
+def is_named_file(path: str, request: str) -> bool:
+    """Whether the request names this file, or none."""
+    named = [name for name in re.findall(FILE_NAME, request) if has_file_ending(name)]
+    return not named or any(path == name or path.endswith(f"/{name}") for name in named)
+
+
 def says_of_many(words: str) -> bool:
     """Whether more than the entries that are named may be meant."""
     return _MANY.search(words) is not None
@@ -119,6 +125,11 @@ def strip_entry(name: str, words: str) -> str:
     for spelling in list_spellings(name):
         token = _make_token(spelling)
         lead = r"(?:\b(?:only|just)\s+)?\b(?:of|in|for|under|inside|within|at|on)\s+(?:only\s+)?(?:the\s+)?"
-        words = re.sub(rf",?\s*{lead}{token}{marks}(?:\s+(?:{kinds})\b)?(?!['’]s)", " ", words, flags=re.IGNORECASE)
+        words = re.sub(
+            rf",?\s*{lead}(?:(?:{kinds})\s+)?{token}{marks}(?:\s+(?:{kinds})\b)?(?!['’]s)",
+            " ",
+            words,
+            flags=re.IGNORECASE,
+        )
         words = re.sub(rf"{token}{marks}(?:['’]s)?(?:\s+(?:{kinds})\b)?(?:['’]s)?\s+", " ", words, flags=re.IGNORECASE)
     return words

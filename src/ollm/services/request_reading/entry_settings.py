@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.entry_names import (
     find_meant_entry,
+    is_named_file,
+    list_spellings,
     says_of_many,
     strip_entry,
     strip_kept_parts,
@@ -84,37 +86,62 @@ def _find_entry(request: str, path: str, text: str) -> Entry | None:
 
 def find_entry_values(request: str, path: str, text: str) -> dict[SettingValue, str]:
     """What values of the entry become; none where the words say more than that, or it has them."""
-    entry = _find_entry(request, path, text) if asks_for_change(request) else None
+    entry = _find_entry(request, path, text) if asks_for_change(request) and is_named_file(path, request) else None
     if entry is None:
         return {}
     words = strip_entry(entry.name, strip_kept_parts(request))
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     begin, end = starts[entry.start], starts[min(entry.end, len(starts) - 1)]
     inside = [value for value in list_values(path, text).values() if begin < value.start < end]
-    depth = min((len(value.names) for value in inside), default=0)
-    made = {value: _find_new(value, words, path) for value in inside if len(value.names) == depth}
-    wanted = {value: new for value, new in made.items() if new}
+    wanted = _find_wanted(inside, words, path) or _find_switched(inside, entry.name, strip_kept_parts(request))
     counted = len(_TOLD.findall(words)) or 1
-    changed = {value: new for value, new in wanted.items() if new != value.text}
+    changed = {value: new for value, new in wanted.items() if new != value.text and "\\" not in value.text + new}
     return changed if len(wanted) == counted else {}
+
+
+def _find_wanted(inside: list[SettingValue], words: str, path: str) -> dict[SettingValue, str]:
+    """Values of the entry itself, or else of what is in it, which the words speak of."""
+    depth = min((len(value.names) for value in inside), default=0)
+    own = [value for value in inside if len(value.names) == depth]
+    keys = [value.names[-1] for value in inside]
+    deeper = [value for value in inside if value not in own and keys.count(value.names[-1]) == 1]
+    for values in (own, deeper):
+        if wanted := {value: new for value in values if (new := _find_new(value, words, path))}:
+            return wanted
+    return {}
+
+
+def _find_switched(inside: list[SettingValue], entry: str, words: str) -> dict[SettingValue, str]:
+    """`enabled` of an entry that is turned on or off."""
+    values = [value for value in inside if value.names[-1].lower() in ("enabled", "enable", "active")]
+    names = "|".join(re.escape(name) for name in list_spellings(entry))
+    made = {value: _find_boolean(value, rf"[`'\"]?(?:{names})[`'\"]?", words) for value in values}
+    return {value: new for value, new in made.items() if new} if len(values) == 1 else {}
 
 
 def _find_new(value: SettingValue, words: str, path: str) -> str:
     """What a value is to be; empty where the words do not say it."""
     key = rf"(?<![\w-])[`'\"]?{re.escape(value.names[-1])}[`'\"]?"
-    plain = re.escape(value.names[-1])
-    for on, off in _BOOLEAN.items():
-        if value.text.lower() in (on, off):
-            wanted = on if re.search(_ON.format(key=plain), words, re.IGNORECASE) else ""
-            wanted = wanted or (off if re.search(_OFF.format(key=plain), words, re.IGNORECASE) else "")
-            if wanted:
-                return wanted.capitalize() if value.text[0].isupper() else wanted
+    if switched := _find_boolean(value, re.escape(value.names[-1]), words):
+        return switched
     found = re.search(f"{key}{_LINK}{_VALUE}", words, re.IGNORECASE)
     if found is None or (found["old"] and found["old"].strip("`'\"") != value.text.strip("\"'")):
         return ""
     new = style_value(value.text, found["value"].strip("`"))
     typed = path.endswith((".json", ".toml")) and value.text[0] not in "\"'"
     return new if not typed or _TYPED.fullmatch(new) else ""
+
+
+def _find_boolean(value: SettingValue, key: str, words: str) -> str:
+    """What a value that is on or off is to be, where the words turn what is called so on or off."""
+    pair = next(((on, off) for on, off in _BOOLEAN.items() if value.text.lower() in (on, off)), None)
+    if pair is None:
+        return ""
+    patterns = (_ON.format(key=key), _OFF.format(key=key))
+    wanted = next(
+        (word for word, said in zip(pair, patterns, strict=True) if re.search(said, words, re.IGNORECASE)), ""
+    )
+    return wanted.capitalize() if value.text[0].isupper() else wanted
 
 
 def _make_command(path: str, text: str, made: Mapping[SettingValue, str]) -> str:

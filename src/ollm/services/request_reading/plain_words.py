@@ -47,6 +47,11 @@ _COURTESY = re.compile(
     r"(?P<rest>(?:[^.!?\n]|[.](?=\S))*)(?P<end>\?)?",
     re.IGNORECASE,
 )
+_THANKS = re.compile(
+    r"(?<=[\w`'\")\]])(?<!\bsay)(?<!\bsays)(?<!\bprint)(?<!\bprints)(?<!\bto)(?<!\bwith),?\s+"
+    r"(?:please|pls|plz|thanks|thank you|thx)(?=[.!]*(?:\s|$))(?!\s+\w)",
+    re.IGNORECASE,
+)
 _VERBS = (
     r"(?:chang|edit|modif|touch|writ|delet|remov|alter|fix|renam|apply|appli|replac|mov|add|overwrit|correct|repair|updat)"
     r"(?:e|y|ying|ing|ting)?"
@@ -85,8 +90,8 @@ _KEPT_TESTS = re.compile(
 
 def strip_courtesy(request: str) -> str:
     """`Could you please rename …` as `rename …`, in each of its sentences; a question mark that only belonged to the
-    courtesy goes with it."""
-    return _COURTESY.sub(_make_plain, request)
+    courtesy goes with it, and a `please` at the end."""
+    return _THANKS.sub("", _COURTESY.sub(_make_plain, request))
 
 
 def _make_plain(found: re.Match[str]) -> str:
