@@ -21,8 +21,19 @@ REGIONS = (
 )
 COMPOSE = "services:\n  web:\n    deploy:\n      replicas: 1\n  cache:\n    image: a\n    deploy:\n      replicas: 1\n"
 APP = "[mail]\nenabled = True\n\n[cache]\nenabled = True\nsize = 1\n"
+BOTH = "east:\n  db:\n    port: 1\nwest:\n  db:\n    port: 1\n"
+USERS = '[\n  {"name": "al", "role": "user"},\n  {"name": "bo", "role": "user"}\n]\n'
 TOML = '[servers.alpha]\nip = "1"\n\n[servers.beta]\nip = "1"\nmax_age = 3\n'
-FILES = {"style.css": CSS, "conf.ini": CONF, "r.json": REGIONS, "app.toml": TOML, "c.yaml": COMPOSE, "app.ini": APP}
+FILES = {
+    "style.css": CSS,
+    "conf.ini": CONF,
+    "r.json": REGIONS,
+    "app.toml": TOML,
+    "c.yaml": COMPOSE,
+    "app.ini": APP,
+    "b.yml": BOTH,
+    "u.json": USERS,
+}
 
 
 def show(path: str) -> str:
@@ -67,6 +78,9 @@ def apply(folder: Path, path: str, command: str) -> str:
         ),
         ("app.ini", "turn off the cache in app.ini please", "True\nsize", "False\nsize"),
         ("app.ini", "disable mail", "True\n\n", "False\n\n"),
+        ("b.yml", "in west, set the port of db to 5", "west:\n  db:\n    port: 1", "west:\n  db:\n    port: 5"),
+        ("u.json", "set bo's role to admin in u.json", '"bo", "role": "user"', '"bo", "role": "admin"'),
+        ("app.toml", "set the ip of alpha to 3", 'alpha]\nip = "1"', 'alpha]\nip = "3"'),
         ("app.toml", "set the ip for `servers.beta` to '2' in app.toml", '1"\nmax', '2"\nmax'),
     ],
 )
@@ -113,6 +127,11 @@ def test_other_words_say_no_value(asked: str) -> None:
     assert find_value_steps(asked, {"conf.ini": CONF}) == []
 
 
+def test_of_two_entries_of_one_name_none_is_meant() -> None:
+    assert find_entry_command("set the port of db to 5", show("b.yml")) == ""
+    assert find_value_steps("set the port of db to 5", {"b.yml": BOTH}) == []
+
+
 def test_another_order_makes_it_a_step_and_types_stay() -> None:
     assert find_entry_command("run it and set the port of staging to 1", show("conf.ini")) == ""
     assert len(find_value_steps("run it and set the port of staging to 1", {"conf.ini": CONF})) == 1
@@ -126,7 +145,7 @@ def test_a_word_that_is_to_become_another_in_one_entry_is_not_replaced_in_the_wh
     assert speaks_of_entry(asked, show("style.css"))
     assert begin_first_step(asked, show("style.css"), whole=True) == ""
     assert begin_first_step("set the body background to red in style.css", show("style.css"), whole=True).startswith(
-        "```bash\nsed -i -e '3c"
+        "```bash\nsed -i '3s/^  background: white;$/  background: red;/'"
     )
     everywhere = "replace white with ivory in style.css"
     assert not speaks_of_entry(everywhere, show("style.css"))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.entry_names import find_meant_entry, is_named_file, says_of_many, strip_kept_parts
+from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, count_indent
 
 _FILES = (*NESTED, *FLAT, *STYLES)
@@ -37,12 +38,12 @@ _TYPED = re.compile(r"-?\d+(?:\.\d+)?|true|false|null|\"[^\"]*\"", re.IGNORECASE
 
 
 class AddedLine(Data, frozen=True):
-    """What `line` comes behind line `place` of the file, or takes the place of it; `joined`: by a comma."""
+    """What `line` comes behind line `place` of the file, or takes the place of what is there; `joined`: by a comma."""
 
     entry: str
     line: str
     place: int
-    replaces: bool = False
+    replaces: str = ""
     joined: bool = False
 
 
@@ -93,7 +94,8 @@ def _place(literal: re.Match[str], entry: Entry, lines: list[str], path: str) ->
         plain = len(same) == 1 and not bare.endswith((":", "|", ">", "[", "{", "("))
         done = re.sub(r"\s", "", bare) == re.sub(r"[\s;]", "", setting)
         line += "," if old.endswith(",") else ""
-        return AddedLine(entry=entry.name, line=line, place=same[0], replaces=True) if plain and not done else None
+        added = AddedLine(entry=entry.name, line=line, place=same[0], replaces=lines[same[0]])
+        return added if plain and not done else None
     closed = lines[entry.end - 1].lstrip().startswith("}")
     return AddedLine(entry=entry.name, line=line, place=entry.end - 1 - closed, joined=path.endswith(".json"))
 
@@ -114,6 +116,9 @@ def _write_setting(literal: re.Match[str], like: str, path: str) -> str:
 
 
 def _make_command(path: str, added: AddedLine) -> str:
-    change = rf"{added.place + 1}{'c' if added.replaces else 'a'}\{added.line}"
-    comma = f"-e '{added.place + 1}s/$/,/' -e " if added.joined else ""
+    number = added.place + 1
+    change = rf"{number}a\{added.line}"
+    if added.replaces:
+        change = f"{number}s/^{escape_for_sed(added.replaces)}$/{escape_replacement(added.line)}/"
+    comma = f"-e '{number}s/$/,/' -e " if added.joined else ""
     return f"sed -i {comma}{shlex.quote(change)} {shlex.quote(path)}"

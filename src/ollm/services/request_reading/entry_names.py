@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending
 from ollm.services.request_reading.setting_entries import KEY, KINDS, Entry, list_entries
+from ollm.services.request_reading.setting_values import Names
 
 _KEPT = re.compile(  # what is to stay, up to the end of the clause
     r",?\s*(?:\b(?:but\s+)?(?:not(?!\s+only\b)|except(?:\s+for)?|excluding|other\s+than|apart\s+from|besides|unlike|instead\s+of|"
@@ -117,6 +118,25 @@ def find_meant_entry(path: str, lines: list[str], words: str) -> Entry | None:
     outer = [entry.name for entry in entries if entry.start < inner.start and inner.end <= entry.end]
     keys = [key["name"] for line in lines[inner.start + 1 : inner.end] if (key := KEY.match(line))]
     return inner if is_meant_alone(inner.name, outer[-1] if outer else "", keys, words) else None
+
+
+def find_meant_names(known: Collection[Names], words: str) -> Names | None:
+    """The names that lead to the only entry which the words speak of, of all `known` values. Of two entries of one name
+    the one that is in what is mentioned, too."""
+    owners = {names[:count] for names in known for count in range(1, len(names))}
+    counts = {owner: sum(is_mentioned(name, words) for name in owner) for owner in owners if _is_told(owner, words)}
+    most = max(counts.values(), default=0)
+    best = [owner for owner, count in counts.items() if count == most]
+    inner = best[0] if len(best) == 1 else ()
+    if not inner or not all(owner == inner[: len(owner)] or owner[-1] in inner for owner in counts):
+        return None
+    keys = [names[-1] for names in known if names[: len(inner)] == inner]
+    kind = inner[-2] if len(inner) > 1 else ""
+    return inner if any(is_meant_alone(name, kind, keys, words) for name in (inner[-1], ".".join(inner))) else None
+
+
+def _is_told(owner: Names, words: str) -> bool:
+    return is_mentioned(owner[-1], words) or is_mentioned(".".join(owner), words)
 
 
 def strip_entry(name: str, words: str) -> str:

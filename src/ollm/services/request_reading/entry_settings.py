@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.entry_names import (
     find_meant_entry,
+    find_meant_names,
     is_named_file,
     list_spellings,
     says_of_many,
     strip_entry,
     strip_kept_parts,
 )
-from ollm.services.request_reading.replaced_names import find_replacement
-from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES, Entry
-from ollm.services.request_reading.setting_values import SettingValue, list_values, style_value
+from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
+from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES
+from ollm.services.request_reading.setting_values import Names, SettingValue, list_values, style_value
 
 _FILES = (*NESTED, *FLAT, *STYLES)
 _SHOWN = re.compile(
@@ -74,28 +75,31 @@ def is_about_entry(request: str, path: str, text: str) -> bool:
     return _find_entry(request, path, text) is not None
 
 
-def _find_entry(request: str, path: str, text: str) -> Entry | None:
-    """The entry that is meant. A name that is itself to become another one is meant everywhere."""
+def _find_entry(request: str, path: str, text: str) -> Names | None:
+    """The names of the entry that is meant. One that is itself to become another is meant everywhere."""
     words = strip_kept_parts(request)
     if not path.endswith(_FILES) or says_of_many(words):
         return None
     entry = find_meant_entry(path, text.splitlines(), words)
+    names = (entry.name,) if entry else find_meant_names(list_values(path, text), words)
     renamed = find_replacement(request)
-    return None if entry and renamed and renamed.old in entry.name else entry
+    return None if names and renamed and any(renamed.old in name for name in names) else names
 
 
 def find_entry_values(request: str, path: str, text: str) -> dict[SettingValue, str]:
     """What values of the entry become; none where the words say more than that, or it has them."""
-    entry = _find_entry(request, path, text) if asks_for_change(request) and is_named_file(path, request) else None
-    if entry is None:
+    asked = asks_for_change(request) and is_named_file(path, request) and _find_entry(request, path, text)
+    values, plain = list_values(path, text), strip_kept_parts(request)
+    names = find_meant_names(values, plain) if asked else None
+    if names is None:
         return {}
-    words = strip_entry(entry.name, strip_kept_parts(request))
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    begin, end = starts[entry.start], starts[min(entry.end, len(starts) - 1)]
-    inside = [value for value in list_values(path, text).values() if begin < value.start < end]
-    wanted = _find_wanted(inside, words, path) or _find_switched(inside, entry.name, strip_kept_parts(request))
+    words = plain
+    for name in (".".join(names), *names[::-1]):
+        words = strip_entry(name, words)
+    inside = [value for value in values.values() if value.names[: len(names)] == names]
+    wanted = _find_wanted(inside, words, path) or _find_switched(inside, names[-1], plain)
     counted = len(_TOLD.findall(words)) or 1
-    changed = {value: new for value, new in wanted.items() if new != value.text and "\\" not in value.text + new}
+    changed = {value: new for value, new in wanted.items() if new != value.text}
     return changed if len(wanted) == counted else {}
 
 
@@ -145,10 +149,12 @@ def _find_boolean(value: SettingValue, key: str, words: str) -> str:
 
 
 def _make_command(path: str, text: str, made: Mapping[SettingValue, str]) -> str:
-    """sed's `c` for each line."""
+    """The command that replaces the lines with these values, if they are as they were."""
     changes = []
     for value, new in made.items():
         start, end = text.rfind("\n", 0, value.start) + 1, text.find("\n", value.end)
-        line = text[start : value.start] + new + text[value.end : end if end >= 0 else len(text)]
-        changes.append(rf"-e {shlex.quote(f'{text.count(chr(10), 0, start) + 1}c' + chr(92) + line)}")
-    return f"sed -i {' '.join(changes)} {shlex.quote(path)}"
+        end = end if end >= 0 else len(text)
+        old, line = text[start:end], text[start : value.start] + new + text[value.end : end]
+        number = text.count("\n", 0, start) + 1
+        changes.append(f"{number}s/^{escape_for_sed(old)}$/{escape_replacement(line)}/")
+    return f"sed -i {shlex.quote('; '.join(changes))} {shlex.quote(path)}"
