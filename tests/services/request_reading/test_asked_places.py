@@ -22,6 +22,9 @@ WEATHER = (
     [
         ("write a function count_vowels(text) in words.py", {"count_vowels": "words.py"}),
         ("Add the method total to shop/cart.py", {"total": "shop/cart.py"}),
+        ("Add a total(items) function to cart.py.", {"total": "cart.py"}),
+        ("Write is_even(n) in numbers.py and test it.", {"is_even": "numbers.py"}),
+        ("Call is_even(n) in numbers.py.", {}),
         ("What does the function total in cart.py do?", {}),
         ("write words.py", {}),
     ],

@@ -23,6 +23,8 @@ ASKED = "Write a second test in test_convert.py which checks that b(100) is 212.
         "Add a test for b to `test_convert.py`.",
         "Please put a new unit test that checks b into test_convert.py.",
         "b has no test. Add one more test to test_convert.py",
+        "In test_convert.py, add a test that b(100) is 212.",
+        "I need another test for negative values in test_convert.py",
         "extend test_convert.py by a test for b",
         "Fix b and add two tests to test_convert.py",
     ],

@@ -97,6 +97,8 @@ def run(folder: Path, *command: str) -> str:
         "Create a new file units.py and move c_to_f and f_to_c from weather.py into it. Then run python weather.py.",
         "c_to_f and f_to_c belong in units.py, not in weather.py. Move them there.",
         "The functions c_to_f and f_to_c should be moved from weather.py to units.py",
+        "Pull c_to_f and the function f_to_c out of weather.py and put them into units.py.",
+        "Split the functions c_to_f and its helper f_to_c out of weather.py into units.py",
         "Take c_to_f(celsius) and f_to_c(fahrenheit) out of weather.py to units.py, then rename report to tell.",
     ],
 )

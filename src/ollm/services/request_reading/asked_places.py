@@ -11,7 +11,8 @@ from ollm.services.request_reading.plain_words import FILE_NAME
 
 _MADE = re.compile(
     r"(?:\b(?:function|class|method|helper)\s+(?:called\s+|named\s+)?`?(?P<name>[A-Za-z_]\w*)`?(?:\([^)]*\))?|"
-    r"`?\b(?P<called>[A-Za-z_]\w*)\([^)]*\)`?\s+(?:function|method|helper))\s+"
+    r"`?\b(?P<called>[A-Za-z_]\w*)\([^)]*\)`?\s+(?:function|method|helper)|"
+    r"\b(?:write|add|implement|create|define)\s+(?:an?\s+)?`?(?P<bare>[A-Za-z_]\w*)\([^)]*\)`?)\s+"
     rf"(?:in|to|into|inside)\s+(?:a\s+new\s+file\s+|the\s+file\s+)?`?(?P<path>{FILE_NAME})`?",
     re.IGNORECASE,
 )
@@ -108,7 +109,7 @@ def find_asked_places(request: str) -> dict[str, str]:
     """The file in which each function is to be written, by the function's name."""
     if not _WRITES.search(request):
         return {}
-    return {found["name"] or found["called"]: found["path"] for found in _MADE.finditer(request)}
+    return {found["name"] or found["called"] or found["bare"]: found["path"] for found in _MADE.finditer(request)}
 
 
 def find_deleted_folders(request: str) -> list[str]:

@@ -15,6 +15,8 @@ _ASKED = re.compile(
     rf"(?:^|[.;!]\s+|\n|\band\s+|\bthen\s+)(?:please\s+|also\s+)?(?:"
     rf"(?:write|add|create|put|make|implement)\s+(?:me\s+)?(?:an?|one|another|two|three)\s+{_KIND}"
     rf"[^.;\n]*?\b(?:to|in|into)\s+(?:the\s+)?(?:file\s+)?`?(?P<path>{FILE_NAME})`?|"
+    rf"(?:in|to)\s+`?(?P<before>{FILE_NAME})`?,?\s+(?:please\s+)?(?:write|add|create|put)\s+(?:an?|one|another|two)\s+{_KIND}|"
+    rf"(?:i|we)\s+(?:need|want)\s+(?:an?|one|another|two)\s+{_KIND}[^.;\n]*?\b(?:to|in|into)\s+`?(?P<needed>{FILE_NAME})`?|"
     rf"(?:extend|complete)\s+`?(?P<file>{FILE_NAME})`?\s+(?:by|with)\s+(?:an?|one|another|two)\s+{_KIND})",
     re.IGNORECASE,
 )
@@ -25,7 +27,7 @@ NO_NEW_TEST = "{} has no new test"
 def find_asked_test(request: str) -> tuple[str, int]:
     """The file of Python that gets another test, and where the words that say so begin."""
     for found in _ASKED.finditer(request):
-        path = found["path"] or found["file"]
+        path = next(filter(None, found.groups()))
         if path.endswith(".py") and is_test(path):
             return path, found.start()
     return "", 0

@@ -31,18 +31,19 @@ Read = Callable[[str], str | None]
 MAX_COMMAND_CHARS = 1_500
 _FILE = r"`?(?P<{}>[\w./-]*\w\.py)`?(?![\w/])"
 _NAME = r"`?[A-Za-z_]\w*(?:\([^)\n]*\))?`?"
-_NAMES = rf"(?P<names>{_NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_NAME})*)"
+_ALSO = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:the|its|their)\s+)?(?:(?:helper|function|class|constant)\s+){0,2}"
+_NAMES = rf"(?P<names>{_NAME}(?:{_ALSO}{_NAME})*)"
 _KIND = (
     r"(?:(?:the|both|these|its|two|three)\s+){0,2}(?:helper\s+)?(?:(?:functions?|class(?:es)?|helpers?|constants?)\s+)?"
 )
-_VERB = r"(?:move|extract|pull|take|put|factor)\s+(?:out\s+)?"
+_VERB = r"(?:move|extract|pull|take|put|factor|split|relocate|transfer|shift)\s+(?:out\s+)?"
 _INTO = r"(?:out\s+)?(?:over\s+)?(?:in)?to\s+|in(?:side)?\s+"
 _NEW = (
     r"(?:(?:a|an|the|its|their)\s+)?(?:own\s+)?(?:new\s+|separate\s+|other\s+)?(?:(?:file|module)\s+)?"
     r"(?:called\s+|named\s+)?"
 )
 _TARGET = rf"(?:{_INTO}){_NEW}{_FILE.format('target')}(?!\s+as\b)"
-_FROM = rf"\s+(?:(?:out\s+of|from|in)\s+{_FILE.format('source')}\s+)?"
+_FROM = rf"\s+(?:(?:out\s+of|from|in)\s+{_FILE.format('source')}\s+(?:and\s+(?:put|move)\s+(?:it|them)\s+)?)?"
 _START = r"(?:^|[.;:!]\s+|\n)\s*(?:please\s+|now\s+)?"
 _HOME = rf"(?:(?:in|from)\s+|(?:split|refactor|clean\s+up|tidy\s+up)\s+(?:up\s+)?){_FILE.format('source')}\s*[,:;]?\s+"
 _MADE = rf"(?:create|make|add)\s+{_NEW}{_FILE.format('target')}(?:\s+and|,)\s+"
@@ -60,6 +61,7 @@ _WORDINGS = tuple(
         rf"{_KIND}{_NAMES}{_BELONGS}{_TARGET}",
     )
 )
+_NO_NAME = re.compile(r"\([^)]*\)|\b(?:and|the|its|their|helper|function|class|constant)\b(?=\s)", re.IGNORECASE)
 _IMPORTED = re.compile(
     rf"\bimport\s+(?:them|it|both)\b(?:\s+(?:back|again|from\s+there))?(?:\s+(?:in|into|to)\s+{_FILE.format('user')})?",
     re.IGNORECASE,
@@ -123,7 +125,7 @@ def _find_move(request: str, names: Sequence[str], read: Read) -> MovedNames | N
         sentence = re.match(r"(?:[^.?!\n]|[.](?=\w))*", request[found.end() :])
         if sentence and request[found.end() + sentence.end() :].startswith("?"):
             return None
-        listed = re.sub(r"\([^)]*\)|\band\b", " ", found["names"], flags=re.IGNORECASE)
+        listed = _NO_NAME.sub(" ", found["names"])
         wanted = tuple(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", listed)))
         source = found.groupdict().get("source") or ""
         if not source and _is_plain_name(found[0], wanted):
