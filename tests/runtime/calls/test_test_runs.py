@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.runtime.calls.test_runs import only_defines_tests, run_tests
+from ollm.runtime.calls.test_runs import calls_own_tests, only_defines_tests, run_tests
 
 QUIET = "from leap import is_leap\n\n\ndef test_it():\n    assert is_leap(2000)\n"
 
@@ -27,6 +27,34 @@ QUIET = "from leap import is_leap\n\n\ndef test_it():\n    assert is_leap(2000)\
 )
 def test_a_file_only_defines_tests_where_nothing_calls_them(text: str, quiet: bool) -> None:
     assert only_defines_tests(text) is quiet
+
+
+@pytest.mark.parametrize(
+    ("end", "calls"),
+    [
+        ("test_it()\n", True),
+        ("if __name__ == '__main__':\n    test_it()\n    print('All pass.')\n", True),
+        ("test_it()\nprint('ok')\n", True),
+        ("", False),
+        ("test_it(1)\n", False),
+        ("is_leap(4)\n", False),
+        ("if __name__ == '__main__':\n    import sys\n    sys.exit(test_it())\n", False),
+        ("for _ in range(3):\n    test_it()\n", False),
+        ("import unittest\nunittest.main()\n", False),
+        ("(", False),
+    ],
+)
+def test_a_file_calls_its_own_tests_and_does_nothing_else(
+    end: str, calls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: "/bin/pytest")
+    text = f"{QUIET}\n\n{end}"
+
+    assert calls_own_tests(text) is calls
+    if end:
+        ran = run_tests("python test_a.py", {"test_a.py": text}.get, ["test_a.py"])
+        assert ("pytest" in ran) is calls
+        assert run_tests("python test_a.py", {"test_a.py": text}.get) == "python test_a.py", "it was there before"
 
 
 def test_such_a_file_is_run_with_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ class BlockResolver:
         mended = mend_listing_command(mend_command(command), self._request)
         mended = mend_slashes(mended, self._files.read_text)
         mended = name_script(mended, self._request, self._names)
-        return run_tests(show_file(mended, self._files.exists), self._files.read_text)
+        return run_tests(show_file(mended, self._files.exists), self._files.read_text, self.made)
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
         from ollm.runtime.calls.used_names import import_tested_names, import_used_names

@@ -35,6 +35,7 @@ NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _BLOCKS = re.compile(r"^(?:\S+\.\w+:?\n)?```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
+WRONG_VALUES = re.compile(r" fails: .+ (?:gives|raises) .+\. Now mend \S+\.$")  # in a test of this turn
 _COUNTED = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 
 
@@ -150,13 +151,14 @@ class TurnGuide:
         written = {str(call.arguments.get("path")) for call in calls if call.name == "write_file"}
         shown = {name: text for name, text in after.items() if name in before or name not in written}
         facts = describe_changes(before, shown, names, set(self._names))
+        earlier = set(self._changed)
         self._changed |= dict.fromkeys(
             name
             for name in (*after, *before)
             if before.get(name) != after.get(name) and (name in before or name not in names)
         )
         self._changed |= dict.fromkeys(sorted(names - set(self._names)))
-        self._first = {**{name: before[name] for name in self._changed if name in before}, **self._first}
+        self._first |= {name: before[name] for name in self._changed if name in before and name not in earlier}
         if before != after:
             self._since_change = []
             state = hash(tuple(sorted(after.items())))
@@ -177,6 +179,8 @@ class TurnGuide:
             step = self._name_next_step()
         elif before != after and not failed:
             step = self._name_run()
+        else:
+            step = self._name_wrong_values()
         return "\n\n".join(filter(None, (facts, step)))
 
     def is_circling(self) -> bool:
@@ -259,6 +263,14 @@ class TurnGuide:
             return ""
         self._told[first] += 1
         return first
+
+    def _name_wrong_values(self) -> str:
+        """What a test of this turn expects and what came, as soon as it has failed; it is run again afterwards."""
+        first = next(iter(self._list_missing()), "") if self._failure else ""
+        if not WRONG_VALUES.search(first):
+            return ""
+        self._told.pop(f"Now run {first.partition(' fails: ')[0]}.", None)
+        return self.find_missing()
 
     def ask_for_words(self) -> str:
         """All was done that can be seen, and nothing was said; asked once."""

@@ -100,8 +100,21 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
     if asks_for_words(messages):
         return begin_words(asked) if whole else ""
     stalled = whole or choose_temperature(messages) > 0
-    begun = begin_lacking_function(asked, told) or (begin_line(asked, turn) if stalled else "")
+    begun = begin_lacking_function(asked, told) or begin_values(asked, turn)
+    begun = begun or (begin_line(asked, turn) if stalled else "")
     return add_tested_import(begun or begin_named_step(told, whole=whole), asked, mark + primed)
+
+
+def begin_values(asked: str, turn: Sequence[PromptMessage]) -> str:
+    """The change of a test of this turn that expects other values than came, as it was shown with the step."""
+    from ollm.services.request_reading.own_tests import begin_own_test
+
+    told = turn[-1].content
+    named = _TARGET.search(told)
+    opening = f"{named[1]}:\n```\n" if named else ""
+    text = told.rpartition(opening)[2].partition("\n```")[0] if named and opening in told else ""
+    outputs = [message.content for message in turn[1:] if message.tool_name == "shell"]
+    return begin_own_test(asked, named[1], text, told, outputs) if named and text else ""
 
 
 def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:

@@ -20,6 +20,7 @@ from ollm.services.request_reading.named_parts import (
     find_unchanged_definitions,
     find_undeleted_files,
 )
+from ollm.services.request_reading.own_tests import describe_own_test
 from ollm.services.request_reading.plain_changes import find_plain_steps
 from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
@@ -333,11 +334,9 @@ def _find_unrun(request: str, deeds: Deeds, existing: Collection[str] = ()) -> l
         if not any(_runs(line, command, key) for line in ran):
             facts.append(f"Now run {command}.")
         elif codes and codes[-1] and deeds.changed and not _FAILS.search(request):
-            facts.append(
-                f"{command} fails. Now mend {deeds.changed[0]}."
-                if len(deeds.changed) == 1
-                else f"{command} fails: mend it."
-            )
+            alone = f". Now mend {deeds.changed[0]}." if len(deeds.changed) == 1 else ": mend it."
+            own = describe_own_test(command, deeds.changed, deeds.before, deeds.texts, deeds.failure)
+            facts.append(own or f"{command} fails{alone}")
     if not ran and not facts and not deeds.since_change and not _FAILS.search(request) and _RUN_IT.search(request):
         scripts = [name for name in NAMED_FILE.findall(request) if name.endswith(_SCRIPTS)]
         facts.append(f"Now run {make_command(scripts[0])}." if len(set(scripts)) == 1 else "Now run it.")
