@@ -35,6 +35,7 @@ def test_they_are_imported_too(path: str, content: str, made: str) -> None:
         ("a.py", "from text import shout\n\nLIMIT = 4\nprint(LIMIT)\n"),
         ("a.py", "from text import shout\n\n\ndef f(LIMIT, *Page):\n    return LIMIT, Page\n"),
         ("a.py", "from text import *\n\nprint(LIMIT)\n"),
+        ("a.py", "from other import *\nfrom text import shout\n\nprint(LIMIT)\n"),
         ("a.py", "from .text import shout\n\nprint(LIMIT)\n"),
         ("a.py", "from text import (\n    shout,\n)\n\nprint(LIMIT)\n"),
         ("a.py", "from text import shout\n\nprint(turn, re, other)\n"),

@@ -25,6 +25,9 @@ WEATHER = (
         ("Add a total(items) function to cart.py.", {"total": "cart.py"}),
         ("Write is_even(n) in numbers.py and test it.", {"is_even": "numbers.py"}),
         ("Call is_even(n) in numbers.py.", {}),
+        ("Add is_even(n) to main.py.", {}),  # it may be a call
+        ("Write print(n) in main.py.", {}),
+        ("Write shout('n') in main.py.", {}),
         ("What does the function total in cart.py do?", {}),
         ("write words.py", {}),
     ],

@@ -66,6 +66,8 @@ def test_an_assertion_in_a_test_that_is_there_is_no_new_test() -> None:
     assert describe_missing_test("test_convert.py", OLD, NEW, ASKED) == ""
     assert describe_missing_test("test_convert.py", OLD, OLD, ASKED) == ""
     assert describe_missing_test("test_convert.py", "import a\n", "import b\n", ASKED) == ""  # it is written otherwise
+    cases = f"{OLD}\n\n@pytest.mark.parametrize('n', [1])\ndef test_n(n):\n    assert n\n"
+    assert describe_missing_test("test_convert.py", cases, cases.replace("[1]", "[1, 2]"), ASKED) == ""
     assert describe_missing_test("test_other.py", OLD, MORE, ASKED) == ""
     assert describe_missing_test("test_convert.py", OLD, MORE, "Check b, too, in test_one of test_convert.py.") == ""
 

@@ -48,6 +48,9 @@ def test_users_are_rewritten_where_their_import_is_plain_and_they_may_change() -
     assert users.left == {"f"}, "of n.py"
     kept = find_users(moved, ["a.py", "m.py"], files.get, lambda _: False)
     assert (kept.changes, kept.left) == ((), {"f"})
+    settings = {"a.py": "", "pyproject.toml": '[project.scripts]\nx = "a:f"\n', "b.ini": "x = a:fun\n"}
+    assert find_users(moved, sorted(settings), settings.get, lambda _: True).left == {"f"}
+    assert find_users(moved, ["a.py", "b.ini"], settings.get, lambda _: True).left == set()
     assert find_users(moved, ["a.py", "o.py"], files.get, lambda _: True).left == set()
     assert find_users(moved, ["a.py", "secret.py"], files.get, lambda _: True).left == {"f"}, "it cannot be read"
     many = [f"x{number}.py" for number in range(MAX_READ_MODULES + 1)]

@@ -237,6 +237,15 @@ def test_files_that_are_to_stay_do(tmp_path: Path, said: str) -> None:
     assert run(tmp_path, "main.py") == "a\n"
 
 
+def test_a_module_that_looks_names_up_goes_on_having_them(tmp_path: Path) -> None:
+    source = f"{TEXT}\n\nprint(globals()['slug']('a'))\n"
+
+    made = move(tmp_path, "Move slug from text.py to slugs.py", {"text.py": source})
+
+    assert made["text.py"].startswith("from slugs import slug\n")
+    assert run(tmp_path, "text.py") == "a\n"
+
+
 def test_a_constant_comes_right_behind_others(tmp_path: Path) -> None:
     files = {"a.py": "LIMIT = 3\nSIZE = 4\n\nprint(LIMIT + SIZE)\n", "conf.py": "NAME = 'x'\n"}
 

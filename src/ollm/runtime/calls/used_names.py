@@ -15,7 +15,7 @@ def import_used_names(path: str, content: str, read: Callable[[str], str | None]
     its own. Of a whole file only for names that it did not use `before`."""
     tree = _parse(content) if path.endswith(".py") else None
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if tree else []
-    if tree is None or not imports:
+    if tree is None or not imports or any(alias.name == "*" for node in imports for alias in node.names):
         return content
     there = _parse(read(path) or "")
     unknown = _find_unknown(tree) - (_list_bound(ast.walk(there)) if there else set())
@@ -26,7 +26,7 @@ def import_used_names(path: str, content: str, read: Callable[[str], str | None]
     for node in imports:
         line = lines[node.lineno - 1]
         plain = not node.level and node.lineno == node.end_lineno and line.isascii() and not set("(;\\") & set(line)
-        if not plain or not unknown or any(alias.name == "*" for alias in node.names):
+        if not plain or not unknown:
             continue
         module = _parse(read(f"{folder}{node.module}.py") or "")
         if lacking := sorted(unknown & _list_made(module.body)) if module else []:

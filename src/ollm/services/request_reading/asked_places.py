@@ -12,7 +12,7 @@ from ollm.services.request_reading.plain_words import FILE_NAME
 _MADE = re.compile(
     r"(?:\b(?:function|class|method|helper)\s+(?:called\s+|named\s+)?`?(?P<name>[A-Za-z_]\w*)`?(?:\([^)]*\))?|"
     r"`?\b(?P<called>[A-Za-z_]\w*)\([^)]*\)`?\s+(?:function|method|helper)|"
-    r"\b(?:write|add|implement|create|define)\s+(?:an?\s+)?`?(?P<bare>[A-Za-z_]\w*)\([^)]*\)`?)\s+"
+    r"\b(?:write|implement|define)\s+`?(?P<bare>(?!print\b|input\b)[A-Za-z_]\w*)\((?:[A-Za-z_][^)'\"]*)?\)`?)\s+"
     rf"(?:in|to|into|inside)\s+(?:a\s+new\s+file\s+|the\s+file\s+)?`?(?P<path>{FILE_NAME})`?",
     re.IGNORECASE,
 )

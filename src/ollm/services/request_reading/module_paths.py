@@ -12,6 +12,7 @@ from ollm.services.request_reading.python_modules import Imported, read_module
 
 Read = Callable[[str], str | None]
 MAX_READ_MODULES = 200
+_SETTINGS = (".toml", ".cfg", ".ini", ".yml", ".yaml")
 
 
 class Users(Data, frozen=True):
@@ -71,7 +72,7 @@ def find_users(moved: MovedNames, names: Sequence[str], read: Read, may_change: 
     modules = [name for name in names if name.endswith(".py") and name not in (moved.source, moved.target)]
     if len(modules) > MAX_READ_MODULES:
         return Users(changes=(), left=frozenset(moved.names))
-    changes, left = [], set()
+    changes, left = [], _list_configured(moved, names, read)
     for path in modules:
         text = read(path)
         if text is None:
@@ -81,6 +82,13 @@ def find_users(moved: MovedNames, names: Sequence[str], read: Read, may_change: 
         changes += [change] if change else []
         left |= set() if change else others | {name for found in taken for name in found.names if name in moved.names}
     return Users(changes=tuple(changes), left=frozenset(left))
+
+
+def _list_configured(moved: MovedNames, names: Sequence[str], read: Read) -> set[str]:
+    """What files of settings name with its module, as `shop:main`."""
+    stem = moved.source.rpartition("/")[2].removesuffix(".py")
+    texts = [read(name) or "" for name in names if name.endswith(_SETTINGS)]
+    return {name for name in moved.names for text in texts if re.search(rf"\b{stem}[:.]{name}\b", text)}
 
 
 def _list_taken(text: str, moved: MovedNames, names: Sequence[str]) -> tuple[list[Imported], set[str]]:

@@ -17,6 +17,7 @@ from ollm.services.request_reading.module_paths import MAX_READ_MODULES, find_us
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, forbids_change, is_kept
 from ollm.services.request_reading.python_modules import (
     BUILTINS,
+    LOOKUPS,
     PLACE_NAMES,
     Imported,
     Lines,
@@ -109,7 +110,7 @@ def find_move_command(request: str, names: Sequence[str], read: Read) -> str:
     said = _IMPORTED.search(request)
     all_of_them = said is not None and said["user"] in (None, moved.source)
     used = find_globals(rest) | users.left
-    kept = [name for name in moved.names if all_of_them or name in used]
+    kept = [name for name in moved.names if all_of_them or name in used or used & LOOKUPS]
     steps = [_write_target(plan, target, exists=moved.target in names), _cut_source(plan, link, kept)]
     command = " && ".join([*steps, *users.changes])
     return command if len(command) <= MAX_COMMAND_CHARS and is_move_command(command) else ""

@@ -13,9 +13,8 @@ from ollm.domain.struct import Data
 
 Lines = tuple[int, int]  # the first and the last one, counted from 1
 BUILTINS = frozenset(dir(builtins))
-PLACE_NAMES = frozenset(
-    ("__file__", "__name__", "__doc__", "__package__", "__spec__", "globals", "vars", "eval", "exec")
-)
+LOOKUPS = frozenset(("globals", "vars", "eval", "exec"))  # which find a name by its text
+PLACE_NAMES = LOOKUPS | {"__file__", "__name__", "__doc__", "__package__", "__spec__"}
 _DIVIDER = re.compile(r"[-=#*~]{3}|\bregion\b")
 _MADE = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
