@@ -127,6 +127,18 @@ def test_other_words_say_no_value(asked: str) -> None:
     assert find_value_steps(asked, {"conf.ini": CONF}) == []
 
 
+def test_each_of_several_orders_is_a_step() -> None:
+    asked = "in r.json set the kind of west to b and raise east's port to 5, then remove tls. Change nothing else."
+    steps = find_value_steps(asked, {"r.json": REGIONS, "conf.ini": CONF})
+
+    assert [step.partition(". Now run sed -i '")[0] for step in steps] == [
+        'kind of west is "a" in r.json',
+        "port of east is 1 in r.json",
+    ]
+    assert find_entry_command(asked, show("r.json")) == ""
+    assert find_value_steps(f"{asked} Do the same for the others.", {"r.json": REGIONS}) == []
+
+
 def test_of_two_entries_of_one_name_none_is_meant() -> None:
     assert find_entry_command("set the port of db to 5", show("b.yml")) == ""
     assert find_value_steps("set the port of db to 5", {"b.yml": BOTH}) == []

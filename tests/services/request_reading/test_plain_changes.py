@@ -1,5 +1,7 @@
 """Small changes that a request says in full."""
 
+import pytest
+
 from ollm.services.request_reading.plain_changes import find_plain_command, find_plain_steps
 
 FILES = {
@@ -22,3 +24,24 @@ def test_each_kind_is_a_step_and_most_are_a_command() -> None:
     assert [len(step) for step in steps] == [1, 1, 1, 1]
     assert find_plain_command("What is in c.yml?", PRIMED) == ""
     assert find_plain_steps("What is in c.yml?", FILES, {}) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Write a script fix.py that sets the image of db to c in c.yml",
+        "add a function to app.py to remove db from c.yml",
+        "Create a test which checks that the image of db in c.yml should be c",
+        "a small script to tick off buy paint in todo.md",
+        "set the image of db to c in c.yml if it is b",
+    ],
+)
+def test_a_program_that_is_to_do_it_or_a_condition_is_no_such_change(asked: str) -> None:
+    assert find_plain_command(asked, PRIMED) == ""
+    assert find_plain_steps(asked, FILES, {}) == []
+
+
+def test_a_value_of_yaml_that_needs_quotes_gets_them() -> None:
+    command = find_plain_command("set the image of db to 'a: b' in c.yml", PRIMED)
+
+    assert command == "sed -i '4s/^  image: b$/  image: \"a: b\"/' c.yml"

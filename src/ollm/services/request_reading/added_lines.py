@@ -68,8 +68,11 @@ def find_added_line(request: str, path: str, text: str) -> AddedLine | None:
     patterns = (_QUOTED, _BARE, _TOLD, _OF)
     literals = next(filter(None, (list(pattern.finditer(request)) for pattern in patterns)), [])
     wanted = (_ADDS.search(request) or _NEEDS.search(request)) and asks_for_change(request)
-    if len(literals) != 1 or not wanted or not path.endswith(_FILES) or not is_named_file(path, request):
+    here = path.endswith(_FILES) and is_named_file(path, request)
+    if len(literals) != 1 or not wanted or not here or re.search(r"\b(?:if|when|unless|once)\b", request):
         return None
+    if re.search(r"\b(?:to|be|become|by|as|say|says|print|prints)\s+$", request[: literals[0].start()]):
+        return None  # it is a value
     words = strip_kept_parts(request.replace(literals[0][0], " it "))
     lines = text.splitlines()
     entry = None if says_of_many(words) else find_meant_entry(path, lines, words)

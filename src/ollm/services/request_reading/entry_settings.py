@@ -18,6 +18,7 @@ from ollm.services.request_reading.entry_names import (
     strip_entry,
     strip_kept_parts,
 )
+from ollm.services.request_reading.plain_words import CHANGE_VERBS
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES
 from ollm.services.request_reading.setting_values import Names, SettingValue, list_values, style_value
@@ -28,9 +29,13 @@ _SHOWN = re.compile(
 )
 _OTHER = re.compile(  # orders that may come before
     r"\b(?:run|execute|create|write|add|remove|delete|copy|move|rename|find|count|read|check|look|list|show|install|commit|test|"
-    r"print|if|when|unless|once)\b",
+    r"print)\b",
     re.IGNORECASE,
 )
+_CLAUSES = re.compile(
+    rf",?\s+(?:and|then)\s+(?:then\s+)?(?=(?:{'|'.join(CHANGE_VERBS)}|run)\b)|(?<=[.;])\s+", re.IGNORECASE
+)
+_SUPPOSED = re.compile(r"\b(?:if|when|unless|once|until|whenever)\b", re.IGNORECASE)
 _LINK = (
     r"(?:\s+in)?\s+(?:from\s+[`'\"]?(?P<old>[^\s`'\"]+)[`'\"]?\s+)?"
     r"(?:to(?:\s+(?:be|become))?|(?:should|must|has\s+to|needs\s+to)\s+(?:now\s+)?(?:be|become))\s+"
@@ -56,13 +61,19 @@ def find_entry_command(request: str, primed: str) -> str:
 
 
 def find_value_steps(request: str, texts: Mapping[str, str]) -> list[str]:
-    """The step for values that an entry was to get and has not."""
-    founds = [(path, text, made) for path, text in texts.items() if (made := find_entry_values(request, path, text))]
-    if len(founds) != 1:
-        return []
-    path, text, made = founds[0]
-    told = " and ".join(f"{value.names[-1]} is {value.text}" for value in made)
-    return [f"In {path} {told}. Now run {_make_command(path, text, made)}."]
+    """The step for the values of each entry that were to be others and are not."""
+    steps: list[str] = []
+    if _SUPPOSED.search(request):
+        return steps
+    concerned = {path: text for path, text in texts.items() if is_named_file(path, request)}
+    for clause in () if says_of_many(strip_kept_parts(request)) else _CLAUSES.split(request):
+        founds = [
+            (path, text, made) for path, text in concerned.items() if (made := find_entry_values(clause, path, text))
+        ]
+        for path, text, made in founds if len(founds) == 1 else ():
+            told = " and ".join(f"{value.names[-1]} of {value.names[-2]} is {value.text}" for value in made)
+            steps.append(f"{told} in {path}. Now run {_make_command(path, text, made)}.")
+    return steps
 
 
 def speaks_of_entry(request: str, primed: str) -> bool:
@@ -88,9 +99,9 @@ def _find_entry(request: str, path: str, text: str) -> Names | None:
 
 def find_entry_values(request: str, path: str, text: str) -> dict[SettingValue, str]:
     """What values of the entry become; none where the words say more than that, or it has them."""
-    asked = asks_for_change(request) and is_named_file(path, request) and _find_entry(request, path, text)
+    asked = asks_for_change(request) and is_named_file(path, request) and not _SUPPOSED.search(request)
     values, plain = list_values(path, text), strip_kept_parts(request)
-    names = find_meant_names(values, plain) if asked else None
+    names = find_meant_names(values, plain) if asked and _find_entry(request, path, text) else None
     if names is None:
         return {}
     words = plain
@@ -132,6 +143,8 @@ def _find_new(value: SettingValue, words: str, path: str) -> str:
     if found is None or (found["old"] and found["old"].strip("`'\"") != value.text.strip("\"'")):
         return ""
     new = style_value(value.text, found["value"].strip("`"))
+    if path.endswith((".yml", ".yaml")) and re.search(r"^[^\w\"'.-]|:\s|\s#|:$", new):
+        new = f'"{new}"'
     typed = path.endswith((".json", ".toml")) and value.text[0] not in "\"'"
     return new if not typed or _TYPED.fullmatch(new) else ""
 

@@ -1,4 +1,4 @@
-"""Entries of files of settings, by their names: which lines they are, and the step for one that is to go or to change.
+"""Entries of files of settings, by their names: which lines they are, and the step for one that is to go.
 
 Pure: words and texts in, sentences out.
 """
@@ -34,12 +34,12 @@ _REMOVED = re.compile(
     r"(?:\s+(?:from|in|of|out\s+of|under)\s+(?P<where>(?:[^.;,\n]|\.(?=\w))+?))?(?=\s+(?:and|then)\b|[.;,]\s|[.!]?\s*$)",
     re.IGNORECASE,
 )
-_SET = re.compile(
-    r"\b(?:set|change|raise|lower|increase|decrease|reduce|bump)\s+(?:the\s+)?(?:(?P<owner>[\w.-]+)'s\s+)?[`'\"]?(?P<key>[\w.-]+)[`'\"]?"
-    r"(?:\s+(?:of|in|for)\s+(?:the\s+)?[`'\"]?(?P<entry>[\w.-]*\w)[`'\"]?(?:\s+\w+)?)?\s+to\s+(?P<value>[\"']?-?[\w.]*\w[\"']?)"
-    r"(?=[,;)]|\.\s|[.!]?\s*$|\s+(?:and|in|then)\b)",
-    re.IGNORECASE,
+_FIRST = re.compile(rf"\s*(?:in\s+`?(?:{FILE_NAME})`?,?\s+)?(?:remove|delete|drop|get\s+rid\s+of)\b", re.IGNORECASE)
+_SUPPOSED = re.compile(r"\b(?:if|when|unless|once|until|whenever)\b", re.IGNORECASE)
+_NO_PLACE = re.compile(
+    r"\b(?:the|my|our|this|that|it|file|config|configuration|settings?|json|ya?ml|toml|ini)\b", re.IGNORECASE
 )
+_OPENED = re.compile(r"(?:[\[{(|>\\]|\"{3}|'{3})\s*$")  # what goes on below
 
 
 class Entry(Data, frozen=True):
@@ -90,10 +90,10 @@ def is_named(name: str, request: str) -> bool:
 
 
 def find_entry_steps(request: str, texts: Mapping[str, str], before: Mapping[str, str] | None = None) -> list[str]:
-    """The step for each entry that was to go and is there, or was to get a value and has another. `before`: files that
-    were changed, as they were. What went from one of two places has gone."""
+    """The step for each entry that was to go and is there. `before`: files that were changed, as they were. What went
+    from one of two places has gone."""
     steps: list[str] = []
-    if not asks_for_change(request):
+    if not asks_for_change(request) or _SUPPOSED.search(request):
         return steps
     settings = [path for path in texts if path.endswith(_FILES)]
     named = [path for path in settings if path.rpartition("/")[2] in request]
@@ -106,8 +106,23 @@ def find_entry_steps(request: str, texts: Mapping[str, str], before: Mapping[str
             entry = _find_removed(path, lines, item, where) if first else None
             if entry is not None:
                 steps.append(f"{entry.name} is still in {path}. Now run {_make_removal(path, lines, entry)}.")
-        steps += [told for found in _SET.finditer(request) if (told := _describe_unset(path, lines, found))]
     return steps
+
+
+def find_removal_command(request: str, primed: str) -> str:
+    """The command that takes away the one entry that is to go, where a request says nothing else and the file was shown
+    whole."""
+    removed = _list_removed(request)
+    others = re.search(r"\b(?:and|then)\s+|[.;]\s+\w", request) or _SUPPOSED.search(request)
+    if len(removed) != 1 or not _FIRST.match(request) or others or not asks_for_change(request):
+        return ""
+    shown = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)
+    texts = {path: text.splitlines() for path, text in shown if path.endswith(_FILES)}
+    named = {path: lines for path, lines in texts.items() if path.rpartition("/")[2] in request}
+    found = [
+        (path, lines, entry) for path, lines in named.items() if (entry := _find_removed(path, lines, *removed[0]))
+    ]
+    return _make_removal(*found[0]) if len(found) == 1 else ""
 
 
 def _list_removed(request: str) -> list[tuple[str, str]]:
@@ -136,8 +151,11 @@ def _find_removed(path: str, lines: list[str], item: str, where: str) -> Entry |
     keys = _list_keys(path, lines)
     named = [key for key in keys if key.name in words and _is_told_by(words, key, keys)]
     outer = [key for key in keys if is_named(key.name, where) and key.end > key.start + 1]
+    if not outer and re.search(r"\w", _NO_PLACE.sub(" ", re.sub(FILE_NAME, " ", where))):
+        return None  # in what is not there
     inside = [key for key in named if any(_is_inside(key, other) for other in outer)] if outer else named
-    return inside[0] if len(inside) == 1 else None
+    opened = [key for key in inside if key.end == key.start + 1 and _OPENED.search(lines[key.start])]
+    return inside[0] if len(inside) == 1 and not opened else None
 
 
 def _is_told_by(words: list[str], key: Entry, keys: list[Entry]) -> bool:
@@ -161,22 +179,3 @@ def _make_removal(path: str, lines: list[str], entry: Entry) -> str:
     comma = f"-e '{before + 1}s/,\\s*$//' -e " if last and before >= 0 and lines[before].rstrip().endswith(",") else ""
     end = f",{entry.end}" if entry.end > entry.start + 1 else ""
     return f"sed -i {comma}'{entry.start + 1}{end}d' {shlex.quote(path)}"
-
-
-def _describe_unset(path: str, lines: list[str], found: re.Match[str]) -> str:
-    """The step for a name in one entry that has not the value it was to get."""
-    owner = found["owner"] or found["entry"] or ""
-    entries = [entry for entry in list_entries(path, lines) if entry.name == owner]
-    inside = range(entries[0].start + 1, entries[0].end) if len(entries) == 1 else range(0)
-    there = [number for number in inside if (key := KEY.match(lines[number])) and key["name"] == found["key"]]
-    rest = KEY.sub("", lines[there[0]], count=1) if len(there) == 1 else ""
-    old = re.match(r"\s*(?P<value>\"[^\"]*\"|'[^']*'|[^\s,#\"'\[{]+)", rest)
-    value = found["value"].strip("\"'")
-    if old is None or old["value"].strip("\"'") == value:
-        return ""
-    quote = old["value"][0] if old["value"][0] in "\"'" else ""
-    if path.endswith(".json") and not quote and not re.fullmatch(r"-?\d+(?:\.\d+)?|true|false|null", value):
-        return ""
-    was = re.sub(r"([.*/&\[\]^$\\])", r"\\\1", old["value"])
-    command = f"sed -i '{there[0] + 1}s/{was}/{quote}{value}{quote}/' {shlex.quote(path)}"
-    return f"{found['key']} of {owner} is {old['value']} in {path}. Now run {command}."
