@@ -113,3 +113,19 @@ async def test_a_line_is_commented_out_by_the_command_its_words_say(tmp_path: Pa
 
     assert read(runner, "app.py") == text.replace("\nstart", "\n# start")
     assert [call["name"] for call in said["toolCalls"]] == ["shell"]
+
+
+async def test_files_move_by_the_command_that_the_words_say(tmp_path: Path) -> None:
+    files = {"run.sh": "echo up\n", "stop.sh": "echo down\n", "test_run.py": "# nothing\n"}
+
+    said, runner = await run_task(tmp_path / "1", files, "Rename the script run.sh to start.sh.", ["It is renamed."])
+    assert sorted(path.name for path in runner.workspace.glob("*.sh")) == ["start.sh", "stop.sh"]
+    assert read(runner, "start.sh") == "echo up\n"
+    assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("shell", "ok")]
+    assert len(runner.server.chats) == 1, "the model was only asked for words"
+
+    asked = "Create the folder tests and put test_run.py there."
+    said, runner = await run_task(tmp_path / "2", files, asked, ["It is there."])
+    assert read(runner, "tests/test_run.py") == "# nothing\n"
+    assert not (runner.workspace / "test_run.py").exists()
+    assert said["text"].endswith("It is there.")

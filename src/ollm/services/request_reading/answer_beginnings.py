@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.asked_places import find_shown_move
 from ollm.services.request_reading.entry_settings import speaks_of_entry
+from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import (
     find_constant_move,
     find_heading_change,
@@ -18,7 +19,7 @@ from ollm.services.request_reading.named_parts import (
     make_section_removal,
 )
 from ollm.services.request_reading.plain_changes import find_plain_command
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, list_shown_names
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, FILE_NOUNS, list_shown_names
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.unfinished_work import (
@@ -50,7 +51,7 @@ _STEP = re.compile(
     rf"(?P<command>.* with a command)|(?P<any>do it))\.$"
 )
 _MOVE = re.compile(
-    rf"\s*(?:please\s+)?(?P<verb>rename|move|copy|delete|remove)\s+(?:the\s+)?(?:file\s+)?`?(?P<name>{FILE_NAME})`?(?!\S*[(])",
+    rf"\s*(?:please\s+)?(?P<verb>rename|move|copy|delete|remove)\s+{FILE_NOUNS}`?(?P<name>{FILE_NAME})`?(?!\S*[(])",
     re.IGNORECASE,
 )
 _UNUSED = re.compile(
@@ -64,7 +65,7 @@ _FOLDER = re.compile(
     r"\s*(?:please\s+)?(?:make|create)\s+(?:a|the)\s+(?:new\s+)?(?:folder|directory)\s+(?:named\s+|called\s+)?`?([\w./-]+\w)",
     re.IGNORECASE,
 )
-_COPY = re.compile(rf"\s*(?:please\s+)?make\s+a\s+copy\s+of\s+(?:the\s+)?(?:file\s+)?`?({FILE_NAME})`?", re.IGNORECASE)
+_COPY = re.compile(rf"\s*(?:please\s+)?make\s+a\s+copy\s+of\s+{FILE_NOUNS}`?({FILE_NAME})`?", re.IGNORECASE)
 _SORTED = re.compile(
     r"\s*(?:please\s+)?sort\s+(?:the\s+)?(?:(?:lines?|names?|words?|entries|contents?)\s+(?:of|in)\s+)?(?:the\s+)?(?:file\s+)?"
     r"`?([\w./-]+\.(?:txt|lst|list|log|dat))\b",
@@ -82,7 +83,7 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
     command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
-    command = command or find_constant_move(request, primed)
+    command = command or find_constant_move(request, primed) or find_file_command(request, primed)
     command = command or find_heading_change(request, primed) or find_plain_command(request, primed)
     if command:
         return f"{COMMAND}{command}{CLOSED}"

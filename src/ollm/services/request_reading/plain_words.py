@@ -8,6 +8,12 @@ FILE_NAME = (
     r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|"
     r"(?<![\w./-])\.(?:env|\w+(?:rc|ignore|config|attributes|keep|profile|version))(?:\.\w{1,9})?(?!\w)"
 )
+FILE_NOUNS = (  # what may stand before the name of a file, and says no more than that it is one
+    r"(?:(?:(?:the|our|my|your|this|that|a|an|its)\s+)?(?:(?!(?:of|in|on|from|for|and|or|to|with|at|by|than|the)\b)[\w-]+\s+){0,2}?"
+    r"(?:files?|scripts?|modules?|pages?|images?|pictures?|photos?|icons?|documents?|templates?|tests?|notebooks?|programs?|stylesheets?|"
+    r"spreadsheets?|logs?|configs?|configuration|makefile|dockerfile|readme|data|backups?|notes?|drafts?)\s+|"
+    r"(?:the|our|my|your|this|that)\s+(?:(?:old|new|existing|empty|unused|obsolete)\s+)?)?"
+)
 WORDS_WANTED = (
     r"(?:in|on|at|to|from|by|for|with|of|until|since|under) (?:which|what|whom|whose)|"
     r"(?:please )?(?:keep in mind|bear in mind|remember that|note that)|let (?:me|us) (?:know|see|look|hear)|"

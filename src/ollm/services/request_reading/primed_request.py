@@ -14,6 +14,7 @@ from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.asked_places import MOVE_END, MOVED_BY
 from ollm.services.request_reading.excerpts import find_words, show_excerpt
 from ollm.services.request_reading.meant_files import find_led_to, find_meant, find_tiny_project
+from ollm.services.request_reading.plain_words import FILE_NOUNS
 from ollm.services.request_reading.wanted_files import CODE
 
 MAX_NAMES = 40
@@ -94,7 +95,7 @@ def moves_files(request: str) -> bool:
     """Whether files are renamed, moved, copied or deleted and nothing else: then their text only leads astray."""
     return (
         re.match(
-            rf"(?i)\s*(?:please\s+)?(?:rename|move|copy|delete|remove)\s+(?:the\s+)?(?:files?\s+)?{_PATH}(?![\w'/]|\s+(?:from|in)\b)",
+            rf"(?i)\s*(?:please\s+)?(?:rename|move|copy|delete|remove)\s+{FILE_NOUNS}{_PATH}(?![\w'/]|\s+(?:from|in)\b)",
             request,
         )
         is not None

@@ -9,8 +9,9 @@ import re
 import shlex
 
 from ollm.services.request_reading.entry_settings import speaks_of_entry
+from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import find_removed_section
-from ollm.services.request_reading.plain_words import FILE_NAME, list_shown_names
+from ollm.services.request_reading.plain_words import FILE_NAME
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.setting_values import style_value
 from ollm.services.request_reading.unfinished_work import (
@@ -20,24 +21,7 @@ from ollm.services.request_reading.unfinished_work import (
 )
 from ollm.services.request_reading.wanted_files import find_changed_files
 
-_LISTED = rf"(?:{FILE_NAME})(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:{FILE_NAME}))*"
-_ENDS = r"(?=\s*(?:[.!]?\s*$|[.;,]\s|\s(?:and|then)\b))"
 _START = r"\s*(?:please\s+)?"
-_FOLDER = r"(?:a\s+|the\s+)?(?:new\s+)?(?:folder|directory)\s+(?:named\s+|called\s+)?(?P<folder>[\w./-]*\w)"
-_DELETED = re.compile(
-    rf"{_START}(?:delete|remove)\s+(?:the\s+)?(?:files?\s+)?(?P<files>{_LISTED}){_ENDS}", re.IGNORECASE
-)
-_MOVED = re.compile(
-    rf"{_START}(?P<verb>rename|move|copy|make\s+a\s+copy\s+of)\s+(?:the\s+)?(?:file\s+)?(?P<files>{_LISTED})\s+"
-    rf"(?P<link>to|into|as|called|named)\s+(?:(?P<to>{FILE_NAME})|(?:the\s+)?(?:{_FOLDER}|(?P<place>[\w./-]*\w))(?:\s+folder)?)"
-    rf"{_ENDS}",
-    re.IGNORECASE,
-)
-_MADE = re.compile(
-    rf"{_START}(?:make|create)\s+{_FOLDER}\s+and\s+(?P<verb>move|copy)\s+(?:the\s+)?(?:files?\s+)?(?P<files>{_LISTED})\s+"
-    rf"(?:in|into|to)\s+(?:it|there){_ENDS}",
-    re.IGNORECASE,
-)
 _SETS = re.compile(
     rf"{_START}(?:in\s+`?(?:{FILE_NAME})`?,?\s+)?"
     r"(?:set|change|update|raise|lower|increase|decrease|reduce|bump|switch|turn)\b",
@@ -61,31 +45,6 @@ def find_whole_command(request: str, primed: str) -> str:
 def find_edit_command(request: str, primed: str) -> str:
     """Values that are set in a file, or a section that goes from it."""
     return find_setting_command(request, primed)[0] or find_removed_section(request, primed)
-
-
-def find_file_command(request: str, primed: str) -> str:
-    """Files that are deleted, moved or copied."""
-    listed = list_shown_names(primed)
-    for pattern in (_DELETED, _MADE, _MOVED):
-        found = pattern.match(request)
-        files = re.findall(FILE_NAME, found["files"]) if found else []
-        if found and all(name in listed for name in files):
-            return _build_file_command(found.groupdict(), files)
-    return ""
-
-
-def _build_file_command(found: dict[str, str | None], files: list[str]) -> str:
-    names = " ".join(files)
-    if "verb" not in found:
-        return f"rm {names}"
-    program = "cp" if "copy" in (found["verb"] or "").lower() else "mv"
-    if (target := found.get("to")) and len(files) == 1:
-        folder = target.rpartition("/")[0]
-        return f"mkdir -p {folder} && {program} {names} {target}" if folder else f"{program} {names} {target}"
-    place = found.get("folder") or found.get("place")
-    if found.get("place") and (found["link"] or "").lower() != "into":  # a file without an ending, or a folder
-        return f"{program} {names} {place}" if (found["verb"] or "").lower() == "rename" and len(files) == 1 else ""
-    return f"mkdir -p {place} && {program} {names} {place}/" if place else ""
 
 
 def find_setting_command(request: str, primed: str) -> tuple[str, int]:
