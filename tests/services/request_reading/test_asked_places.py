@@ -113,6 +113,17 @@ def test_methods_are_read_with_their_class(asked: str, name: str, owner: str, pa
     assert (found.name, found.owner, found.path) == (name, owner, path)
 
 
+def test_several_methods_are_of_the_class_that_each_is_said_of() -> None:
+    both = find_asked_methods("Give the class Club in club.py a method close() that ends it, and a method is_open().")
+    assert [(found.name, found.owner, found.path) for found in both] == [
+        ("close", "Club", "club.py"),
+        ("is_open", "Club", "club.py"),
+    ]
+    two = find_asked_methods("Add a method run to Dog and a method fly to Bird.")
+    assert [(found.name, found.owner) for found in two] == [("run", "Dog"), ("fly", "Bird")]
+    assert find_asked_methods("Add a function area(r) to shapes.py.") == []
+
+
 def test_a_class_without_its_method_is_a_step() -> None:
     asked = "add a method longest() to the class Library in library.py"
     text = "class Library:\n    def add(self):\n        return 1\n\n\ndef longest(self):\n    return 2\n"

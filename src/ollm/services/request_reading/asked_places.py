@@ -18,7 +18,7 @@ _MADE = re.compile(
 )
 _METHOD = r"`?(?P<name>[A-Za-z_]\w*)`?(?:\((?P<given>[^)]*)\))?`?"
 _A_METHOD = rf"an?\s+(?:new\s+)?method\s+(?:called\s+|named\s+)?{_METHOD}"
-_OWNER = r"(?:the\s+)?(?:class\s+)?`?(?P<owner>[A-Za-z_]\w*)`?(?:\s+class)?"
+_OWNER = r"(?:the\s+)?(?:class\s+)?`?(?P<owner>[A-Za-z_]\w*)(?!\w|\.\w)`?(?:\s+class)?"
 _HOLDER = rf"(?:\s*[(,]?\s*(?:in\s+|of\s+)?`?(?P<path>{FILE_NAME})`?)?"
 _METHODS = tuple(
     re.compile(wording, re.IGNORECASE)
@@ -30,6 +30,7 @@ _METHODS = tuple(
         rf"\bto\s+{_OWNER}{_HOLDER},?\s+(?:add\s+)?{_A_METHOD}",
     )
 )
+_ANOTHER = re.compile(rf"\band\s+{_A_METHOD}", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:writ|add|creat|mak|implement|put|defin|need|want)", re.IGNORECASE)
 _FOLDER = re.compile(
     r"\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:the\s+)?(?:whole\s+|entire\s+|old\s+|empty\s+)?"
@@ -92,7 +93,18 @@ def find_asked_methods(request: str) -> list[AskedMethod]:
         )
         for found in reversed(founds)
     }
-    return list(reversed(made.values()))
+    named = {name for name, _ in made}
+    for found in founds:
+        for more in _ANOTHER.finditer(request, found.end()):
+            if more["name"] not in named:
+                made[more["name"], found["owner"]] = AskedMethod(
+                    name=more["name"],
+                    owner=found["owner"],
+                    path=found["path"] or "",
+                    parameters=more["given"] or "",
+                )
+                named.add(more["name"])
+    return sorted(made.values(), key=lambda method: request.find(method.name))
 
 
 def has_method(text: str, owner: str, name: str) -> bool | None:
