@@ -319,6 +319,7 @@ def _runs(line: str, command: str, key: str) -> bool:
 def _list_runs(request: str, deeds: Deeds, existing: Collection[str]) -> list[str]:
     """What is to be run: as the request says, tests that are to pass, and tests that were written."""
     written = [name for name in deeds.changed if is_test(name) and name.endswith(".py") and name in deeds.texts]
+    written = [name for name in written if deeds.texts[name] not in deeds.before.values()]  # one that only moved
     spoken = re.search(r"\b(?:unit\s*)?tests?\b", request, re.IGNORECASE)
     asked = [name for name in written if spoken or name.rpartition("/")[2] in request]
     red = find_red_tests(request, existing)
