@@ -2,7 +2,13 @@
 
 import pytest
 
-from ollm.services.request_reading.entry_names import is_meant_alone, is_mentioned, says_of_many, strip_kept_parts
+from ollm.services.request_reading.entry_names import (
+    MAX_REQUEST_CHARS,
+    is_meant_alone,
+    is_mentioned,
+    says_of_many,
+    strip_kept_parts,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +77,7 @@ def test_a_word_that_occurs_by_chance_names_none(name: str, asked: str) -> None:
         "also in db",
         "not only in db",
         "change the port everywhere, for db too",
+        "set the port of db to 3" + "." * MAX_REQUEST_CHARS,
     ],
 )
 def test_words_that_hold_for_more_than_one(asked: str) -> None:

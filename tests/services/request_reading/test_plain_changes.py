@@ -2,6 +2,7 @@
 
 import pytest
 
+from ollm.services.request_reading.entry_names import MAX_REQUEST_CHARS
 from ollm.services.request_reading.plain_changes import find_plain_command, find_plain_steps
 
 FILES = {
@@ -45,3 +46,11 @@ def test_a_value_of_yaml_that_needs_quotes_gets_them() -> None:
     command = find_plain_command("set the image of db to 'a: b' in c.yml", PRIMED)
 
     assert command == "sed -i '4s/^  image: b$/  image: \"a: b\"/' c.yml"
+
+
+def test_a_long_request_says_more_than_one_such_change() -> None:
+    asked = "tick off buy paint in todo.md\n"
+
+    assert find_plain_command(asked, PRIMED)
+    assert find_plain_command(asked + "x" * MAX_REQUEST_CHARS, PRIMED) == ""
+    assert find_plain_steps(asked + "x\n" * MAX_REQUEST_CHARS, FILES, {}) == []

@@ -13,6 +13,7 @@ from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, h
 from ollm.services.request_reading.setting_entries import KEY, KINDS, Entry, list_entries
 from ollm.services.request_reading.setting_values import Names
 
+MAX_REQUEST_CHARS = 800  # a longer one says more than one small change
 _KEPT = re.compile(  # what is to stay, up to the end of the clause
     r",?\s*(?:\b(?:but\s+)?(?:not(?!\s+only\b)|except(?:\s+for)?|excluding|other\s+than|apart\s+from|besides|unlike|instead\s+of|"
     r"rather\s+than)\b|\b(?:leave|keep)\b|\b(?:do\s+not|don't|don’t|dont|never|without)\s+(?!forget\b)\w+)"
@@ -39,6 +40,8 @@ _ENDS = (  # behind a name that is no part of a longer one (`the production data
 
 def strip_kept_parts(request: str) -> str:
     """The request without the names of files and what it wants left alone."""
+    if len(request) > MAX_REQUEST_CHARS:
+        return request
     plain = re.sub(FILE_NAME, lambda found: " " if has_file_ending(found[0]) else found[0], request)
     return _KEPT.sub(" ", plain)
 
@@ -51,14 +54,15 @@ def is_named_file(path: str, request: str) -> bool:
 
 def says_of_many(words: str) -> bool:
     """Whether more than the entries that are named may be meant."""
-    return _MANY.search(words) is not None
+    return len(words) > MAX_REQUEST_CHARS or _MANY.search(words) is not None
 
 
 def is_mentioned(name: str, words: str) -> bool:
     """Whether a name occurs at all, whatever for."""
     parts = re.split(r"[\s>+~:,]+", name)  # of a selector
     spellings = [other for part in (name, *parts) for other in list_spellings(part)]
-    return any(re.search(_make_token(other), words, re.IGNORECASE) for other in spellings)
+    there = words.lower()
+    return any(other.lower() in there and re.search(_make_token(other), words, re.IGNORECASE) for other in spellings)
 
 
 def is_meant_alone(name: str, kind: str, keys: Collection[str], words: str) -> bool:

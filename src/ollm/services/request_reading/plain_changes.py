@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ollm.services.request_reading.added_lines import find_line_command, find_line_steps
 from ollm.services.request_reading.check_boxes import find_box_command, find_box_steps
 from ollm.services.request_reading.comment_lines import find_comment_command, find_comment_steps
+from ollm.services.request_reading.entry_names import MAX_REQUEST_CHARS
 from ollm.services.request_reading.entry_settings import find_entry_command, find_value_steps
 from ollm.services.request_reading.import_order import find_import_sort
 from ollm.services.request_reading.setting_entries import find_entry_steps, find_removal_command
@@ -24,7 +25,7 @@ _PROGRAM = re.compile(  # what is to do it, or to be shown, and not the change i
 def find_plain_command(request: str, primed: str) -> str:
     """A box that is ticked, a line that is commented out, one that is added to an entry, values that it gets, an entry
     that goes, or imports that are sorted."""
-    if _PROGRAM.search(request):
+    if len(request) > MAX_REQUEST_CHARS or _PROGRAM.search(request):
         return ""
     found = find_box_command(request, primed) or find_comment_command(request, primed)
     found = found or find_line_command(request, primed) or find_entry_command(request, primed)
@@ -34,7 +35,7 @@ def find_plain_command(request: str, primed: str) -> str:
 def find_plain_steps(request: str, texts: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
     """What of that, and of entries that go or get a value, has not happened. `texts` are the files that the request is
     about or that were changed, `before` the latter as they were."""
-    if _PROGRAM.search(request):
+    if len(request) > MAX_REQUEST_CHARS or _PROGRAM.search(request):
         return []
     return [
         *find_entry_steps(request, texts, before),
