@@ -87,3 +87,18 @@ async def test_an_option_that_a_block_forgets_is_asked_for_again(tmp_path: Path)
     lost = "Nothing was changed: with this block tool.py loses the option --text: parser.add_argument('--text', default='a b')."
     assert lost in said["toolCalls"][0]["result"]["llmContent"]
     assert read(runner, "tool.py") == twice
+
+
+async def test_a_class_that_is_written_again_keeps_its_decorator(tmp_path: Path) -> None:
+    cart = "from dataclasses import dataclass\n\n\n@dataclass\nclass Cart:\n    prices: list\n"
+    method = "\n    def clear(self):\n        self.prices = []\n"
+    block = f"shop.py\n```python\nclass Cart:\n    prices: list\n{method}```"
+
+    _, runner = await run_task(
+        tmp_path,
+        {"shop.py": cart},
+        "Give the class Cart in shop.py a method clear() that removes all prices.",
+        [block, "Done."],
+    )
+
+    assert read(runner, "shop.py") == cart + method

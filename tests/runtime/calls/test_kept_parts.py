@@ -2,7 +2,13 @@
 
 import pytest
 
-from ollm.runtime.calls.kept_parts import MAX_RESTORED_SHARE, keep_other_parts, move_above, restore_lost_parts
+from ollm.runtime.calls.kept_parts import (
+    MAX_RESTORED_SHARE,
+    keep_decorators,
+    keep_other_parts,
+    move_above,
+    restore_lost_parts,
+)
 
 BEFORE = """class Library:
     def add(self, title):
@@ -134,3 +140,42 @@ def test_other_parts_stay_only_where_nothing_else_is_to_change() -> None:
     kept = BEFORE.replace("return Library()", "return Library(1)")
     assert keep_other_parts(BEFORE, after, "change demo and nothing else") == kept
     assert keep_other_parts(BEFORE, after, "change demo") == after
+
+
+CART = "from dataclasses import dataclass\n\n\n@dataclass\nclass Cart:\n    n: int = 0\n\n    @property\n    def size(self):\n        return 1\n"
+BARE = CART.replace("@dataclass\n", "").replace("    @property\n", "")
+
+
+def test_decorators_stay() -> None:
+    after = BARE.replace("return 1", "return 2")
+
+    assert keep_decorators("a.py", CART, after, "Let size return 2; clear removes all.") == CART.replace(
+        "return 1", "return 2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "after", "asked"),
+    [
+        ("a.py", BARE, "Remove the decorator of size."),
+        ("a.py", BARE, "Drop @property and @dataclass."),
+        ("a.py", BARE, "Cart is to be no dataclass, and size no property."),
+        ("a.js", BARE, "Let size return 2."),
+        (
+            "a.py",
+            BARE.replace("class Cart:", "class Cart(Base):").replace("size(self)", "size(self, x)"),
+            "Let it take x.",
+        ),
+        ("a.py", CART.replace("@dataclass", "@frozen").replace("@property", "@cached"), "Let it be quick."),
+        ("a.py", BARE + "\n\n" + BARE, "Let it be there twice."),
+        ("a.py", CART, "Let size return 1."),
+    ],
+)
+def test_decorators_that_were_meant_to_go_do(path: str, after: str, asked: str) -> None:
+    assert keep_decorators(path, CART, after, asked) == after
+
+
+def test_a_decorator_whose_import_went_is_not_put_back() -> None:
+    after = "class Cart:\n    n: int = 0\n"
+
+    assert keep_decorators("a.py", CART, after, "Make Cart plain.") == after

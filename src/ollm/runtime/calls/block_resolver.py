@@ -28,7 +28,7 @@ from ollm.runtime.calls.command_mends import (
     show_file,
     write_as_json,
 )
-from ollm.runtime.calls.kept_parts import keep_other_parts, move_above, restore_lost_parts
+from ollm.runtime.calls.kept_parts import keep_decorators, keep_other_parts, move_above, restore_lost_parts
 from ollm.runtime.calls.line_lists import mend_listing_command, mend_lists
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.test_runs import run_tests
@@ -174,6 +174,7 @@ class BlockResolver:
         after = import_used_names(
             path, move_into_class(path, before, after, self._request), self._files.read_text, before
         )
+        after = keep_decorators(path, before, after, self._request)
         kept = keep_other_parts(before, restore_lost_parts(path, before, after, self._request), self._request)
         kept = keep_to_named_entry(path, before, move_above(before, kept, self._request), self._request)
         return merge_doubled(path, before, kept, self._request)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+from collections import Counter
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
 from ollm.runtime.calls.block_checks import CODE, REMOVES
@@ -62,6 +65,38 @@ def _parses(path: str, text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+def keep_decorators(path: str, before: str, after: str, request: str) -> str:
+    """The file as a block leaves it, with the decorators of functions and classes that it wrote again without them:
+    their heads are as they were, and nobody spoke of decorators."""
+    if not before or not path.endswith(".py") or re.search(r"@|\bdecorat", request, re.IGNORECASE):
+        return after
+    old, lines = _list_single(before), after.splitlines()
+    for name, found in reversed(_list_single(after).items()):
+        decorators, head = _split_head(old[name].text) if name in old else ([], "")
+        there, new_head = _split_head(found.text)
+        roots = re.findall(r"@(\w+)", "\n".join(decorators))
+        spoken = any(re.search(rf"\b{root}\b", request) for root in roots)
+        known = all(re.search(rf"\b{root}\b", after) for root in roots if not hasattr(builtins, root))
+        if decorators and not there and head == new_head and known and not spoken:
+            lines[found.start : found.start] = decorators
+    kept = "".join(f"{line}\n" for line in lines)
+    return kept if kept != after and lines != after.splitlines() and _parses(path, kept) else after
+
+
+def _list_single(text: str) -> dict[tuple[str, int], Definition]:
+    """Definitions whose name is there once at their depth, in their order."""
+    found = find_definitions(text.splitlines())
+    count = Counter((one.name, one.indent) for one in found)
+    return {(one.name, one.indent): one for one in found if count[one.name, one.indent] == 1}
+
+
+def _split_head(text: str) -> tuple[list[str], str]:
+    """The decorators of a definition, and the line behind them."""
+    lines = text.split("\n")
+    decorators = list(takewhile(lambda line: line.lstrip().startswith("@"), lines))
+    return decorators, lines[len(decorators)]
 
 
 def move_above(before: str, after: str, request: str) -> str:
