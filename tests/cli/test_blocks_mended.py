@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_blocks import blocks, read, run_task
+from tests.cli.test_blocks import blocks, last_message, read, run_task
 from tests.servers.answers import Answer
 
 __all__ = ["blocks"]  # a fixture that each test uses
@@ -128,3 +128,47 @@ async def test_a_test_that_was_there_stays(tmp_path: Path) -> None:
 
     assert 'assert shout("hey!") == "HEY!"' in read(runner, "test_texts.py")
     assert not any(" gives " in str(chat["messages"][-2]["content"]) for chat in runner.server.chats)
+
+
+async def test_a_new_test_of_new_code_is_begun_up_to_its_value_when_it_was_told_in_vain(tmp_path: Path) -> None:
+    asked = "write a function count_vowels(text) in words.py and put a test for it in test_words.py"
+    function = "    return sum(letter in 'aeiou' for letter in text)\n```\n"
+    line = '    assert count_vowels("python") =='
+    test = f"\n\ndef test_it():\n{line} 2\n```\n"
+    told = 'python test_words.py fails: count_vowels("python") gives 1, not 2: mend it.'
+    script: list[Answer | str] = [
+        function,
+        "Done.",
+        test,
+        RUN,
+        "It fails.",
+        "It still fails.",
+        " 1\n```",
+        "Yes.",
+        RUN,
+        "Done.",
+    ]
+
+    said, runner = await run_task(
+        tmp_path, {"words.py": "def shout(text):\n    return text\n"}, asked, script, kind="llama.cpp"
+    )
+
+    assert last_message(runner, 5) == told, "the model decides what is wrong"
+    assert last_but_one(runner, 6) == told
+    assert last_message(runner, 6) == f"test_words.py\n```diff\n-{line} 2\n+{line}"
+    assert read(runner, "test_words.py").endswith(f"{line} 1\n")
+    assert said["text"].endswith("Done.")
+
+
+async def test_the_line_that_is_asked_for_comes_with_the_output(tmp_path: Path) -> None:
+    program = "for name, value in (('a', 3), ('b', 9), ('c', 5)):\n    print(f'{name}: {value}')\n"
+    for number, (asked, told) in enumerate(
+        (
+            ("run p.py and tell me the last value", "The last line is: c: 5"),
+            ("run p.py, which is highest?", "Highest: b: 9"),
+        )
+    ):
+        script: list[Answer | str] = ["```bash\npython p.py\n```", "It is this."]
+        _, runner = await run_task(tmp_path / str(number), {"p.py": program}, asked, script)
+
+        assert last_message(runner, 1) == f"a: 3\nb: 9\nc: 5\n\n\n{told}\n[exit code 0]"

@@ -88,9 +88,17 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.parametrize(("line", "said", "mended"), WRONG)
 def test_a_wrong_value_is_found_with_the_one_that_came(run: Run, line: str, said: str, mended: str) -> None:
-    wanted = [WrongValue(line=line, said=said, mended=mended, raised="raises" in said)]
+    found = [(wrong.said, wrong.mended, wrong.raised) for wrong in run.find(line)]
 
-    assert run.find(line) == (wanted if line in run.output else [])
+    assert found == ([(said, mended, "raises" in said)] if line in run.output else [])
+
+
+def test_a_line_is_begun_up_to_a_value_at_its_end(run: Run) -> None:
+    begun = {wrong.line: wrong.begun for wrong in find_wrong_values(run.output, run.text)}
+
+    assert begun["self.assertEqual(f(1), 3)"] == "self.assertEqual(f(1), "
+    assert begun["self.assertEqual(3, f(1), 'three')"] == ""
+    assert begun.get("assert f(1) is None", "assert f(1) == ") == "assert f(1) == "
 
 
 def test_each_runner_says_its_lines(run: Run) -> None:

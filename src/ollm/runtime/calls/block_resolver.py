@@ -154,8 +154,9 @@ class BlockResolver:
         if kept != after and not refusal:
             edits, after = [], kept
             refusal = NOTHING_CHANGES.format(path) if kept == current else ""
-        if not (path in self.made and becomes_json(path, current or "", after)):
-            refusal = refusal or self._checks.find_damage(path, current, after, self._request)
+        made = path in self.made
+        if not (made and becomes_json(path, current or "", after)):
+            refusal = refusal or self._checks.find_damage(path, current, after, self._request, made=made)
         if not refusal:
             self._pending[path] = after
         if edits and not refusal:

@@ -21,6 +21,7 @@ from ollm.runtime.calls.change_facts import (
     find_idle_sed,
     shorten_command,
 )
+from ollm.runtime.calls.output_facts import describe_output
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.step_display import TARGET, show_step
 from ollm.runtime.model.block_steering import NO_WORDS
@@ -170,7 +171,7 @@ class TurnGuide:
         self._note_calls(calls, records)
         self._answer = ""
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
-        facts = "\n".join(filter(None, (facts, counted)))
+        facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
         failed = any(record.error for record in records)
         if before == after and ((idle := find_idle_sed(calls, records)) or failed):
             return "\n".join(filter(None, (facts, idle, self.find_missing())))

@@ -21,6 +21,7 @@ NO_WORDS = "Now say in a sentence what was done or found."
 MAX_SAID_OUTPUT_CHARS = 400
 MAX_SHOWN_LINES = 2  # times that an answer begins with a line that seems wrong; then with the file
 _TARGET = re.compile(r"Now (?:change|mend) (\S+?)(?: too)?\.$")
+_OWN_TEST = re.compile(r"(?:^|\n)python3? (\S+) fails: [^\n]+ gives [^\n]+: mend it\.$")
 _NAMED = re.compile(r"(?:^|\. |\n)Now [^\n]+\.$|: (?:mend it|remove it there)\.$")
 
 
@@ -106,15 +107,21 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
 
 
 def begin_values(asked: str, turn: Sequence[PromptMessage]) -> str:
-    """The change of a test of this turn that expects other values than came, as it was shown with the step."""
-    from ollm.services.request_reading.own_tests import begin_own_test
+    """The change of a test of this turn that expects other values than came, as it was shown with the step; up to the
+    value where the code is new too."""
+    from ollm.services.request_reading.own_tests import begin_own_test, begin_own_value
 
     told = turn[-1].content
-    named = _TARGET.search(told)
-    opening = f"{named[1]}:\n```\n" if named else ""
-    text = told.rpartition(opening)[2].partition("\n```")[0] if named and opening in told else ""
     outputs = [message.content for message in turn[1:] if message.tool_name == "shell"]
-    return begin_own_test(asked, named[1], text, told, outputs) if named and text else ""
+    if named := _TARGET.search(told):
+        opening = f"{named[1]}:\n```\n"
+        text = told.rpartition(opening)[2].partition("\n```")[0] if opening in told else ""
+        return begin_own_test(asked, named[1], text, told, outputs) if text else ""
+    ran = _OWN_TEST.search(told)
+    written = [call.arguments for message in turn for call in message.calls if call.name == "write_file"]
+    texts = [str(made.get("content", "")) for made in written if ran and made.get("path") == ran[1]]
+    earlier = [message.content for message in turn[1:-1] if message.role == "user"]
+    return begin_own_value(ran[1], texts[-1], told, outputs, earlier) if ran and texts else ""
 
 
 def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:

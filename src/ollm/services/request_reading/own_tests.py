@@ -54,6 +54,17 @@ def begin_own_test(request: str, path: str, text: str, told: str, outputs: Seque
     return f"{path}\n```diff\n{pairs}```\n" if pairs and " fails: " in told else ""
 
 
+def begin_own_value(path: str, text: str, told: str, outputs: Sequence[str], earlier: Sequence[str]) -> str:
+    """The line of a new test up to its value, where the code is of this turn too and one of the `earlier` messages told
+    the model so: it decides on the value."""
+    wrong = find_wrong_values(outputs[-1], text) if outputs else []
+    value = next((value for value in wrong if value.begun and value.said in told), None)
+    if value is None or not told.endswith(": mend it.") or not any(value.said in said for said in earlier):
+        return ""
+    line = next(line for line in text.splitlines() if line.strip() == value.line)
+    return f"{path}\n```diff\n-{line}\n+{line[: len(line) - len(value.line)]}{value.begun.rstrip()}"
+
+
 def _write_pair(text: str, value: WrongValue) -> str:
     """A line and the one in its place; nothing in its place where an error came, and what its test compares before that
     stays."""

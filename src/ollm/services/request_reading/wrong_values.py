@@ -34,6 +34,7 @@ class WrongValue(Data, frozen=True):
     line: str
     said: str  # what came and what it expects
     mended: str = ""  # with the value that came; empty where there is none
+    begun: str = ""  # up to the value, where it stands at the end
     raised: bool = False  # an error came, and no value
 
 
@@ -96,7 +97,10 @@ def _read_compared(written: str, statement: ast.stmt, said: list[str]) -> WrongV
     for came, other in (pair for line in said for pair in _read_values(_SAID.sub("", line))):
         if _is_same(other, expected) and not _is_same(came, expected):
             told = f"{asked} gives {came!r}, not {ast.get_source_segment(written, wanted[0])}"
-            return WrongValue(line=written, said=told, mended=_write_line(written, wanted[0], message, came))
+            mended = _write_line(written, wanted[0], message, came)
+            last = wanted[0] is sides[-1] and written.isascii()
+            begun = _ask_for_equal(written[: wanted[0].col_offset]) if last else ""
+            return WrongValue(line=written, said=told, mended=mended, begun=begun)
     return None
 
 
@@ -134,7 +138,11 @@ def _write_line(written: str, wanted: ast.expr, message: ast.expr | None, came: 
     text = repr(came)
     if isinstance(came, str) and '"' in written and "'" not in text[1:-1] and '"' not in came:
         text = f'"{text[1:-1]}"'
-    return re.sub(r" is $", " == ", before) + text + after
+    return _ask_for_equal(before) + text + after
+
+
+def _ask_for_equal(before: str) -> str:
+    return re.sub(r" is $", " == ", before)
 
 
 def _is_literal(node: ast.expr) -> bool:
