@@ -168,12 +168,12 @@ async def test_tests_are_run_and_not_only_defined_and_a_command_is_not_run_twice
         "test_leap.py": "from leap import is_leap\n\n\ndef test_it():\n    assert not is_leap(1900)\n",
     }
     ran, right = "```bash\npython test_leap.py\n```", f"leap.py\n```\n{leap[:-1]} and year % 100 != 0\n```"
-    said, runner = await run_task(tmp_path, files, "make the tests pass", [ran, ran, right, ran, "Done."])
+    said, runner = await run_task(tmp_path, files, "make the tests pass", [ran, right, "Done."])
 
-    assert "assert not is_leap(1900)" in last_message(runner, 1)
+    assert "assert not is_leap(1900)" in last_message(runner, 0)
     assert [call["status"] for call in said["toolCalls"]] == ["ok", "failed", "ok", "ok"]
     assert "run already and nothing has changed since" in said["toolCalls"][1]["result"]["llmContent"]
-    assert (said["code"], len(runner.server.chats)) == (0, 5)
+    assert (said["code"], len(runner.server.chats)) == (0, 3)
 
 
 async def test_tests_that_were_written_are_run(tmp_path: Path) -> None:
@@ -543,25 +543,22 @@ async def test_a_question_may_write_what_it_does_not_speak_of_to_find_the_answer
     assert ran["result"]["llmContent"].strip() == "7"
 
 
-async def test_the_test_that_fails_stays_as_it_is_and_the_line_in_doubt_begins_the_next_step(tmp_path: Path) -> None:
+async def test_the_test_that_fails_stays_as_it_is(tmp_path: Path) -> None:
     tax = "def tax(price):\n    return price - 20\n"
     test = "from tax import tax\n\nassert tax(100) == 120\n"
-    edits_test = "test_tax.py\n```\nfrom tax import tax\n\nassert tax(100) == 80\n```"
-    script: list[Answer | str] = ["\n```", edits_test, "    return 20 + price + 0\n```", "\n```", "It passes."]
-    _, runner = await run_task(
+    edits_test = "test_tax.py\n```python\nfrom tax import tax\n\nassert tax(100) == 80\n```"
+    right = tax.replace("price - 20", "20 + price + 0")  # of another size: Python keeps bytecode
+    said, runner = await run_task(
         tmp_path,
         {"tax.py": tax, "test_tax.py": test},
         "python test_tax.py fails. Fix tax.py so that it passes.",
-        script,
+        [edits_test, f"{right}```", "It passes."],
         kind="llama.cpp",
     )
 
     assert read(runner, "test_tax.py") == test
-    begun = runner.server.chats[2]["messages"][-1]
-    assert begun == {"role": "assistant", "content": "tax.py\n```diff\n-    return price - 20\n+"}
-    assert read(runner, "tax.py") == tax.replace(
-        "price - 20", "20 + price + 0"
-    )  # of another size: Python keeps bytecode
+    assert "stays as it is" in said["toolCalls"][1]["result"]["llmContent"]
+    assert read(runner, "tax.py") == right
 
 
 async def test_the_run_that_comes_next_is_named_with_the_change_before_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ollm.services.request_reading.answer_beginnings import begin_first_step, be
         ("Run python calc.py and tell me what it prints.", "```bash\npython calc.py"),
         ("Run main.py.", "```bash\npython main.py"),
         ("How many files are in src?", "```bash\n"),
-        ("python test_a.py fails. Fix a.py.", "```bash\npython test_a.py"),
+        ("python test_a.py fails. Fix a.py.", "```bash\npython test_a.py\n```\n"),
         ("Add up the numbers in n.txt and write the sum into sum.txt.", "```bash\n"),
         ("Rename the function load to fetch in a.py and b.py.", "```bash\nsed -i 's/\\bload\\b/fetch/g' a.py b.py"),
         ("Rename the function load to fetch in a.py and write a note into n.txt.",
@@ -128,7 +128,7 @@ SHOWN = (
         ("legacy.py is obsolete. Please delete it.", "```bash\nrm legacy.py"),
         ("a.py imports os, which is not used; remove it", ""),  # the import is meant
         ("a.py is used by b.py and has a debug print, remove it", ""),
-        ("make the tests pass", "```bash\npython test_a.py"),
+        ("make the tests pass", "```bash\npython test_a.py\n```\n"),
         ("Write a test for a.py that passes", ""),
         ("Do the tests pass?", ""),
         ("LIMIT should be called MAXIMUM", "```bash\nsed -i 's/\\bLIMIT\\b/MAXIMUM/g'"),

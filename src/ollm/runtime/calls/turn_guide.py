@@ -22,6 +22,7 @@ from ollm.runtime.calls.change_facts import (
     shorten_command,
 )
 from ollm.runtime.calls.output_facts import describe_output
+from ollm.runtime.calls.mending import Mending
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.step_display import TARGET, show_step
 from ollm.runtime.model.block_steering import NO_WORDS
@@ -64,6 +65,7 @@ class TurnGuide:
         self._rounds = 0
         self._answer = ""
         self._resolver = BlockResolver(files)
+        self._mending = Mending(files)
 
     async def prime_request(self, request: str) -> str:
         """The names and texts that go with the user's words."""
@@ -173,6 +175,8 @@ class TurnGuide:
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
         facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
         failed = any(record.error for record in records)
+        if mend := self._go_on_mending(calls, changed=before != after, failed=failed):
+            return "\n\n".join(filter(None, (facts, mend)))
         if before == after and ((idle := find_idle_sed(calls, records)) or failed):
             return "\n".join(filter(None, (facts, idle, self.find_missing())))
         step = ""
@@ -184,9 +188,18 @@ class TurnGuide:
             step = self._name_wrong_values()
         return "\n\n".join(filter(None, (facts, step)))
 
+    def _go_on_mending(self, calls: Sequence[ToolCall], *, changed: bool, failed: bool) -> str:
+        """The next step at a file that is mended until what was said to fail succeeds."""
+        if self._names_steps or not self._is_work():
+            return ""
+        if not failed and calls[-1].name == "shell" and self._commands:
+            command, code = self._commands[-1]
+            return self._mending.note_run(self._request, command, self._failure if code else "", self._names)
+        return self._mending.note_change() if changed else self._mending.ask() if failed else ""
+
     def is_circling(self) -> bool:
         """Whether files are changed there and back: they were left the same way again and again."""
-        return any(count >= MAX_SAME_STATES for count in self._states.values())
+        return not self._mending.is_open and any(count >= MAX_SAME_STATES for count in self._states.values())
 
     def _name_next_step(self) -> str:
         """What is left, or that it is time for words: a model that has done all goes on and undoes it."""
@@ -243,7 +256,7 @@ class TurnGuide:
         from ollm.services.request_reading.explanations import asks_how
         from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
-        if self._rounds >= MAX_FACTS or not self._may_change or asks_how(self._request):
+        if self._rounds >= MAX_FACTS or not self._may_change or asks_how(self._request) or self._mending.has_given_up:
             return []
         deeds = Deeds(
             changed=tuple(self._changed),

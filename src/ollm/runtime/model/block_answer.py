@@ -25,8 +25,10 @@ from ollm.runtime.model.block_steering import (
     choose_temperature,
     find_words_instead,
     join_beginning,
+    list_turn,
     names_step,
 )
+from ollm.runtime.model.mend_question import find_mend_question
 from ollm.runtime.model.request_format import format_request
 from ollm.runtime.model.speed import SpeedMeter
 from ollm.services.loop_detection.streamed_text import StreamTracker
@@ -76,6 +78,7 @@ class BlockAnswer:
         self._blank = ""  # that the answer ends with so far
         self._finish = FinishPiece()
         self._prompt_tokens = 0
+        self._anew = False  # it was asked without what was said before
         self._repeats = False  # it was stopped because it wrote the same again and again
 
     async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
@@ -113,16 +116,21 @@ class BlockAnswer:
         """What the server counted; not of the prompt where steps were left out: it did not grow as what was said did,
         and would seem to be cut."""
         said = self._request.messages
-        whole = len(drop_idle_steps(said)) == len(said)
+        whole = not self._anew and len(drop_idle_steps(said)) == len(said)
         return self._finish.usage if whole else replace(self._finish.usage, prompt_tokens=0)
 
     async def _stream_begun(self) -> AsyncGenerator[AnyPiece, None]:
         """The answer from its beginning on, where one was chosen and the server goes on from there."""
-        request = self._render_request()
         begun = self._choose_beginning()
         if begun.startswith(FENCE) and begun.endswith(CLOSED):  # the words said all of it: nothing is left to ask
             yield TextPiece(begun)
             return
+        request = self._render_request()
+        question = find_mend_question(list_turn(self._request.messages)) if can_change(self._request.tools) else None
+        if question and await self._can_continue():
+            self._anew, begun = True, question.begun
+            asked = (PromptMessage(role="user", content=question.text),)
+            request = replace(request, messages=asked, temperature=question.heat)
         if not begun or not await self._can_continue():
             async with aclosing(self._provider.stream(request)) as pieces:
                 async for piece in pieces:

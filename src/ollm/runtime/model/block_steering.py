@@ -13,6 +13,7 @@ from contextlib import aclosing
 from ollm.domain.messages import PromptMessage
 from ollm.providers.base import AnyPiece, TextPiece
 from ollm.providers.text_calls.block_edits import IDLE_SED
+from ollm.runtime.model.mend_question import is_mending
 
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps that came to nothing since the last one that did not
 _FENCE = re.compile(r"^```([^\n]*)\n", re.MULTILINE)
@@ -80,7 +81,12 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
     """What the answer begins with; empty where the next step is not plain. `whole`: for a tiny model, to which a step
     that is plain to its end is not left. A line that seems wrong is shown to it, and to others after a step without
     success."""
-    from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_words
+    from ollm.services.request_reading.answer_beginnings import (
+        CLOSED,
+        begin_first_step,
+        begin_named_step,
+        begin_words,
+    )
     from ollm.services.request_reading.begun_code import (
         add_tested_import,
         begin_lacking_function,
@@ -100,6 +106,8 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
         return add_tested_import(begun, asked, mark + primed)
     if asks_for_words(messages):
         return begin_words(asked) if whole else ""
+    if is_mending(turn[:-1]) and (run := begin_named_step(told, whole=True)).endswith(CLOSED):
+        return run  # what was mended is tried as it was before
     stalled = whole or choose_temperature(messages) > 0
     begun = begin_lacking_function(asked, told) or begin_values(asked, turn)
     begun = begun or (begin_line(asked, turn) if stalled else "")

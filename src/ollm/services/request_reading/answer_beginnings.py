@@ -76,6 +76,7 @@ _EARLIER = re.compile(
     rf"\b(?:{'|'.join(CHANGE_VERBS)}|run|execute|start|read|copy|look|check|find|count|download|install)\b",
     re.IGNORECASE,
 )
+_CHECK = re.compile(r"(?:python3?|sh|bash|node|pytest)\s+[\w./-]+\.\w+")
 _LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "sh"}
 
 
@@ -96,6 +97,11 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     if script := find_new_script(request, primed):
         return _begin_file(script, language=_name_language(script))
     command = _find_command(request, primed)
+    if _CHECK.fullmatch(command) and command in (
+        find_first_command(request),
+        find_red_tests(request, list_shown_names(primed)),
+    ):
+        return f"{COMMAND}{command}{CLOSED}"  # what fails is run as it stands: its exit code tells
     begins = command or _COUNTED.match(request) or is_computed_into_file(request)
     return f"{COMMAND}{command}" if begins else ""
 

@@ -1,0 +1,87 @@
+"""`ollm -p` with a model that writes blocks: a file is mended until what was said to fail succeeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.test_blocks import blocks, last_message, read, run_task
+
+__all__ = ["blocks"]  # a fixture that each test uses
+
+CODE = 'def squares(n):\n    """The squares of 1 to n."""\n    return [i * i for i in range(n)]\n'
+TEST = "from mod import squares\nassert squares(3) == [1, 4, 9], squares(3)\nassert squares(1) == [1], 'one'\nprint('ok')\n"
+FILES = {"mod.py": CODE, "test_mod.py": TEST}
+ASKED = "test_mod.py fails. Fix mod.py."
+SAID = "squares(3) gives [0, 1, 4], but it should give [1, 4, 9]."
+MENDED = CODE.replace("range(n)", "range(1, n + 1)")
+
+
+async def test_a_bug_is_asked_about_alone_with_what_came_and_what_should_have(tmp_path: Path) -> None:
+    said, runner = await run_task(tmp_path, FILES, ASKED, [f"{MENDED}```", "Mended."], kind="llama.cpp")
+
+    assert read(runner, "mod.py") == MENDED
+    assert read(runner, "test_mod.py") == TEST
+    first = runner.server.chats[0]
+    question, begun = first["messages"]
+    assert question["content"] == (
+        f"```python\n{CODE.rstrip()}\n```\n\n{SAID} What has to be changed? Write the code without the bug."
+    )
+    assert begun == {"role": "assistant", "content": "mod.py\n```python\n"}
+    assert first["temperature"] == 0
+    ran = [call["args"]["command"] for call in said["toolCalls"] if call["name"] == "shell"]
+    assert ran == ["python test_mod.py"] * 2
+    assert len(runner.server.chats) == 2
+
+
+async def test_every_attempt_starts_from_the_file_as_it_was_and_is_written_more_freely(tmp_path: Path) -> None:
+    worse = CODE.replace("i * i", "i + i")
+    script = [f"{worse}```", f"{CODE}```", f"{MENDED}```", "Mended."]
+
+    _, runner = await run_task(tmp_path, FILES, ASKED, script, kind="llama.cpp")
+
+    assert read(runner, "mod.py") == MENDED
+    asked = [chat["messages"][0]["content"] for chat in runner.server.chats[:3]]
+    assert len(set(asked)) == 1
+    assert [chat["temperature"] for chat in runner.server.chats[:3]] == [0, 0.8, 0.8]
+    assert "ok" in last_message(runner, 3)
+
+
+async def test_an_attempt_that_gets_further_is_where_the_next_one_starts(tmp_path: Path) -> None:
+    further = CODE.replace("return [", "if n == 3:\n        return [1, 4, 9]\n    return [")
+    script = [f"{further}```", f"{MENDED}```", "Mended."]
+
+    _, runner = await run_task(tmp_path, FILES, ASKED, script, kind="llama.cpp")
+
+    second = runner.server.chats[1]["messages"][0]["content"]
+    assert "if n == 3" in second
+    assert "squares(1) should give [1], but it gives something else." in second
+    assert read(runner, "mod.py") == MENDED
+
+
+async def test_a_bug_that_is_not_found_ends_with_words(tmp_path: Path) -> None:
+    wrong = [f"{CODE.replace('i * i', f'i * {number}')}```" for number in range(8)]
+
+    said, runner = await run_task(tmp_path, FILES, ASKED, [*wrong, "I cannot find it."], kind="llama.cpp")
+
+    assert len([call for call in said["toolCalls"] if call["name"] == "write_file"]) == 8
+    assert said["text"].endswith("I cannot find it.")
+    assert read(runner, "test_mod.py") == TEST
+
+
+async def test_a_server_that_takes_no_beginning_is_asked_with_all_that_was_said(tmp_path: Path) -> None:
+    _, runner = await run_task(tmp_path, FILES, ASKED, [f"mod.py\n```python\n{MENDED}```", "Mended."])
+
+    assert read(runner, "mod.py") == MENDED
+    assert last_message(runner, 0).endswith(f"{SAID} Now find the bug in mod.py.")
+    assert len(runner.server.chats[0]["messages"]) > 2
+
+
+async def test_what_is_only_to_be_looked_at_is_not_mended(tmp_path: Path) -> None:
+    asked = "Why does test_mod.py fail? Do not change anything."
+
+    _, runner = await run_task(
+        tmp_path, FILES, asked, ["```bash\npython test_mod.py\n```", "It counts from 0."], kind="llama.cpp"
+    )
+
+    assert read(runner, "mod.py") == CODE
+    assert "find the bug" not in last_message(runner, 1)
