@@ -21,8 +21,8 @@ from ollm.runtime.calls.change_facts import (
     find_idle_sed,
     shorten_command,
 )
-from ollm.runtime.calls.output_facts import describe_output
 from ollm.runtime.calls.mending import Mending
+from ollm.runtime.calls.output_facts import describe_output
 from ollm.runtime.calls.project_files import ProjectFiles
 from ollm.runtime.calls.step_display import TARGET, show_step
 from ollm.runtime.model.block_steering import NO_WORDS
