@@ -44,6 +44,22 @@ async def test_an_entry_among_others_like_it_is_changed_and_one_that_is_left_goe
     assert json.loads(read(runner, "regions.json")) == wanted
 
 
+async def test_a_block_for_another_entry_is_asked_for_again(tmp_path: Path) -> None:
+    asked = "Make the db service of compose.yml restart by itself."
+    wrong = f"compose.yml\n```\n{SERVICES.replace('nginx', 'nginx-new')}```"
+    wanted = SERVICES.replace("postgres\n", "postgres\n    restart: always\n")
+
+    said, runner = await run_task(
+        tmp_path, {"compose.yml": SERVICES}, asked, [wrong, f"compose.yml\n```\n{wanted}```", "Done."]
+    )
+
+    assert "Nothing was changed: with this block web would change in compose.yml, and db would not." in last_message(
+        runner, 1
+    )
+    assert [call["status"] for call in said["toolCalls"]] == ["failed", "ok"]
+    assert read(runner, "compose.yml") == wanted
+
+
 async def test_a_line_that_is_spelled_out_for_one_entry_is_put_there(tmp_path: Path) -> None:
     asked = "Could you give the db service a `restart: always` in the compose file? Only db, not the others."
     files = {"docker-compose.yml": SERVICES, "README.md": "Start it with docker compose.\n"}

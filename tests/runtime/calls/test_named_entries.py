@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.runtime.calls.named_entries import keep_to_named_entry
+from ollm.runtime.calls.named_entries import describe_misplaced, keep_to_named_entry
 
 SERVICES = "services:\n  web:\n    image: nginx\n    depends_on:\n      - db\n  db:\n    image: postgres\n  cache:\n    image: redis\n"
 MAIL = "[mail]\nenabled = true\n\n[cache]\nenabled = true\nseconds = 3\n"
@@ -69,6 +69,8 @@ def test_the_only_change_goes_to_the_entry_that_is_named(
         ("a.yml", f"{SERVICES}    restart: always\n".replace("nginx", "caddy"), GIVE),
         ("a.yml", SERVICES.replace("redis", "redis\n    a: 1\n    b: 2").replace("nginx", "x"), GIVE),
         ("a.yml", SERVICES.replace("    image: redis", "    picture: redis"), GIVE),
+        ("a.yml", SERVICES.replace("redis", "redis:8"), GIVE),  # nobody spoke of an image
+        ("a.yml", f"{SERVICES}    tty: x\n", GIVE),
         ("a.yml", SERVICES.replace("      - db\n", "      - db\n      - cache\n"), GIVE),
     ],
 )
@@ -188,3 +190,55 @@ def test_what_entries_get_that_are_not_named_is_taken_back(
 def test_changes_that_may_be_meant_stay(path: str, before: str, after: str, asked: str) -> None:
     assert after != before
     assert keep_to_named_entry(path, before, after, asked) == after
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "asked", "told"),
+    [
+        (
+            "a.yml",
+            SERVICES,
+            SERVICES.replace("      - db\n", "      - db\n      - cache\n"),
+            GIVE,
+            "web would change in a.yml, and db would not",
+        ),
+        (
+            "a.ini",
+            STAGES,
+            STAGES.replace("port = 1\n", "port = 1\nhost = a\n").replace("= 2", "= 3"),
+            "staging needs a host",
+            "",
+        ),
+        (
+            "a.ini",
+            STAGES,
+            STAGES.replace("port = 1\n", "port = 1\nhost = a\n").replace("= 2", "= 3"),
+            "give staging a host",
+            "dev and prod would change in a.ini, and staging would not",
+        ),
+        ("a.yml", SERVICES, f"{SERVICES}  queue:\n    image: a\n", GIVE, ""),
+        (
+            "a.yml",
+            SERVICES,
+            SERVICES.replace("    image: nginx\n", ""),
+            GIVE,
+            "web would change in a.yml, and db would not",
+        ),
+        ("a.yml", SERVICES, SERVICES.replace("postgres", "b").replace("redis", "c"), GIVE, ""),
+        ("a.yml", SERVICES, SERVICES.replace("redis", "c"), "Give the db service what the cache has.", ""),
+        ("a.yml", SERVICES, SERVICES.replace("redis", "c"), "Give db and all others a name.", ""),
+        ("a.yml", SERVICES, SERVICES, GIVE, ""),
+        ("a.py", SERVICES, SERVICES.replace("redis", "c"), GIVE, ""),
+        (
+            "style.css",
+            CSS,
+            CSS.replace("0;", "1;"),
+            "Give the .card rule a border.",
+            "body would change in style.css, and .card would not",
+        ),
+    ],
+)
+def test_a_block_that_changes_other_entries_than_the_one_that_is_named(
+    path: str, before: str, after: str, asked: str, told: str
+) -> None:
+    assert describe_misplaced(path, before, after, asked) == told

@@ -40,6 +40,7 @@ class BlockChecks:
         """Why a block is not taken; nothing where it does no harm, or was asked for often enough. `made`: the file came
         in this turn."""
         from ollm.providers.text_calls.block_edits import BREAKS_FILE
+        from ollm.runtime.calls.named_entries import describe_misplaced
         from ollm.services.request_reading.asked_tests import describe_missing_test
         from ollm.services.syntax_check import describe_lost_syntax
 
@@ -47,6 +48,7 @@ class BlockChecks:
             return ""
         told = describe_lost_syntax(path, before or None, after) or find_loss(path, before or "", after, request)
         told = told or ("" if made else describe_missing_test(path, before or "", after, request))
+        told = told or describe_misplaced(path, before or "", after, request)
         self._refused[path] = self._refused.get(path, 0) + bool(told)
         return BREAKS_FILE.format(told.rstrip(".")) if told else ""
 

@@ -11,8 +11,14 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from ollm.services.request_reading.entry_names import is_meant_alone, is_mentioned, says_of_many, strip_kept_parts
-from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES, Entry, count_indent, list_entries
+from ollm.services.request_reading.entry_names import (
+    find_meant_entry,
+    is_meant_alone,
+    is_mentioned,
+    says_of_many,
+    strip_kept_parts,
+)
+from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, count_indent, list_entries
 from ollm.services.request_reading.setting_values import Names, SettingValue, list_values
 
 Values = dict[Names, SettingValue]
@@ -91,7 +97,16 @@ def _move_value(before: str, after: str, old: Values, changed: Values, words: st
     if len(twins) != 1 or old[twins[0]].text == value.text:
         return ""
     place = old[twins[0]]
+    if not _speaks_of(names[-1], value.text, words):
+        return ""
     return before[: place.start] + value.text + before[place.end :]
+
+
+def _speaks_of(key: str, value: str, words: str) -> bool:
+    """Whether a setting is what was asked for and not something that came by the way."""
+    bare = value.strip().strip("\"',;").lower()
+    named = any(text and text in words.lower() for text in (key.lower(), re.sub(r"[_-]", " ", key.lower()), bare))
+    return named or bare in ("true", "false", "yes", "no", "on", "off")
 
 
 def _move_lines(path: str, before: str, after: str, words: str) -> str:
@@ -101,6 +116,9 @@ def _move_lines(path: str, before: str, after: str, words: str) -> str:
     if len(changes) != 1 or changes[0][0] != "insert" or path.endswith(".json"):
         return ""
     _, first, _, begin, end = changes[0]
+    key = next((found for line in new[begin:end] if (found := KEY.match(line))), None)
+    if key is None or not _speaks_of(key["name"], key.string[key.end() :], words):
+        return ""
     entries = list_entries(path, old)
     inside = [entry for entry in entries if entry.start < first <= entry.end and _holds(entry, new[begin:end])]
     if not inside or any(is_mentioned(entry.name, words) for entry in inside[1:] or inside):
@@ -113,6 +131,35 @@ def _move_lines(path: str, before: str, after: str, words: str) -> str:
     plain = len(told) == 1 and is_meant_alone(told[0].name, kind, (), words)
     lines = _insert_lines(old, new[begin:end], told[0], wrong) if plain else []
     return "".join(f"{line}\n" for line in lines)
+
+
+def describe_misplaced(path: str, before: str, after: str, request: str) -> str:
+    """That a block changes entries of which the request does not speak, and leaves the one that it names as it was."""
+    words = strip_kept_parts(request)
+    if not before or not path.endswith((*NESTED, *FLAT, *STYLES)) or says_of_many(words):
+        return ""
+    old, new = before.splitlines(), after.splitlines()
+    entries = list_entries(path, old)
+    meant = find_meant_entry(path, old, words)
+    beside = [entry for entry in entries if meant and entry.depth == meant.depth and entry != meant]
+    beside = [entry for entry in beside if meant and _list_outer(entry, entries) == _list_outer(meant, entries)]
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes = [(first, last, new[begin:end]) for kind, first, last, begin, end in codes if kind != "equal"]
+    wrong = [
+        next(
+            (
+                entry
+                for entry in beside
+                if entry.start < first and last <= entry.end and (not written or _holds(entry, written))
+            ),
+            None,
+        )
+        for first, last, written in changes
+    ]
+    names = dict.fromkeys(entry.name for entry in wrong if entry)
+    if meant is None or not changes or None in wrong:
+        return ""
+    return f"{' and '.join(names)} would change in {path}, and {meant.name} would not"
 
 
 def _list_outer(inner: Entry, entries: list[Entry]) -> list[Entry]:
