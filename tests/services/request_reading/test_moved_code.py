@@ -99,6 +99,10 @@ def run(folder: Path, *command: str) -> str:
         "The functions c_to_f and f_to_c should be moved from weather.py to units.py",
         "Pull c_to_f and the function f_to_c out of weather.py and put them into units.py.",
         "Split the functions c_to_f and its helper f_to_c out of weather.py into units.py",
+        "I want to move c_to_f and f_to_c from weather.py into units.py.",
+        "Let's move c_to_f and f_to_c to units.py",
+        "I want c_to_f and f_to_c in units.py, not in weather.py.",
+        "We need c_to_f and f_to_c moved out of weather.py into units.py.",
         "Take c_to_f(celsius) and f_to_c(fahrenheit) out of weather.py to units.py, then rename report to tell.",
     ],
 )
@@ -112,6 +116,9 @@ def test_functions_go_with_what_they_need_and_are_imported_where_they_are_used(t
     [
         "How do the functions c_to_f and f_to_c get from weather.py to units.py?",
         "Move c_to_f from weather.py to units.py?",
+        "I want to move c_to_f from weather.py to units.py, how?",
+        "I want a report in units.py.",
+        "I need c_to_f in units.py.",  # which may be an import
         "Don't move c_to_f from weather.py to units.py.",
         "Run the tests. Move c_to_f from weather.py to units.py.",
         "If it is long, move c_to_f from weather.py to units.py.",

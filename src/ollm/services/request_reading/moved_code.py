@@ -45,7 +45,13 @@ _NEW = (
 )
 _TARGET = rf"(?:{_INTO}){_NEW}{_FILE.format('target')}(?!\s+as\b)"
 _FROM = rf"\s+(?:(?:out\s+of|from|in)\s+{_FILE.format('source')}\s+(?:and\s+(?:put|move)\s+(?:it|them)\s+)?)?"
-_START = r"(?:^|[.;:!]\s+|\n)\s*(?:please\s+|now\s+)?"
+_START = (
+    r"(?:^|[.;:!]\s+|\n)\s*(?:(?:please|now|let's|let\s+us|we\s+should|"
+    r"(?:i|we)(?:'d|\s+would)?\s+(?:like|want|need)\s+to)\s+)?"
+)
+_WANTED = rf"(?:i|we)\s+(?:want|need)\s+{_KIND}{_NAMES}\s+"
+_AWAY = rf"(?:moved\s+(?:(?:out\s+of|from)\s+{_FILE.format('source')}\s+)?)"
+_INSTEAD = r"\s*,?\s*(?:and\s+)?(?:not\s+in|instead\s+of|rather\s+than)\b"
 _HOME = rf"(?:(?:in|from)\s+|(?:split|refactor|clean\s+up|tidy\s+up)\s+(?:up\s+)?){_FILE.format('source')}\s*[,:;]?\s+"
 _MADE = rf"(?:create|make|add)\s+{_NEW}{_FILE.format('target')}(?:\s+and|,)\s+"
 _THERE = rf"(?:\s+(?:out\s+of|from)\s+{_FILE.format('source')})?\s+(?:there|(?:in)?to\s+it|in\s+it)\b"
@@ -60,6 +66,8 @@ _WORDINGS = tuple(
         rf"{_HOME}{_VERB}{_KIND}{_NAMES}\s+{_TARGET}",
         rf"{_MADE}{_VERB}{_KIND}{_NAMES}{_THERE}",
         rf"{_KIND}{_NAMES}{_BELONGS}{_TARGET}",
+        rf"{_WANTED}{_AWAY}{_TARGET}",
+        rf"{_WANTED}{_TARGET}{_INSTEAD}",
     )
 )
 _NO_NAME = re.compile(r"\([^)]*\)|\b(?:and|the|its|their|helper|function|class|constant)\b(?=\s)", re.IGNORECASE)

@@ -26,8 +26,8 @@ MAX_LINES = 20  # lines shown for a word that is to become another
 MAX_COLUMNS = 20
 _PATH = r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*"
 _MOVES = re.compile(
-    r"\b(?:move|extract|pull|take|put|factor|split|relocate|transfer|shift|belongs?|should|must|ha(?:s|ve) to)\b"
-    r".*\.py\b",
+    r"\b(?:move|extract|pull|take|put|factor|split|relocate|transfer|shift|belongs?|want|need|should|must|ha(?:s|ve) "
+    r"to)\b.*\.py\b",
     re.IGNORECASE,
 )
 _PAGES = (".md", ".rst", ".txt")  # shown first, for what is shown last is what a small model changes
