@@ -500,7 +500,7 @@ async def test_a_command_that_writes_over_a_file_the_model_has_not_seen_is_a_blo
 @pytest.mark.parametrize(
     ("asked", "script", "account"),
     [
-        ("Delete a.py.", ["I deleted a.py.", "I deleted a.py."], "No file was changed and no command was run."),
+        ("Shorten a.py.", ["I shortened a.py.", "I shortened a.py."], "No file was changed and no command was run."),
         (
             "Delete o.bin.",
             ["```bash\nrm o.bin\n```", "Done."],

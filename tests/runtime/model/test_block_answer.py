@@ -158,8 +158,8 @@ def read_text(pieces: list[AnyPiece]) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
 
 
-DELETE = user("Delete the file old.txt.\n\nFiles here: old.txt")
-BEGUN = "```bash\nrm old.txt"
+SORT = user("Sort the lines in old.txt.\n\nFiles here: old.txt")
+BEGUN = "```bash\nsort -o old.txt"
 REST = (TextPiece("\n```\n"), FinishPiece("stop", Usage(prompt_tokens=9, completion_tokens=3)))
 
 
@@ -177,16 +177,16 @@ async def test_an_answer_goes_on_from_its_beginning_where_the_server_lets_it(
 ) -> None:
     provider = Speaking(*REST, goes_on=goes_on, refuses=refuses)
 
-    pieces = await listen(provider, DELETE)
+    pieces = await listen(provider, SORT)
 
     told = [asked.messages[-1] for asked in provider.asked]
     assert [said.content if said.role == "assistant" else "" for said in told] == beginnings
-    assert calls(pieces) == ([CallPiece("shell", {"command": "rm old.txt"})] if beginnings == [BEGUN] else [])
+    assert calls(pieces) == ([CallPiece("shell", {"command": "sort -o old.txt"})] if beginnings == [BEGUN] else [])
     assert pieces[-1] == (FinishPiece("tool_calls") if calls(pieces) else REST[1])  # behind a step nothing is read
 
 
 async def test_nothing_is_begun_where_nothing_may_change_or_it_is_asked_how() -> None:
-    for asked, tools in ((DELETE, READING), (user("How do I delete old.txt?\n\nFiles here: old.txt"), ALL)):
+    for asked, tools in ((SORT, READING), (user("How do I delete old.txt?\n\nFiles here: old.txt"), ALL)):
         provider = Speaking(*REST, goes_on=True)
         await listen(provider, asked, tools=tools)
         assert [request.messages[-1].role for request in provider.asked] == ["user"]

@@ -63,9 +63,9 @@ def test_a_turn_begins_with_the_users_words_not_with_a_step_that_is_named() -> N
 
 
 def test_the_first_answer_begins_by_the_request_and_later_ones_by_the_step_that_is_left() -> None:
-    asked = user("Delete the file old.txt.\n\nFiles here: old.txt")
+    asked = user("Sort the lines in old.txt.\n\nFiles here: old.txt")
 
-    assert choose_beginning([asked]) == "```bash\nrm old.txt"
+    assert choose_beginning([asked]) == "```bash\nsort -o old.txt"
     assert choose_beginning(
         [asked, PromptMessage(role="assistant", content="Done."), user("Now run python a.py.")]
     ) == ("```bash\npython a.py")

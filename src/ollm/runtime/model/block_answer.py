@@ -64,8 +64,9 @@ def is_step_meant(messages: Sequence[PromptMessage], step: Block) -> bool:
 class BlockAnswer:
     """`facts` after the answer, and what the request was counted by, as `ToolCallFallback` gives them."""
 
-    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts) -> None:
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, *, begins: bool = True) -> None:
         self.facts = self.counted = facts
+        self._begins = begins  # False where the model is to show what it does by itself
         self._provider = provider
         self._request = request
         self._tools = {tool.name: tool for tool in request.tools}
@@ -147,7 +148,7 @@ class BlockAnswer:
                     yield piece
 
     def _choose_beginning(self) -> str:
-        if not can_change(self._request.tools) or asks_how(self._request.messages):
+        if not self._begins or not can_change(self._request.tools) or asks_how(self._request.messages):
             return ""
         return choose_beginning(self._request.messages, whole=self.facts.is_tiny)
 

@@ -64,7 +64,8 @@ async def count_right_steps(provider: Provider, request: ChatRequest, facts: Mod
         asked = (*request.messages, PromptMessage(role="user", content=task.asked))
         sent = replace(request, messages=asked, max_tokens=MAX_TRIAL_TOKENS, temperature=0)
         known = replace(facts, call_form=form)
-        answer = BlockAnswer(provider, sent, known) if form == "blocks" else ToolCallFallback(provider, sent, known)
+        blocks = form == "blocks"
+        answer = BlockAnswer(provider, sent, known, begins=False) if blocks else ToolCallFallback(provider, sent, known)
         async with aclosing(answer.stream_answer()) as pieces:
             calls = [piece async for piece in pieces if isinstance(piece, CallPiece)]
         right += bool(calls) and task.is_right(calls[0])
