@@ -32,13 +32,30 @@ DEEP = 'Traceback (most recent call last):\n  File "/x/test_a.py", line 3, in <m
         ),
         (
             f"{DEEP}    return x[0]\nIndexError: list index out of range",
-            "a.py crashes. f([]) should give None. It ends with IndexError: list index out of range.",
+            "a.py crashes. f([]) is None then. It ends with IndexError: list index out of range.",
         ),
         ("make: nothing to do", ""),
     ],
 )
 def test_what_came_and_what_should_have_come_is_read(output: str, said: str) -> None:
-    assert describe_failure(output, "a.py crashes.\nf([]) should give None.") == said
+    asked = "a.py crashes.\nf([]) is None then." if "crashes" in said else "a.py is broken."
+
+    assert describe_failure(output, asked) == said
+
+
+@pytest.mark.parametrize(
+    ("asked", "wishes"),
+    [
+        ("test_a.py fails. Fix a.py so that it passes.", ""),
+        ("test_a.py fails. Fix a.py. Don't use a loop", " Don't use a loop."),
+        ("test_a.py fails, fix a.py. Keep the name of f! It must stay pure", " Keep the name of f. It must stay pure."),
+        ("test_a.py fails. Fix a.py. Then write only the output into out.txt.", ""),
+    ],
+)
+def test_how_it_is_to_be_mended_is_told_too(asked: str, wishes: str) -> None:
+    output = f"{HEAD}assert f(3) == 2, f(3){TAIL}: 0"
+
+    assert describe_failure(output, asked) == f"f(3) gives 0, but it should give 2.{wishes}"
 
 
 @pytest.mark.parametrize(

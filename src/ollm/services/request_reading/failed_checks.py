@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import Callable, Collection
 
-from ollm.services.request_reading.plain_words import is_kept, is_test
+from ollm.services.request_reading.plain_words import is_kept, is_test, split_sentences
 from ollm.services.request_reading.unfinished_work import find_first_command, find_red_tests
-from ollm.services.request_reading.wanted_files import find_wanted_files
+from ollm.services.request_reading.wanted_files import NAMED_FILE, find_wanted_files
 
 MAX_VALUE_CHARS = 200
 MAX_ASKED_CHARS = 400
+MAX_WISHES = 3
+_WISH = re.compile(r"\b(?:without|only|keep|not|must|should|never|use|using|instead)\b|n't\b", re.IGNORECASE)
 _SCRIPT = re.compile(r"[\w./-]+\.py\b")
 _ASSERTED = re.compile(r"^[>\s]*(?P<line>assert\b.+)$", re.MULTILINE)
 _EQUAL = re.compile(r"^[>\s]*self\.assertEquals?\((?P<both>.+)\)$", re.MULTILINE)
@@ -65,8 +67,18 @@ def _is_end(name: str, end: str) -> bool:
 
 
 def describe_failure(output: str, request: str) -> str:
-    """What is wrong in a sentence: `f(3) gives 1, but it should give 2.`; else the request and the error that came."""
-    return _describe_compared(output) or _describe_equal(output) or _describe_error(output, request)
+    """What is wrong in a sentence: `f(3) gives 1, but it should give 2.`, and what the request says of how it is to be
+    mended; else all of the request and the error that came."""
+    compared = _describe_compared(output) or _describe_equal(output)
+    return " ".join((compared, *_find_wishes(request))) if compared else _describe_error(output, request)
+
+
+def _find_wishes(request: str) -> list[str]:
+    """Sentences that say how something is to be mended; those about other files are for later."""
+    said = [" ".join(sentence.split()) for sentence in split_sentences(request)]
+    names = {name for sentence in said if not _WISH.search(sentence) for name in _SCRIPT.findall(sentence)}
+    wishes = [sentence for sentence in said if _WISH.search(sentence) and set(NAMED_FILE.findall(sentence)) <= names]
+    return [f"{wish.rstrip('.!;')}." for wish in wishes][:MAX_WISHES]
 
 
 def _describe_compared(output: str) -> str:
