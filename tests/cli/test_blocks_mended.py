@@ -172,3 +172,13 @@ async def test_the_line_that_is_asked_for_comes_with_the_output(tmp_path: Path) 
         _, runner = await run_task(tmp_path / str(number), {"p.py": program}, asked, script)
 
         assert last_message(runner, 1) == f"a: 3\nb: 9\nc: 5\n\n\n{told}\n[exit code 0]"
+
+
+async def test_a_question_for_a_name_in_code_that_was_shown_is_answered_in_words(tmp_path: Path) -> None:
+    files = {"stack.py": STACK.replace("class Stack", "class EmptyError(Exception):\n    pass\n\n\nclass Stack")}
+    script: list[Answer | str] = [" that comes is EmptyError."]
+
+    said, runner = await run_task(tmp_path, files, "Which exception is there in stack.py?", script, kind="llama.cpp")
+
+    assert last_message(runner, 0) == "The exception"
+    assert (said["text"], said["toolCalls"]) == ("The exception that comes is EmptyError.", [])

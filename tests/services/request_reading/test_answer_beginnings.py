@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, make_sed
+from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_question, make_sed
 
 
 @pytest.mark.parametrize(
@@ -167,3 +167,27 @@ def test_a_constant_moves_and_is_imported_where_it_is_used(
     left = (tmp_path / "a.py").read_text()
     assert source in left
     assert not any(line.startswith(target) for line in left.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("request_", "begun"),
+    [
+        ("Which exception do I get for a book that nobody has?", "The exception"),
+        ("which class sends the mails, and in which file is it?", "The class"),
+        ("What method of Library lends a book?", "The method"),
+        ("In which function is the rate used?", "The function"),
+        ("Which exception do I get when I run a.py?", ""),
+        ("What error does a.py print?", ""),
+        ("Which function is the longest?", ""),
+        ("Which functions are there?", ""),
+        ("Which class of error is it?", "The class"),
+        ("Which file is it?", ""),
+        ("Which function fails?", ""),
+        ("Which class should I delete? Delete it.", ""),
+        ("Tell me which class it is", ""),
+    ],
+)
+def test_a_question_for_a_name_is_begun_where_the_code_was_shown(request_: str, begun: str) -> None:
+    assert begin_question(request_, "\n\nFiles here: a.py\n\na.py:\n```\nx = 1\n```") == begun
+    assert begin_question(request_, "\n\nFiles here: a.py") == ""
+    assert begin_question(request_, "a.py is long (300 lines). Parts of it:\n```\nx = 1\n```") == ""

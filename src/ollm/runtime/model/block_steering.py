@@ -85,6 +85,7 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
         CLOSED,
         begin_first_step,
         begin_named_step,
+        begin_question,
         begin_words,
     )
     from ollm.services.request_reading.begun_code import (
@@ -103,6 +104,7 @@ def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) 
     if len(turn) == 1:
         begun = begin_first_step(asked, mark + primed, whole=whole)
         begun = begun or begin_new_function(asked, mark + primed, whole=whole)
+        begun = begun or begin_question(asked, mark + primed)
         return add_tested_import(begun, asked, mark + primed)
     if asks_for_words(messages):
         return begin_words(asked) if whole else ""

@@ -77,6 +77,15 @@ _EARLIER = re.compile(
     re.IGNORECASE,
 )
 _CHECK = re.compile(r"(?:python3?|sh|bash|node|pytest)\s+[\w./-]+\.\w+")
+_WHICH = re.compile(
+    r"\s*(?:(?:in|by|with|from)\s+)?(?:which|what)\s+(class|function|method|exception|error|constant|variable|parameter|argument)\s",
+    re.IGNORECASE,
+)
+_NEEDS_COMMAND = re.compile(
+    r"\b(?:run|runs|running|execut\w+|start\w*|print\w*|output|how many|count|number of|longest|shortest|largest|"
+    r"smallest|biggest|most|least|every|all|tests?|git|logs?|now|fail\w*|crash\w*|wrong|bug|missing|unused)\b",
+    re.IGNORECASE,
+)
 _LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "sh"}
 
 
@@ -153,6 +162,16 @@ def begin_named_step(told: str, *, whole: bool = False) -> str:
     begun = begin(step) if begin else COMMAND
     closes = whole and step.lastgroup in _WHOLE and begun != COMMAND
     return begun + CLOSED if closes else begun
+
+
+def begin_question(request: str, primed: str) -> str:
+    """The first words of the answer to a question for one name in code that was shown whole: a small model runs tests
+    instead, or names the file alone."""
+    asked = _WHICH.match(request)
+    told = asked and "```" in primed and "Parts of it:" not in primed
+    if not told or _NEEDS_COMMAND.search(request) or asks_for_change(request) or find_wanted_commands(request):
+        return ""
+    return f"The {asked[1].lower()}" if asked else ""
 
 
 def begin_words(request: str) -> str:
