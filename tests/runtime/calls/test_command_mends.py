@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from ollm.runtime.calls.command_mends import (
+    count_alone,
     mend_command,
     mend_slashes,
     name_script,
     read_written_file,
+    run_scripts,
     show_file,
     write_as_json,
 )
@@ -183,3 +185,74 @@ def test_a_script_that_is_not_there_is_the_only_one_of_the_project() -> None:
 )
 def test_settings_in_lines_become_json(content: str, written: str | None) -> None:
     assert write_as_json(content) == (written or content)
+
+
+COUNTED = "Count the words in poem.txt and save the number, nothing else, in words.txt."
+
+
+@pytest.mark.parametrize(
+    ("command", "mended"),
+    [
+        ("wc -w poem.txt > words.txt", "wc -w < poem.txt > words.txt"),
+        ("wc -w poem.txt >words.txt; cat words.txt", "wc -w < poem.txt >words.txt; cat words.txt"),
+        ("wc -l docs/poem.txt >> words.txt", "wc -l < docs/poem.txt >> words.txt"),
+        ("wc --words poem.txt | tee words.txt", "wc --words < poem.txt | tee words.txt"),
+        ("echo $(wc -w poem.txt) > words.txt", "echo $(wc -w < poem.txt) > words.txt"),
+        ('echo "$(wc -w poem.txt)" > words.txt', 'echo "$(wc -w < poem.txt)" > words.txt'),
+        ("wc -w poem.txt | awk '{print $1}' > words.txt", None),
+        ("wc -w < poem.txt > words.txt", None),
+        ("cat poem.txt | wc -w > words.txt", None),
+        ("wc -w poem.txt other.txt > words.txt", None),
+        ("wc -w *.txt > words.txt", None),
+        ("wc poem.txt > words.txt", None),
+        ("wc -w poem.txt", None),
+        ("wc -w poem.txt 2>/dev/null", None),
+    ],
+)
+def test_a_number_goes_into_a_file_alone(command: str, mended: str | None) -> None:
+    assert count_alone(command, COUNTED) == (mended or command)
+
+
+@pytest.mark.parametrize(
+    ("request_", "alone"),
+    [
+        ("How many lines has a.txt? Put it into n.txt.", True),
+        ("Write the number of names in a.txt to n.txt", True),
+        ("write the total of lines of a.txt into n.txt", True),
+        ("Run wc -l a.txt > n.txt and count on it.", False),
+        ("Write the file name and the number of lines of a.txt into n.txt.", False),
+        ("Write the number of lines of each file into n.txt, one after the other.", False),
+        ("Count the lines of a.txt and write the output of the command into n.txt.", False),
+        ("Save the sizes of a.txt in n.txt.", False),
+    ],
+)
+def test_the_name_of_the_file_stays_where_it_is_wanted(request_: str, alone: bool) -> None:
+    command = "wc -l a.txt > n.txt"
+    assert count_alone(command, request_) == ("wc -l < a.txt > n.txt" if alone else command)
+
+
+SCRIPTS = {"count.sh": "#!/bin/sh\n", "b.sh": "#!/usr/bin/env bash\n", "bin/run.py": "print(1)\n", "x.js": ""}
+
+
+@pytest.mark.parametrize(
+    ("command", "run"),
+    [
+        ("count.sh", "sh count.sh"),
+        ("./count.sh", "sh count.sh"),
+        ("./count.sh a b > out.txt", "sh count.sh a b > out.txt"),
+        ("b.sh", "bash b.sh"),
+        ("ls && bin/run.py -v; x.js", "ls && python bin/run.py -v; node x.js"),
+        ("bin/run.py | sort", "python bin/run.py | sort"),
+        ("cat count.sh", None),
+        ("sh count.sh", None),
+        ("gone.sh", None),
+        ("count.sh.bak", None),
+        ("chmod +x count.sh && ./count.sh", None),
+        ("cd bin && run.py", None),
+        ("echo 'a; count.sh'", None),
+        ("cat > a.txt <<EOF\ncount.sh\nEOF", None),
+    ],
+)
+def test_a_script_that_the_shell_would_not_find_is_run_by_its_interpreter(command: str, run: str | None) -> None:
+    assert run_scripts(command, SCRIPTS.get, lambda _: False) == (run or command)
+    assert run_scripts(command, SCRIPTS.get, lambda _: True) == command

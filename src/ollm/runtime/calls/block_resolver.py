@@ -19,12 +19,14 @@ from ollm.providers.text_calls.definitions import list_defined_names
 from ollm.runtime.calls.block_checks import CODE, BlockChecks, becomes_json, merge_doubled
 from ollm.runtime.calls.change_facts import apply_edits
 from ollm.runtime.calls.command_mends import (
+    count_alone,
     feed_python,
     is_python,
     mend_command,
     mend_slashes,
     name_script,
     read_written_file,
+    run_scripts,
     show_file,
     write_as_json,
 )
@@ -115,7 +117,8 @@ class BlockResolver:
         if is_python(command):
             return feed_python(mend_lists(command, self._request))
         mended = mend_listing_command(mend_command(command), self._request)
-        mended = mend_slashes(mended, self._files.read_text)
+        mended = mend_slashes(count_alone(mended, self._request), self._files.read_text)
+        mended = run_scripts(mended, self._files.read_text, self._files.runs)
         mended = name_script(mended, self._request, self._names)
         return run_tests(show_file(mended, self._files.exists), self._files.read_text, self.made)
 

@@ -41,6 +41,16 @@ _TOTALLED = re.compile(
 _ECHOED = re.compile(r"(?<![\w-])echo\s+(?P<text>\"(?:[^\"\\]|\\.)*\"|'[^']*')(?=\s*>{1,2}\s*(?P<path>[\w./-]+))")
 _SCRIPT = re.compile(r"(?<![\w/-])python3?\s+(?P<path>[\w./-]+\.py)(?![\w.])")
 _SCRIPT_NAME = re.compile(r"(?<![\w./-])[\w./-]*\w\.py(?![\w.]*\w)")
+_BARE_SCRIPT = re.compile(r"(?P<before>\s*)(?P<path>(?:\./)?\w[\w./-]*\.(?P<ending>sh|py|js))(?=\s|$)")
+_COUNT_INTO = re.compile(
+    r"(\bwc(?:\s+(?:-[lwcmL]|--(?:lines|words|chars|bytes)))+)\s+(?!-)([\w./-]+)(?=\s*(?:\)|>|\|\s*tee\b))"
+)
+_INTO_FILE = re.compile(r">{1,2}\s*(?!&|/dev/)[\w\"'$./-]|\|\s*tee\s")
+_NUMBER_WANTED = re.compile(r"\b(?:numbers?|count|how\s+many|totals?|amount)\b", re.IGNORECASE)
+_NAME_WANTED = re.compile(
+    r"\bwc\b|\b(?:file\s*names?|its\s+name|names?\s+of\s+(?:the|each|every)\s+files?|file's\s+name|output\s+of|each|every)\b",
+    re.IGNORECASE,
+)
 _PAIR = re.compile(r"[\"']?([A-Za-z_][\w-]*)[\"']?\s*[:=]\s*(\S.*)")
 _PROSE = frozenset(("txt", "md", "csv", "yaml", "yml", "ini", "toml", "env", "conf", "cfg", "log"))
 
@@ -188,6 +198,31 @@ def name_script(command: str, request: str, names: Collection[str]) -> str:
     named = [name for name in dict.fromkeys(_SCRIPT_NAME.findall(request)) if name in names]
     meant: list[str] = named or [name for name in names if name.endswith(".py") and not is_test(name)]
     return command[: found.start("path")] + meant[0] + command[found.end("path") :] if len(meant) == 1 else command
+
+
+def run_scripts(command: str, read: Callable[[str], str | None], runs: Callable[[str], bool]) -> str:
+    """`count.sh` and `./count.sh` by their interpreter, where the shell would not find or not run them; `runs` says
+    whether it would."""
+    if "chmod" in command or "<<" in command or re.search(r"\bcd\s", command):
+        return command
+    return "".join(_run_script(stage, read, runs) for stage in _split_stages(command))
+
+
+def _run_script(stage: str, read: Callable[[str], str | None], runs: Callable[[str], bool]) -> str:
+    found = _BARE_SCRIPT.match(stage)
+    text = read(found["path"].removeprefix("./")) if found else None
+    if found is None or text is None or runs(found["path"]):
+        return stage
+    first = text.partition("\n")[0]
+    bash = found["ending"] == "sh" and first.startswith("#!") and "bash" in first
+    program = "bash" if bash else {"py": "python", "sh": "sh", "js": "node"}[found["ending"]]
+    return f"{found['before']}{program} {found['path'].removeprefix('./')}{stage[found.end() :]}"
+
+
+def count_alone(command: str, request: str) -> str:
+    """`wc -w FILE > OUT` without the file's name behind the number, where the request wants a number in a file."""
+    wanted = _NUMBER_WANTED.search(request) and not _NAME_WANTED.search(request)
+    return _COUNT_INTO.sub(r"\1 < \2", command) if wanted and _INTO_FILE.search(command) else command
 
 
 def write_as_json(content: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable
 
 from ollm.domain.errors import OllmError
@@ -43,6 +45,13 @@ class ProjectFiles:
 
     def exists(self, path: str) -> bool:
         return (self._context.workspace / path).is_file()
+
+    def runs(self, name: str) -> bool:
+        """Whether the shell runs a script by this name: it is on the PATH, or a path that says itself how it is run."""
+        if "/" not in name:
+            return shutil.which(name) is not None
+        text = self.read_text(name.removeprefix("./")) or ""
+        return text.startswith("#!") and os.access(self._context.workspace / name, os.X_OK)
 
     def knows_whole(self, path: str, text: str) -> bool:
         """Whether the model was shown all of the file when it held this text."""

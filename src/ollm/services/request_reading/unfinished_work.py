@@ -24,22 +24,18 @@ from ollm.services.request_reading.own_tests import describe_own_test
 from ollm.services.request_reading.plain_changes import find_plain_steps
 from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
+from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 
 _RUN = re.compile(
     r"\b(?:run|execute|start)\s+(?:it with\s+)?`?"
-    r"((?:python3?|sh|bash|node|pytest|make|npm|go|cargo)\b[^,;`\n]*|[\w./-]+\.(?:py|sh|js))",
+    r"((?:python3?|sh|bash|node|pytest|make|npm|go|cargo)\b(?:[^,;`\n.?!]|[.](?=[^\s`'\")]))*|[\w./-]+\.(?:py|sh|js))",
     re.IGNORECASE,
 )
+_BARE = ("python", "python3", "sh", "bash", "node", "npm", "go", "cargo")  # of a script that is not said again
 _TRIED = re.compile(
     r"\b(?:check|see|tell\s+me|say|know|verify)\s+(?:if|whether|that)\s+`?([\w./-]+\.(?:py|sh|js))`?\s+(?:passes|works|runs|fails|succeeds)\b|"
     r"^\s*(?:is|does)\s+`?([\w./-]+\.(?:py|sh|js))`?\s+(?:pass|passing|work|working|run|fail|failing)\b",
-    re.IGNORECASE,
-)
-_FAILS = re.compile(
-    r"((?:python3?|sh|bash|node|pytest)\s+[\w./-]+|[\w./-]+\.(?:py|sh|js))\s+"
-    r"(?:fails|crashes|does not (?:run|work|pass)|doesn't (?:run|work|pass)|"
-    r"raises|is failing|is red|is broken|has a syntax error)",
     re.IGNORECASE,
 )
 _MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({FILE_NAME})`?", re.IGNORECASE)
@@ -64,7 +60,6 @@ _ALREADY = re.compile(
 _EXPECTING = re.compile(
     rf"`?({FILE_NAME})`?\s+(?:expects?|wants?|checks?|asserts?|says|complains|requires|tests)\b", re.IGNORECASE
 )
-_TROUBLE = re.compile(r"\bfind out why\b|\bfails?\b|\bcrash", re.IGNORECASE)
 _SET = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w*)\s+to\s+([\w\"'-][\w.\"'-]*?)(?=[,;\s]|\.?$|\.\s)")
 _COMPUTED = re.compile(r"\b(?:count|how many|number of|sum|total|add up|list)\b", re.IGNORECASE)
 _OUTPUT = re.compile(r"\b(?:output|what it (?:prints|says|shows)|the result|its result|printed)\b", re.IGNORECASE)
@@ -97,24 +92,26 @@ class Deeds(Data, frozen=True):
 
 def find_kept_tests(request: str) -> set[str]:
     """Files that are said to fail where others are to be mended for them, or that are tests by their name."""
-    failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
+    failing = {name.split()[-1] for name in find_failing(request)}
     wanted = set(find_wanted_files(request))
     return {name for name in failing - wanted if wanted - failing or is_test(name)}
 
 
 def find_wanted_commands(request: str) -> list[str]:
     tried = [found[1] or found[2] for found in _TRIED.finditer(request)]
-    return tried + [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
+    said = [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
+    return tried + [command for command in said if command.lower() not in _BARE]
 
 
 def find_first_command(request: str) -> str:
     """What is best run before anything else: what is said to fail, or what is to be run to see why."""
-    failing = _FAILS.search(request)
-    if failing:
-        return make_command(failing[1].strip())
-    if not _TROUBLE.search(request):
+    if failing := find_failing(request):
+        return make_command(failing[0])
+    if not has_trouble(request):
         return ""
-    return next((told.removeprefix("Now run ").rstrip(".") for told in _find_unrun(request, Deeds())), "")
+    return next((told.removeprefix("Now run ").rstrip(".") for told in _find_unrun(request, Deeds())), "") or (
+        make_command(find_only_failing(request)) if asks_for_change(request) else ""
+    )
 
 
 def find_red_tests(request: str, existing: Collection[str]) -> str:
@@ -165,7 +162,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
         facts.append(f"Now change {meant[0]}." if len(meant) == 1 else "Nothing has been changed. Now do it.")
     facts += [] if wanted else _find_unprinted(request, deeds)
     failing, unrun = _find_still_failing(request, deeds), _find_unrun(request, deeds, existing)
-    if not deeds.changed and _TROUBLE.search(request):
+    if not deeds.changed and has_trouble(request):
         failing, unrun = [*failing, *(told for told in unrun if told not in failing)], []
     facts = [*facts, *failing] if deeds.changed else [*failing, *facts]
     new = {name: _name_new_file(request, deeds, name) for name in made}
@@ -204,7 +201,7 @@ def _find_only_target(request: str, existing: Collection[str]) -> str:
     if not asks_for_edit(request) or ASKING.match(request) or moves_files(request):
         return ""
     named = find_named(request, existing)
-    ran = {*find_only_run(request, named), *(found[1].split()[-1] for found in _FAILS.finditer(request))}
+    ran = {*find_only_run(request, named), *(name.split()[-1] for name in find_failing(request))}
     targets = [name for name in named if name not in ran] or (named if len(named) == 1 else [])
     sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE, _USED) for found in pattern.finditer(request)}
     failing = {name for name in ran if is_test(name)}
@@ -276,10 +273,10 @@ def _is_handled(name: str, deeds: Deeds) -> bool:
 def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
     """What was said to fail and was not tried, or not again after the change, or fails still."""
     facts = []
-    failing = {found[1].split()[-1] for found in _FAILS.finditer(request)}
+    failing = {name.split()[-1] for name in find_failing(request)}
     wanted = (*find_wanted_files(request), *deeds.meant)
     targets = [name for name in wanted if name in deeds.texts and name not in failing]
-    for named in (found[1].strip() for found in _FAILS.finditer(request)):
+    for named in find_failing(request):
         command = make_command(named)
         codes = [code for line, code in deeds.since_change if named.split()[-1] in line]
         if not codes:
@@ -313,6 +310,7 @@ def _find_unmoved(request: str, deeds: Deeds) -> list[str]:
 def _runs(line: str, command: str, key: str) -> bool:
     """Whether a line of the shell runs this, and does not only name its file."""
     program = re.escape(command.split(maxsplit=1)[0].removesuffix("3"))
+    program = "(?:ba)?sh" if program == "sh" else program
     return key in line and (f"./{key}" in line or re.search(rf"(?<![\w.]){program}", line) is not None)
 
 
@@ -334,11 +332,11 @@ def _find_unrun(request: str, deeds: Deeds, existing: Collection[str] = ()) -> l
         codes = [code for line, code in deeds.since_change if _runs(line, command, key)]
         if not any(_runs(line, command, key) for line in ran):
             facts.append(f"Now run {command}.")
-        elif codes and codes[-1] and deeds.changed and not _FAILS.search(request):
+        elif codes and codes[-1] and deeds.changed and not find_failing(request):
             alone = f". Now mend {deeds.changed[0]}." if len(deeds.changed) == 1 else ": mend it."
             own = describe_own_test(command, deeds.changed, deeds.before, deeds.texts, deeds.failure)
             facts.append(own or f"{command} fails{alone}")
-    if not ran and not facts and not deeds.since_change and not _FAILS.search(request) and _RUN_IT.search(request):
+    if not ran and not facts and not deeds.since_change and not find_failing(request) and _RUN_IT.search(request):
         scripts = [name for name in NAMED_FILE.findall(request) if name.endswith(_SCRIPTS)]
         facts.append(f"Now run {make_command(scripts[0])}." if len(set(scripts)) == 1 else "Now run it.")
     return facts

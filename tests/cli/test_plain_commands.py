@@ -1,0 +1,63 @@
+"""`ollm -p` with a model that writes blocks: steps that the words of the request say, and commands as they were meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.test_blocks import blocks, read, run_task
+
+__all__ = ["blocks"]  # a fixture that each test uses
+
+
+COUNT = "#!/bin/sh\nlist=words.txt\nwc -l < $list\n"
+
+
+async def test_a_script_is_run_by_its_interpreter(tmp_path: Path) -> None:
+    files = {"words.txt": "fern\nmoss\n", "count.sh": COUNT}
+
+    script = ["```bash\ncount.sh\n```", "a.txt\n```\nhello\n```", "Done."]
+
+    said, _ = await run_task(tmp_path, files, "Try the counting of words, then write hello into a.txt", script)
+
+    assert [call["status"] for call in said["toolCalls"]] == ["ok", "ok"]
+    assert said["toolCalls"][0]["result"]["llmContent"].startswith("2"), (
+        "found without a path, and no program by its bits"
+    )
+
+
+async def test_what_breaks_is_run_first(tmp_path: Path) -> None:
+    asked = "count.sh is meant to print how many lines words.txt has, but it breaks. See what is wrong and fix it."
+    files = {"words.txt": "fern\n", "count.sh": COUNT.replace("words", "word")}
+
+    said, runner = await run_task(tmp_path, files, asked, ["count.sh\n```\nx"] * 9, kind="llama.cpp")
+
+    begun = str(runner.server.chats[0]["messages"][-2:])
+    assert "```bash\\nsh count.sh" in begun or "No such file" in begun, "begun or done before the model is asked"
+    assert said["toolCalls"][0]["name"] == "shell"
+
+
+async def test_a_number_stands_alone_in_its_file(tmp_path: Path) -> None:
+    asked = "Count the words in poem.txt and save the number, nothing else, in words.txt."
+    command = "```bash\nwc -w poem.txt > words.txt; cat words.txt\n```"
+
+    _, runner = await run_task(tmp_path, {"poem.txt": "a b\nc\n"}, asked, [command, "There are 3."])
+
+    assert read(runner, "words.txt").strip() == "3"
+
+
+async def test_a_command_from_the_words_ends_with_its_sentence(tmp_path: Path) -> None:
+    files = {
+        "slug.py": "def slug(t):\n    return t\n",
+        "test_slug.py": "from slug import slug\n\nassert slug('A') == 'a'\n",
+    }
+    asked = "The test in test_slug.py fails when I run it with python. Correct slug.py, not the test."
+    right = "slug.py\n```python\ndef slug(t):\n    return t.lower()\n```"
+
+    said, runner = await run_task(
+        tmp_path, files, asked, [right, *["```bash\npython test_slug.py\n```", "It passes."] * 2]
+    )
+
+    assert read(runner, "slug.py").endswith("t.lower()\n")
+    assert said["toolCalls"][0]["name"] == "shell", "the test that fails"
+    (session,) = runner.sessions()
+    assert not any("python. Correct" in str(message) for message in session["messages"][1:])
