@@ -62,6 +62,7 @@ def apply(folder: Path, path: str, text: str, command: str) -> str:
         ("r.json", REGIONS, "add a zone of b to east in r.json", "1\n", '1,\n    "zone": "b"\n'),
         ("r.json", REGIONS, 'add `"zone": 4` to the entry west', "]\n", '],\n    "zone": 4\n'),
         ("r.json", REGIONS, "set `port: 5` in west", '1,\n    "hosts', '5,\n    "hosts'),
+        ("s.css", CSS, "give .card a border-radius of 8px in s.css.", "red;\n", "red;\n  border-radius: 8px;\n"),
         ("s.css", CSS, "add padding: 1rem to the body", "0;\n", "0;\n  padding: 1rem;\n"),
     ],
 )

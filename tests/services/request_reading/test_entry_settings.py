@@ -21,6 +21,7 @@ REGIONS = (
 )
 COMPOSE = "services:\n  web:\n    deploy:\n      replicas: 1\n  cache:\n    image: a\n    deploy:\n      replicas: 1\n"
 APP = "[mail]\nenabled = True\n\n[cache]\nenabled = True\nsize = 1\n"
+CI = "jobs:\n  lint:\n    timeout: 10\n  test:\n    timeout: 10\n"
 BOTH = "east:\n  db:\n    port: 1\nwest:\n  db:\n    port: 1\n"
 USERS = '[\n  {"name": "al", "role": "user"},\n  {"name": "bo", "role": "user"}\n]\n'
 TOML = '[servers.alpha]\nip = "1"\n\n[servers.beta]\nip = "1"\nmax_age = 3\n'
@@ -32,6 +33,7 @@ FILES = {
     "c.yaml": COMPOSE,
     "app.ini": APP,
     "b.yml": BOTH,
+    "ci.yml": CI,
     "u.json": USERS,
 }
 
@@ -78,6 +80,7 @@ def apply(folder: Path, path: str, command: str) -> str:
         ),
         ("app.ini", "turn off the cache in app.ini please", "True\nsize", "False\nsize"),
         ("app.ini", "disable mail", "True\n\n", "False\n\n"),
+        ("ci.yml", "set the timeout for the test job to 20", "test:\n    timeout: 10", "test:\n    timeout: 20"),
         ("b.yml", "in west, set the port of db to 5", "west:\n  db:\n    port: 1", "west:\n  db:\n    port: 5"),
         ("u.json", "set bo's role to admin in u.json", '"bo", "role": "user"', '"bo", "role": "admin"'),
         ("app.toml", "set the ip of alpha to 3", 'alpha]\nip = "1"', 'alpha]\nip = "3"'),
@@ -118,6 +121,7 @@ def test_two_values_of_one_entry(tmp_path: Path) -> None:
         "the port of staging should not be 8081",
         "set the port of staging to 8081 and the path to x",
         "rename staging to stage in conf.ini",
+        "rename host to hostname in the dev section",
         "set the port of staging to 8081 in other.ini",
         "turn off the lamp",
     ],
@@ -125,6 +129,12 @@ def test_two_values_of_one_entry(tmp_path: Path) -> None:
 def test_other_words_say_no_value(asked: str) -> None:
     assert find_entry_command(asked, show("conf.ini")) == ""
     assert find_value_steps(asked, {"conf.ini": CONF}) == []
+
+
+def test_a_step_that_names_a_job_test_is_no_program() -> None:
+    from ollm.services.request_reading.plain_changes import find_plain_steps
+
+    assert len(find_plain_steps("set the timeout for the test job to 20", {"ci.yml": CI}, {})) == 1
 
 
 def test_each_of_several_orders_is_a_step() -> None:

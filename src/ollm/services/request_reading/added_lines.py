@@ -73,7 +73,7 @@ def find_added_line(request: str, path: str, text: str) -> AddedLine | None:
         return None
     if re.search(r"\b(?:to|be|become|by|as|say|says|print|prints)\s+$", request[: literals[0].start()]):
         return None  # it is a value
-    words = strip_kept_parts(request.replace(literals[0][0], " it "))
+    words = strip_kept_parts(request.replace(literals[0][0], " `` "))
     lines = text.splitlines()
     entry = None if says_of_many(words) else find_meant_entry(path, lines, words)
     return _place(literals[0], entry, lines, path) if entry else None

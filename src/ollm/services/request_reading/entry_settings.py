@@ -28,14 +28,14 @@ _SHOWN = re.compile(
     r"^(?P<path>[^\s:]+)(?P<whole>:| is long [^\n]*:)\n```\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 _OTHER = re.compile(  # orders that may come before
-    r"\b(?:run|execute|create|write|add|remove|delete|copy|move|rename|find|count|read|check|look|list|show|install|commit|test|"
+    r"\b(?:run|execute|create|write|add|remove|delete|copy|move|rename|find|count|read|check|look|list|show|install|commit|"
     r"print)\b",
     re.IGNORECASE,
 )
 _CLAUSES = re.compile(
     rf",?\s+(?:and|then)\s+(?:then\s+)?(?=(?:{'|'.join(CHANGE_VERBS)}|run)\b)|(?<=[.;])\s+", re.IGNORECASE
 )
-_SUPPOSED = re.compile(r"\b(?:if|when|unless|once|until|whenever)\b", re.IGNORECASE)
+_SUPPOSED = re.compile(r"\b(?:if|when|unless|once|until|whenever|renamed?|move|copy)\b", re.IGNORECASE)
 _LINK = (
     r"(?:\s+in)?\s+(?:from\s+[`'\"]?(?P<old>[^\s`'\"]+)[`'\"]?\s+)?"
     r"(?:to(?:\s+(?:be|become))?|(?:should|must|has\s+to|needs\s+to)\s+(?:now\s+)?(?:be|become))\s+"

@@ -16,7 +16,7 @@ from ollm.services.request_reading.import_order import find_import_sort
 from ollm.services.request_reading.setting_entries import find_entry_steps, find_removal_command
 
 _PROGRAM = re.compile(  # what is to do it, or to be shown, and not the change itself
-    r"\b(?:an?|the|my|our)\s+(?:\w+\s+){0,3}?(?:script|program|function|method|tests?|tool|snippet|example|helper|endpoint|page)"
+    r"\ban?\s+(?:\w+\s+){0,3}?(?:script|program|function|method|tests?|tool|snippet|example|helper|endpoint|page)"
     r"\s+(?:\S+\s+)?(?:that|which|to|for)\b|\b(?:write|create|build|implement)\s+an?\s",
     re.IGNORECASE,
 )
