@@ -1,4 +1,4 @@
-"""The public bench: 312 tasks of one to six steps, 48 of them held back, from the request to the finished work.
+"""The public bench: 376 tasks of one to six steps, 48 of them held back, from the request to the finished work.
 
     make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
 
@@ -28,6 +28,8 @@ from bench.tasks.strangers_second import STRANGERS_SECOND
 from bench.tasks.task import Task
 from bench.tasks.tuning_long import TASKS as TUNING_LONG
 from bench.tasks.tuning_small import TASKS as TUNING_SMALL
+from bench.tasks.twins_code import CODE_TWINS
+from bench.tasks.twins_files import FILE_TWINS
 from bench.tasks.unseen import TASKS as UNSEEN
 
 HALVES = {
@@ -39,6 +41,7 @@ HALVES = {
     "strangers_second": STRANGERS_SECOND,
     "guests_first": GUESTS_FIRST,
     "guests_second": GUESTS_SECOND,
+    "twins": (*FILE_TWINS, *CODE_TWINS),
     "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
 }
 

@@ -167,6 +167,9 @@ def apply_changes(changes: dict[str, Change], folder: Path) -> None:
         place = folder / path
         if change is None:
             place.unlink()
+            for parent in place.relative_to(folder).parents[:-1]:  # a folder goes with its last file
+                if not any((folder / parent).iterdir()):
+                    (folder / parent).rmdir()
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(change if isinstance(change, str) else change_text(place.read_text(), change))

@@ -15,7 +15,7 @@ from bench.tasks.task import Task, check_few_changes, check_says
 from tests.sizes import size
 
 TASKS = [(half, task) for half, tasks in HALVES.items() for task in tasks]
-ALL_SMALL = ("fresh", "unseen", "strangers_first", "strangers_second")
+ALL_SMALL = ("fresh", "unseen", "strangers_first", "strangers_second", "twins")
 FEW = ("extra", "guests_first", "guests_second", *ALL_SMALL)
 CELL = Cell(agent="command:sh -c", base_url="http://127.0.0.1:1", model="m", window=8192, form="first", seed=0)
 
