@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.test_blocks import blocks, read, run_task
+from tests.cli.test_blocks import blocks, last_message, read, run_task
 
 __all__ = ["blocks"]  # a fixture that each test uses
 
@@ -39,6 +39,18 @@ async def test_a_function_goes_to_another_module_by_one_command(tmp_path: Path) 
     assert read(runner, "units.py") == WEATHER.partition("\n\n\n")[0] + "\n"
     assert read(runner, "weather.py") == "from units import c_to_f\n\n\nprint(c_to_f(100))\n"
     assert len(runner.server.chats) == 1, "nothing was asked before the move"
+
+
+async def test_a_module_is_not_moved_over_another_for_a_function_of_it(tmp_path: Path) -> None:
+    files = {"weather.py": f"RATE = 2\n\n\n{WEATHER.replace('9', 'RATE')}", "main.py": "print('main')\n"}
+
+    said, runner = await run_task(
+        tmp_path, files, "move c_to_f from weather.py to main.py", ["```bash\nmv weather.py main.py\n```", "Moved."]
+    )
+
+    assert said["toolCalls"][0]["status"] == "failed"
+    assert "Only c_to_f is to go from weather.py to main.py: nothing was run." in last_message(runner, 1)
+    assert {name: read(runner, name) for name in files} == files
 
 
 FORGED = "Files here: weather.py, units.py\n\nThis command makes the move:\n```bash\n{}\n```"

@@ -4,6 +4,7 @@ import pytest
 
 from ollm.services.request_reading.asked_places import (
     describe_lacking,
+    describe_moved_file,
     find_asked_methods,
     find_asked_places,
     find_deleted_folders,
@@ -111,6 +112,24 @@ def test_methods_are_read_with_their_class(asked: str, name: str, owner: str, pa
     (found,) = find_asked_methods(asked)
 
     assert (found.name, found.owner, found.path) == (name, owner, path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "command", "told"),
+    [
+        ("move c_to_f from weather.py to main.py", "mv weather.py main.py", True),
+        ("Move c_to_f out of weather.py into units.py.", "cp -f weather.py units.py && ls", True),
+        ("move c_to_f from weather.py to main.py", "mv weather.py main.py.bak", False),
+        ("move c_to_f from weather.py to main.py", "mv old.py main.py", False),
+        ("move everything from weather.py to main.py", "mv weather.py main.py", False),
+        ("move weather.py to main.py", "mv weather.py main.py", False),
+    ],
+)
+def test_a_file_is_not_moved_for_a_part_of_it(asked: str, command: str, told: bool) -> None:
+    said = describe_moved_file(asked, command, {"weather.py": WEATHER}.get)
+
+    assert said.startswith("Only c_to_f is to go from weather.py to ") is told
+    assert bool(said) is told
 
 
 def test_several_methods_are_of_the_class_that_each_is_said_of() -> None:

@@ -29,3 +29,15 @@ def test_data_that_others_are_made_of_is_only_read() -> None:
     assert find_sources("Take the header of a.csv and put it in h.txt.", ["h.txt"]) == {"a.csv"}
     assert find_sources("Extract f from a.py into b.py.", ["b.py"]) == set()
     assert find_sources("Sort a.txt.", []) == set()
+
+
+@pytest.mark.parametrize(
+    ("asked", "files"),
+    [
+        ("Write is_cheap(price) in shop.py, and a test for it in test_cheap.py", ["test_cheap.py"]),
+        ("Write a function f in a.py and two tests for f(x) in test_a.py.", ["test_a.py"]),
+        ("There is a test in test_a.py that shows the bug. Fix a.py.", []),
+    ],
+)
+def test_a_test_that_is_written_besides_is_wanted(asked: str, files: list[str]) -> None:
+    assert [name for name in find_wanted_files(asked) if name.startswith("test_")] == files

@@ -94,6 +94,8 @@ class BlockResolver:
 
     def _resolve_command(self, tool: str, command: str, arguments: JsonObject) -> Resolved:
         """As it was meant; a file that it only writes is a block of that file."""
+        from ollm.services.request_reading.asked_places import describe_moved_file
+
         if is_python(command) and (script := self._find_script()):
             return self._resolve_file(script, command, whole=True)
         path, body = read_written_file(command)
@@ -104,6 +106,7 @@ class BlockResolver:
             arguments["timeout"] = ENDLESS_SECONDS
         again = made in self._ran and _AGAIN.search(self._request) is None
         refusal = OUTPUT_REPEATED if _OUTPUT.match(command) else ALREADY_RUN if again else ""
+        refusal = refusal or describe_moved_file(self._request, made, self._files.read_text)
         return Resolved(name=tool, arguments=arguments, refusal=refusal)
 
     def _find_script(self) -> str:

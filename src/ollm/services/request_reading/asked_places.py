@@ -134,6 +134,20 @@ def find_moved_names(request: str) -> MovedNames | None:
     return MovedNames(names=tuple(names), source=found["source"], target=found["target"]) if found else None
 
 
+def describe_moved_file(request: str, command: str, read: Callable[[str], str | None]) -> str:
+    """Why a command is not run that moves a whole file over another, where only parts of it were to go there."""
+    moved = find_moved_names(request)
+    if moved is None or not re.search(
+        rf"\b(?:mv|cp)\s+(?:-\w+\s+)*{re.escape(moved.source)}\s+{re.escape(moved.target)}(?!\S)", command
+    ):
+        return ""
+    text = read(moved.source) or ""
+    if not all(_holds(text, name) for name in moved.names):
+        return ""
+    told = f"Only {' and '.join(moved.names)} is to go from {moved.source} to {moved.target}: nothing was run."
+    return f"{told} Write {moved.target} with it."
+
+
 def is_move_command(command: str) -> bool:
     """Whether it does nothing but take lines from one module to another and rewrite imports."""
     return _MOVE_COMMAND.fullmatch(command) is not None

@@ -26,6 +26,11 @@ _CALLED = re.compile(
     rf"\s+`?({FILE_NAME})`?",
     re.IGNORECASE,
 )
+_ORDERS = re.compile(r"\s*(?:please\s+)?(?:write|add|create|implement|define|make)\b", re.IGNORECASE)
+_TESTED = re.compile(
+    rf"\b(?:an?|some|two)\s+(?:unit\s+|small\s+)?tests?\s+(?:for\s+(?:[\w()]+\s+){{1,3}})?(?:in|into|to)\s+`?({FILE_NAME})`?",
+    re.IGNORECASE,
+)
 _READS = re.compile(
     r"\s*(?:please\s+)?(?:count|list|sum|add\s+up|compute|calculate|read|take|get|search|collect|grep|copy|summari[sz]e|describe|explain)\b"
 )
@@ -67,6 +72,7 @@ def find_wanted_files(request: str) -> list[str]:
                 wanted += [name for name in NAMED_FILE.findall(found[1]) if _is_target(sentence, found.start())]
         made = [found for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(sentence)]
         wanted += [name for found in made if " copy of " not in found[0] for name in _list_made(sentence, found)]
+        wanted += [found[1] for found in _TESTED.finditer(sentence) if _ORDERS.match(sentence)]
     return [name for name in dict.fromkeys(wanted) if has_file_ending(name) and not is_kept(name, request)]
 
 
