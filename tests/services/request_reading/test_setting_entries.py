@@ -199,3 +199,12 @@ def test_an_entry_that_goes_and_nothing_else_is_a_command(tmp_path: Path) -> Non
 def test_a_list_over_several_lines_is_not_taken_for_one_line() -> None:
     assert find_entry_steps("remove hosts from a.toml", {"a.toml": "[web]\nhosts = [\n  1,\n]\n"}) == []
     assert len(find_entry_steps("remove hosts from a.toml", {"a.toml": "[web]\nhosts = [1]\n"})) == 1
+
+
+def test_no_gap_is_left_where_an_entry_was(tmp_path: Path) -> None:
+    parts = {name: f"[{name}]\nx = 1\n" for name in ("east", "west", "north")}
+    text = "\n".join(parts.values())
+    for name in parts:
+        (step,) = find_entry_steps(f"remove {name} from c.ini", {"c.ini": text})
+        left = "\n".join(part for other, part in parts.items() if other != name)
+        assert apply(tmp_path, "c.ini", text, step) == left

@@ -177,5 +177,17 @@ def _make_removal(path: str, lines: list[str], entry: Entry) -> str:
     while before >= 0 and not lines[before].strip():
         before -= 1
     comma = f"-e '{before + 1}s/,\\s*$//' -e " if last and before >= 0 and lines[before].rstrip().endswith(",") else ""
-    end = f",{entry.end}" if entry.end > entry.start + 1 else ""
-    return f"sed -i {comma}'{entry.start + 1}{end}d' {shlex.quote(path)}"
+    first, behind = _add_gap(lines, entry.start, entry.end)
+    end = f",{behind}" if behind > first + 1 else ""
+    return f"sed -i {comma}'{first + 1}{end}d' {shlex.quote(path)}"
+
+
+def _add_gap(lines: list[str], start: int, end: int) -> tuple[int, int]:
+    """The lines with the blank ones behind them, where there are some before them or nothing is; at the end of the file
+    with those before them."""
+    opens = start == 0 or not lines[start - 1].strip()
+    while opens and end < len(lines) and not lines[end].strip():
+        end += 1
+    while end == len(lines) and start > 0 and not lines[start - 1].strip():
+        start -= 1
+    return start, end
