@@ -61,3 +61,29 @@ async def test_a_command_from_the_words_ends_with_its_sentence(tmp_path: Path) -
     assert said["toolCalls"][0]["name"] == "shell", "the test that fails"
     (session,) = runner.sessions()
     assert not any("python. Correct" in str(message) for message in session["messages"][1:])
+
+
+async def test_a_definition_is_looked_for_before_the_model_is_asked(tmp_path: Path) -> None:
+    files = {"a.py": "def parse_invoice(line):\n    return line\n", "b.py": "from a import parse_invoice\n"}
+
+    said, runner = await run_task(
+        tmp_path, files, "Which file defines the function parse_invoice?", ["It is defined in a.py."]
+    )
+
+    assert said["toolCalls"][0]["result"]["llmContent"].startswith("./a.py:1:def parse_invoice(line):")
+    assert "b.py" not in said["toolCalls"][0]["result"]["llmContent"]
+    assert len(runner.server.chats) == 1
+
+
+async def test_data_that_does_not_parse_is_mended_and_not_what_reads_it(tmp_path: Path) -> None:
+    broken = '{\n  "home": "/",\n  "about": "/about"\n  "help": "/help"\n}\n'
+    files = {"routes.json": broken, "load.py": "import json\n\nprint(len(json.load(open('routes.json'))))\n"}
+    asked = "load.py cannot read routes.json because it is not valid JSON. Find the mistake and fix it."
+    right = broken.replace('about"\n', 'about",\n')
+
+    _, runner = await run_task(tmp_path, files, asked, [right + "```\n", "It is mended."], kind="llama.cpp")
+
+    asked_for = runner.server.chats[0]["messages"]
+    assert "routes.json does not parse: Expecting ',' delimiter: line 4" in asked_for[-2]["content"]
+    assert asked_for[-1]["content"] == "routes.json\n```\n"
+    assert read(runner, "routes.json") == right

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.asked_places import find_shown_move
+from ollm.services.request_reading.broken_data import SAID
+from ollm.services.request_reading.definition_search import find_definition_command
 from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import (
@@ -95,6 +97,7 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
     command = command or find_constant_move(request, primed) or find_file_command(request, primed)
     command = command or find_heading_change(request, primed) or find_plain_command(request, primed)
+    command = command or find_definition_command(request)
     if command:
         return f"{COMMAND}{command}{CLOSED}"
     setting, count = find_setting_command(request, primed)
@@ -103,7 +106,8 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
         return f"{COMMAND}{command}"
     if _MOVE.match(request) and not moves_files(request):
         return ""
-    if script := find_new_script(request, primed):
+    broken = SAID.search(primed.rpartition("\n\n")[2])
+    if script := broken["name"] if broken else find_new_script(request, primed):
         return _begin_file(script, language=_name_language(script))
     command = _find_command(request, primed)
     if _CHECK.fullmatch(command) and command in (

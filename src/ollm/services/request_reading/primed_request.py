@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.asked_places import MOVE_END, MOVED_BY
+from ollm.services.request_reading.broken_data import find_broken_data
 from ollm.services.request_reading.excerpts import find_words, show_excerpt
 from ollm.services.request_reading.meant_files import find_led_to, find_meant, find_tiny_project
 from ollm.services.request_reading.plain_words import FILE_NOUNS
@@ -80,6 +81,7 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
             parts.append(part)
             left -= len(part)
             whole += [name] if name in short else []
+    parts += find_broken_data(request, {name: texts[name] for name in whole})[:1]
     return Primed(text="\n\n".join(parts), whole=tuple(whole), meant=tuple(told))
 
 

@@ -13,6 +13,7 @@ from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import ASKING, WRITTEN_TO, asks_for_change, asks_for_edit
 from ollm.services.request_reading.asked_places import find_misplaced_parts
 from ollm.services.request_reading.asked_tests import find_missing_test
+from ollm.services.request_reading.broken_data import find_broken_data
 from ollm.services.request_reading.entry_settings import is_about_entry
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
@@ -171,6 +172,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]
     if not _OUTPUT.search(request) and not _EMPTIED.search(request):  # what a program prints may be nothing
         others += [f"{name} is empty. Now write {name} with a command." for name in empty]
+    facts = [*find_broken_data(request, deeds.texts), *facts]
     steps = facts + scripts + unrun + _find_silent(request, deeds, wanted) + others
     return list(dict.fromkeys(aim_at_part(step, deeds.texts, deeds.failure) for step in steps))
 
