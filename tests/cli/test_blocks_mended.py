@@ -106,7 +106,7 @@ def last_but_one(runner: Any, request: int) -> str:
     ],
 )
 async def test_a_value_of_which_the_request_speaks_stays(tmp_path: Path, asked: str) -> None:
-    test = make_test('assert shout("hey!") == "HEY!"')
+    test = make_test('self.assertEqual(shout("hey!"), "HEY!")', case=True)
     script: list[Answer | str] = [f"test_texts.py\n```python\n{test}```", RUN, *["shout doubles the mark."] * 9]
 
     _, runner = await run_task(tmp_path, {"texts.py": TEXT}, asked, script, kind="llama.cpp")
@@ -133,8 +133,8 @@ async def test_a_test_that_was_there_stays(tmp_path: Path) -> None:
 async def test_a_new_test_of_new_code_is_begun_up_to_its_value_when_it_was_told_in_vain(tmp_path: Path) -> None:
     asked = "write a function count_vowels(text) in words.py and put a test for it in test_words.py"
     function = "    return sum(letter in 'aeiou' for letter in text)\n```\n"
-    line = '    assert count_vowels("python") =='
-    test = f"\n\ndef test_it():\n{line} 2\n```\n"
+    line = '        self.assertEqual(count_vowels("python"),'
+    test = f"import unittest\n\n\nclass Tests(unittest.TestCase):\n    def test_it(self):\n{line} 2)\n```\n"
     told = 'python test_words.py fails: count_vowels("python") gives 1, not 2: mend it.'
     script: list[Answer | str] = [
         function,
@@ -143,7 +143,7 @@ async def test_a_new_test_of_new_code_is_begun_up_to_its_value_when_it_was_told_
         RUN,
         "It fails.",
         "It still fails.",
-        " 1\n```",
+        " 1)\n```",
         "Yes.",
         RUN,
         "Done.",
@@ -155,8 +155,8 @@ async def test_a_new_test_of_new_code_is_begun_up_to_its_value_when_it_was_told_
 
     assert last_message(runner, 5) == told, "the model decides what is wrong"
     assert last_but_one(runner, 6) == told
-    assert last_message(runner, 6) == f"test_words.py\n```diff\n-{line} 2\n+{line}"
-    assert read(runner, "test_words.py").endswith(f"{line} 1\n")
+    assert last_message(runner, 6) == f"test_words.py\n```diff\n-{line} 2)\n+{line}"
+    assert read(runner, "test_words.py").endswith(f"{line} 1)\n")
     assert said["text"].endswith("Done.")
 
 
