@@ -83,7 +83,7 @@ _KEPT = re.compile(
     rf"\b{_MUST_NOT}(?:chang|edit|modif|touch|alter)(?:e|y|ying|ing)?\s+(?:anything\s+in\s+)?({_NAMES}){_ONLY_PARTLY}|"
     rf"\b(?:leave|keep)\s+({_NAMES})\s+{_AS_IT_IS}|"
     rf"\b(?:except(?:\s+(?:for|in))?|apart\s+from|other\s+than|but\s+not(?:\s+in)?)\s+({_NAMES}){_ONLY_PARTLY}|"
-    rf"({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:(?:stay|remain)\s+{_AS_IT_IS}|"
+    rf"(?<![\w.@+/-])({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:(?:stay|remain)\s+{_AS_IT_IS}|"
     r"not\s+be\s+(?:changed|edited|touched|modified))",
     re.IGNORECASE,
 )
