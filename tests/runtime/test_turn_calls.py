@@ -275,7 +275,7 @@ async def test_files_that_are_changed_there_and_back_end_the_turn_when_the_step_
     made = guided.calls()
     await made.prime_request("What is here?")
     await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
-    monkeypatch.setattr(TurnGuide, "is_circling", lambda _self: True)
+    monkeypatch.setattr(TurnGuide, "find_circle", lambda _self: "files were changed there and back")
 
     with pytest.raises(LoopStop) as told:
         await made.run(made.read_calls(answer(CallPiece("ls", {"path": "a"}))), 1)

@@ -130,8 +130,8 @@ class TurnCalls:
                 self._note_deeds(calls, records)
         finally:
             await self._record_results(calls, facts)
-        if found is None and self._guide and self._guide.is_circling():
-            found = LoopPattern(type="repeated-cycle", details="files were changed there and back", count=3)
+        if found is None and self._guide and (circle := self._guide.find_circle()):
+            found = LoopPattern(type="repeated-cycle", details=circle, count=3)
         if found:
             raise LoopStop(found)
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from ollm.providers.base import CallPiece
 from ollm.runtime.calls.mending import MAX_TRIES, Mending
 from tests.runtime.calls.test_project_files import Place
 
 CODE = "def f(n):\n    return n - 1\n"
+MENDED = CODE.replace("-", "+")
 ASKED = "test_a.py fails. Fix a.py."
 RUN = "python test_a.py"
 FAILED = 'Traceback\n  File "/w/test_a.py", line 2, in <module>\n    assert f(1) == 2, f(1)\nAssertionError: 0\n'
@@ -73,4 +75,10 @@ def test_nothing_is_asked_where_it_is_not_plain_what_is_to_be_mended(
 def test_of_a_long_file_the_function_that_failed_is_asked_about(place: Place) -> None:
     place.write("a.py", CODE + "".join(f"\n\ndef g{number}(n):\n    return n\n" for number in range(60)))
 
-    assert fail(Mending(place.files)) == STEP.format("f in a.py").replace("bug in a.py", "bug in f in a.py")
+    mending = Mending(place.files)
+    assert fail(mending) == STEP.format("f in a.py").replace("bug in a.py", "bug in f in a.py")
+    said = {"path": "a.py", "content": f"def g1(n):\n    return 0\n\n\n{MENDED}", "whole": True}
+    kept = mending.keep_part(CallPiece("file_block", said))
+    assert kept.arguments == said | {"content": MENDED.rstrip()}
+    for other in (said | {"path": "b.py"}, said | {"content": "x = 1\n"}):
+        assert mending.keep_part(CallPiece("file_block", other)).arguments == other

@@ -285,10 +285,10 @@ async def test_files_changed_there_and_back_are_noticed(scene: Scene) -> None:
     scene.write("a.py", "x = 1\n")
     scene.guide.adopt_request("Change x in a.py.")
     for number in range(5):
-        assert not scene.guide.is_circling()
+        assert not scene.guide.find_circle()
         await scene.step(shell("sed"), code=0, a__py=f"x = {number % 2 + 2}\n")
 
-    assert scene.guide.is_circling()
+    assert scene.guide.find_circle() == "files were changed there and back"
 
 
 async def test_a_module_that_imports_what_moved_is_the_step_that_is_left(scene: Scene) -> None:
@@ -540,3 +540,15 @@ async def test_a_file_that_a_command_of_this_turn_made_may_be_written_anew(scene
     assert scene.block("temps.csv", "city,low\nOslo,1\n") == Resolved(
         name="write_file", arguments={"path": "temps.csv", "content": "city,low\nOslo,1\n", "overwrite": True}
     )
+
+
+async def test_a_command_that_fails_whatever_is_changed_for_it_ends_in_a_circle(scene: Scene) -> None:
+    scene.write("a.sh", "x\n")
+    await scene.guide.prime_request("a.sh fails. Fix it.")
+    for number in range(9):
+        await scene.step(shell("sh a.sh"), code=1, output="no", a__sh=f"{number}\n")
+        assert not scene.guide.find_circle()
+
+    await scene.step(shell("sh a.sh"), code=1, output="no", a__sh="more\n")
+
+    assert scene.guide.find_circle() == "the same command fails again and again"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.runtime.calls.used_names import import_tested_names, import_used_names
+from ollm.runtime.calls.used_names import import_tested_names, import_used_modules, import_used_names
 
 FILES = {
     "text.py": "import re\n\nLIMIT = 3\n\n\ndef shout(text):\n    return text\n\n\nclass Page:\n    def turn(self):\n        pass\n",
@@ -88,3 +88,29 @@ def test_a_new_test_has_no_copy_of_the_function_it_tests() -> None:
 )
 def test_other_copies_stay(path: str, content: str, places: dict[str, str]) -> None:
     assert import_tested_names(path, content, places, {**FILES, "test_old.py": "x = 1\n"}.get) == content
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted"),
+    [
+        ("def f(t):\n    return t\n", "def f(t):\n    return re.sub('a', '', t)\n", "import re\n\n\n"),
+        ("x = 1\n", "import os\n\nx = json.dumps(os.sep)\n", "import json\n"),
+        ("x = 1\n", "x = json.loads('1')\n", "import json\n\n"),
+        ("", "@functools.cache\ndef f():\n    return 1\n", "import functools\n\n\n"),
+        ("y = re.x\n", "y = re.x\nz = 1\n", ""),
+        ("", "import re\n\nre.sub('', '', '')\n", ""),
+        ("", "from os import *\n\nre.sub('', '', '')\n", ""),
+        ("", "def f(re):\n    return re.x\n", ""),
+        ("", "print(helper.x)\n", ""),
+        ("", "print(json)\n", ""),
+    ],
+)
+def test_a_module_of_the_library_that_is_used_is_imported(before: str, after: str, wanted: str) -> None:
+    assert import_used_modules("a.py", before, after) == wanted + after
+    assert import_used_modules("a.txt", before, after) == after
+
+
+def test_imports_come_behind_the_heading_of_a_module() -> None:
+    head = '"""About."""\n\nfrom __future__ import annotations\n\n'
+
+    assert import_used_modules("a.py", "", f"{head}x = re.M\n") == f"{head}import re\n\nx = re.M\n"

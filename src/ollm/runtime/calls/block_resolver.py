@@ -176,11 +176,12 @@ class BlockResolver:
         """The file as the block leaves it, but for what it changes or forgets by the way."""
         from ollm.runtime.calls.class_members import move_into_class
         from ollm.runtime.calls.named_entries import keep_to_named_entry
-        from ollm.runtime.calls.used_names import import_used_names
+        from ollm.runtime.calls.used_names import import_used_modules, import_used_names
 
         after = import_used_names(
             path, move_into_class(path, before, after, self._request), self._files.read_text, before
         )
+        after = import_used_modules(path, before, after) if before else after
         after = keep_decorators(path, before, after, self._request)
         kept = keep_other_parts(before, restore_lost_parts(path, before, after, self._request), self._request)
         kept = keep_to_named_entry(path, before, move_above(before, kept, self._request), self._request)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ollm.providers.base import CallPiece
 from ollm.runtime.calls.project_files import ProjectFiles
 
 MAX_TRIES = 8
@@ -49,6 +50,17 @@ class Mending:
         elif self.is_open:
             self._judge(request, failure)
         return self.ask()
+
+    def keep_part(self, piece: CallPiece) -> CallPiece:
+        """Of a block for the file that is mended the function that was asked about: others were not shown."""
+        from ollm.providers.text_calls.definitions import find_definitions
+
+        said = piece.arguments if isinstance(piece.arguments, dict) else {}
+        if not self._part or said.get("path") != self._path:
+            return piece
+        parts = find_definitions(str(said.get("content", "")).split("\n"))
+        found = [part.text for part in parts if part.name == self._part]
+        return CallPiece(piece.name, said | {"content": found[0]}) if len(found) == 1 else piece
 
     def note_change(self) -> str:
         """What was changed is tried at once."""

@@ -32,6 +32,7 @@ CHARS_PER_TOKEN = 3
 MAX_WATCHED_FILES = 400
 MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same way
+MAX_FAILURES = 9  # times that one command fails in a turn, whatever is changed for it
 MAX_SAID = 3  # times that it says the same
 NOTHING_DONE = "No file was changed and no command was run."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
@@ -114,7 +115,7 @@ class TurnGuide:
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """A block that names a file becomes the call that makes its change."""
         ran = [line for line, _ in self._since_change]
-        return self._resolver.resolve(piece, self._request, self._names, ran)
+        return self._resolver.resolve(self._mending.keep_part(piece), self._request, self._names, ran)
 
     def read_bare_command(self, answer: str) -> CallPiece | None:
         """A command that is all of an answer, where something was to be done: it only lacks its fence."""
@@ -197,9 +198,15 @@ class TurnGuide:
             return self._mending.note_run(self._request, command, self._failure if code else "", self._names)
         return self._mending.note_change() if changed else self._mending.ask() if failed else ""
 
-    def is_circling(self) -> bool:
-        """Whether files are changed there and back: they were left the same way again and again."""
-        return not self._mending.is_open and any(count >= MAX_SAME_STATES for count in self._states.values())
+    def find_circle(self) -> str:
+        """How the steps go round in vain: files are left the same way again and again, or one command fails whatever is
+        changed for it."""
+        failed = Counter(command for command, code in self._commands if code)
+        if self._mending.is_open:
+            return ""
+        if any(count >= MAX_SAME_STATES for count in self._states.values()):
+            return "files were changed there and back"
+        return "the same command fails again and again" if any(n > MAX_FAILURES for n in failed.values()) else ""
 
     def _name_next_step(self) -> str:
         """What is left, or that it is time for words: a model that has done all goes on and undoes it."""

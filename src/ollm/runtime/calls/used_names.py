@@ -1,10 +1,11 @@
-"""Names of modules beside it that a block of Python uses: they are imported, where it imports others from there
-or has a copy of them. Pure but for the reading."""
+"""Names that a block of Python uses and nothing defines: of modules beside it they are imported, where it imports
+others from there or has a copy of them; modules of the standard library always. Pure but for the reading."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from ollm.services.request_reading.plain_words import is_test
@@ -33,6 +34,36 @@ def import_used_names(path: str, content: str, read: Callable[[str], str | None]
             lines[node.lineno - 1] = f"{line[: node.end_col_offset]}, {', '.join(lacking)}{line[node.end_col_offset :]}"
             unknown -= set(lacking)
     return "\n".join(lines)
+
+
+def import_used_modules(path: str, before: str, after: str) -> str:
+    """The file as a block leaves it, with the modules of the standard library that it uses and did not use `before`."""
+    tree, earlier = _parse(after) if path.endswith(".py") else None, _parse(before)
+    if tree is None or not tree.body or any(_is_star(node) for node in ast.walk(tree)):
+        return after
+    unknown = _find_unknown(tree) - (_find_unknown(earlier) if earlier else set())
+    read = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    used = {node.id for node in read if isinstance(node, ast.Name)} & unknown & sys.stdlib_module_names
+    if not used:
+        return after
+    rest = [node for node in tree.body if not _is_heading(node)]
+    first = rest[0] if rest else tree.body[-1]
+    decorated = isinstance(first, ast.FunctionDef | ast.ClassDef) and first.decorator_list
+    place = (decorated[0] if decorated else first).lineno - 1
+    lines = after.split("\n")
+    gap = [] if isinstance(first, ast.Import | ast.ImportFrom) else [""]
+    gap *= 2 if isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else 1
+    return "\n".join([*lines[:place], *(f"import {name}" for name in sorted(used)), *gap, *lines[place:]])
+
+
+def _is_star(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+
+
+def _is_heading(node: ast.stmt) -> bool:
+    """What stands before the imports of a module."""
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
 def import_tested_names(path: str, content: str, places: Mapping[str, str], read: Callable[[str], str | None]) -> str:
