@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from tests.cli.running import running
 from tests.cli.test_blocks import blocks, last_message, read, run_task
 
 __all__ = ["blocks"]  # a fixture that each test uses
@@ -85,3 +87,24 @@ async def test_what_is_only_to_be_looked_at_is_not_mended(tmp_path: Path) -> Non
 
     assert read(runner, "mod.py") == CODE
     assert "find the bug" not in last_message(runner, 1)
+
+
+async def test_who_is_told_no_does_not_try_again(tmp_path: Path) -> None:
+    async with running(tmp_path, [f"{MENDED}```", "I may not."], kind="llama.cpp") as runner:
+        for name, text in FILES.items():
+            (runner.workspace / name).write_text(text)
+        done = await runner.run("-p", ASKED, "-o", "json", "--allow", "shell:=python test_mod.py")
+
+    said = json.loads(done.out)
+    assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("shell", "ok"), ("write_file", "denied")]
+    assert said["text"].endswith("I may not.")
+    assert read(runner, "mod.py") == CODE
+    assert len(runner.server.chats) == 2
+
+
+async def test_after_a_no_nothing_is_asked_for_again(tmp_path: Path) -> None:
+    async with running(tmp_path, ["a.txt\n```\none\n```", "I may not."]) as runner:
+        done = await runner.run("-p", "Write one into a.txt.", "-o", "json")
+
+    assert json.loads(done.out)["text"].endswith("I may not.")
+    assert len(runner.server.chats) == 2

@@ -385,7 +385,7 @@ async def test_a_whole_turn_step_by_step(scene: Scene, names_steps: bool, may_ch
     said = [
         await scene.step(shell("ls"), code=0),
         await scene.step(sed, code=0),
-        await scene.step(sed, code=0, error="Denied"),
+        await scene.step(sed, code=0, error="NotFound"),
         await scene.step(shell("sed -i 's/1/2/' app.py"), code=0, app__py="x = 2\n"),
         await scene.step(shell("python app.py"), code=3),
         guide.find_missing_after("Done.") if not names_steps else "",
@@ -440,14 +440,14 @@ async def test_a_write_that_failed_shows_nothing(scene: Scene) -> None:
     await scene.guide.prime_request("Do it.")
     call = ToolCall(id="c", name="write_file", arguments={"path": "a.txt", "content": "x\n"})
 
-    await scene.step(call, error="Denied")
+    await scene.step(call, error="NotFound")
 
     assert not scene.files.knows_whole("a.txt", "one\n")
 
 
 async def test_only_commands_that_ended_were_run(scene: Scene) -> None:
     await scene.guide.prime_request("What is here?")
-    await scene.step(shell("ls"), error="Denied")
+    await scene.step(shell("ls"), error="NotFound")
     await scene.step(ToolCall(id="c", name="lint", arguments={"command": "all"}), code=0)
 
     assert scene.guide.describe_deeds() == ""
@@ -457,14 +457,15 @@ async def test_a_failed_call_is_followed_by_what_is_left(scene: Scene) -> None:
     scene.write("app.py", "x = 1\n")
     await scene.guide.prime_request("Change x in app.py to 2.")
 
-    assert await scene.step(shell("patch app.py"), error="Denied") == SHOWN
+    assert await scene.step(shell("patch app.py"), error="NotFound") == SHOWN
+    assert await scene.step(shell("patch app.py"), error="Denied") == ""
 
 
 async def test_a_command_that_is_left_is_named_behind_a_change_alone(scene: Scene) -> None:
     scene.write("app.py", "x = 1\n")
     await scene.guide.prime_request("Change x in app.py to 2, then run python app.py.")
 
-    assert await scene.step(shell("sed"), code=0, error="Denied", app__py="x = 2\n") == CHANGED
+    assert await scene.step(shell("sed"), code=0, error="NotFound", app__py="x = 2\n") == CHANGED
     assert await scene.step(shell("ls"), code=0) == ""
     assert await scene.step(shell("sed"), code=0, app__py="x = 2 \n") == (
         "Changed lines of app.py:\n-x = 2\n+x = 2 \n\nNow run python app.py."

@@ -42,7 +42,7 @@ class Mending:
         if not check or check.rpartition("/")[2] not in command:
             return ""
         if not failure:
-            self._path = ""
+            self.close()
             return ""
         if self._tries == 0 and not self.is_open:
             self._check, self._command = check, command
@@ -62,6 +62,10 @@ class Mending:
         found = [part.text for part in parts if part.name == self._part]
         return CallPiece(piece.name, said | {"content": found[0]}) if len(found) == 1 else piece
 
+    def close(self) -> None:
+        """Nothing more is tried: it succeeds, was tried often enough, or somebody said no."""
+        self._path = ""
+
     def note_change(self) -> str:
         """What was changed is tried at once."""
         return f"Now run {self._command}." if self.is_open else ""
@@ -70,7 +74,7 @@ class Mending:
         """The code and what is wrong with it; nothing once it was asked often enough."""
         self._tries += self.is_open
         if not self.is_open or self.has_given_up:
-            self._path = ""
+            self.close()
             return ""
         self._files.remember_whole(self._path)
         where = f"{self._part} in {self._path}" if self._part else self._path

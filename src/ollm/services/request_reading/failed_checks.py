@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection
 from ollm.services.request_reading.plain_words import is_kept, is_test, split_sentences
 from ollm.services.request_reading.unfinished_work import find_first_command, find_red_tests
 from ollm.services.request_reading.wanted_files import NAMED_FILE, find_wanted_files
+from ollm.services.request_reading.wrong_values import find_sides
 
 MAX_VALUE_CHARS = 200
 MAX_ASKED_CHARS = 400
 MAX_WISHES = 3
 _WISH = re.compile(r"\b(?:without|only|keep|not|must|should|never|use|using|instead)\b|n't\b", re.IGNORECASE)
 _SCRIPT = re.compile(r"[\w./-]+\.py\b")
-_ASSERTED = re.compile(r"^[>\s]*(?P<line>assert\b.+)$", re.MULTILINE)
-_EQUAL = re.compile(r"^[>\s]*self\.assertEquals?\((?P<both>.+)\)$", re.MULTILINE)
+_ASSERTED = re.compile(r"^[>\s]*(?P<line>(?:assert|self\.assert\w+)\b.+)$", re.MULTILINE)
 _CAME = re.compile(r"^E\s+(?:AssertionError: )?assert (?P<came>.+?) == ", re.MULTILINE)
 _UNEQUAL = re.compile(r"^(?:E\s+)?AssertionError: (?P<came>.+?) != (?P<wanted>.+?)(?: : .*)?$", re.MULTILINE)
 _ERROR = re.compile(
@@ -69,7 +69,7 @@ def _is_end(name: str, end: str) -> bool:
 def describe_failure(output: str, request: str) -> str:
     """What is wrong in a sentence: `f(3) gives 1, but it should give 2.`, and what the request says of how it is to be
     mended; else all of the request and the error that came."""
-    compared = _describe_compared(output) or _describe_equal(output)
+    compared = _describe_compared(output)
     return " ".join((compared, *_find_wishes(request))) if compared else _describe_error(output, request)
 
 
@@ -88,7 +88,8 @@ def _describe_compared(output: str) -> str:
     asked, wanted, told = _split_assertion(found["line"])
     if not wanted:
         return f"{asked} should be true, but it is not." if asked else ""
-    came, error = _CAME.search(output, found.start()), _ERROR.search(output, found.start())
+    came = _CAME.search(output, found.start()) or _UNEQUAL.search(output, found.start())
+    error = _ERROR.search(output, found.start())
     value = came["came"] if came and came["came"] != asked else ""
     if error and error["told"] and told == asked and not value:
         value = error["told"]
@@ -103,23 +104,10 @@ def _split_assertion(line: str) -> tuple[str, str, str]:
         (tested,) = ast.parse(line).body
     except (SyntaxError, ValueError):
         return "", "", ""
-    if not isinstance(tested, ast.Assert):
-        return "", "", ""
-    told = (ast.get_source_segment(line, tested.msg) or "") if tested.msg else ""
-    compared = tested.test
-    if isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
-        left, right = compared.left, compared.comparators[0]
-        return ast.get_source_segment(line, left) or "", ast.get_source_segment(line, right) or "", told
-    return ast.get_source_segment(line, compared) or "", "", told
-
-
-def _describe_equal(output: str) -> str:
-    """The same of a test of unittest: the first of the two is what is tested."""
-    found, came = _EQUAL.search(output), _UNEQUAL.search(output)
-    if found is None or came is None:
-        return ""
-    asked, mark, _ = found["both"].rpartition(f", {came['wanted']}")
-    return f"{asked} gives {came['came']}, but it should give {came['wanted']}." if mark else ""
+    sides, message = find_sides(tested)
+    tested_alone = [tested.test] if isinstance(tested, ast.Assert) else []
+    asked, wanted, *_ = (*(ast.get_source_segment(line, side) or "" for side in sides or tested_alone), "", "")
+    return asked, wanted, (ast.get_source_segment(line, message) or "") if message else ""
 
 
 def _ends_otherwise(output: str) -> bool:

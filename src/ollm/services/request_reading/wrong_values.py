@@ -69,7 +69,7 @@ def _read_wrong(written: str, below: list[str]) -> WrongValue | None:
     return None if deeper else _read_compared(written, statement, said) or _read_truth(written, said)
 
 
-def _find_sides(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
+def find_sides(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
     """What is compared for equality, and what is a message of the model's own."""
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Compare):
         compared = statement.test
@@ -83,12 +83,12 @@ def _find_sides(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
 
 def _find_asked(written: str, statement: ast.stmt) -> str:
     """The side that is worked out, as it is written."""
-    sides = [side for side in _find_sides(statement)[0] if not _is_literal(side)]
+    sides = [side for side in find_sides(statement)[0] if not _is_literal(side)]
     return (ast.get_source_segment(written, sides[0]) or "") if len(sides) == 1 else ""
 
 
 def _read_compared(written: str, statement: ast.stmt, said: list[str]) -> WrongValue | None:
-    sides, message = _find_sides(statement)
+    sides, message = find_sides(statement)
     wanted = [side for side in sides if _is_literal(side)]
     asked = _find_asked(written, statement)
     if len(wanted) != 1 or not asked:
