@@ -108,3 +108,33 @@ async def test_after_a_no_nothing_is_asked_for_again(tmp_path: Path) -> None:
 
     assert json.loads(done.out)["text"].endswith("I may not.")
     assert len(runner.server.chats) == 2
+
+
+SCRIPT = "#!/bin/sh\nset -e\nlist=word.txt\nwc -l < $list\n"
+
+
+async def test_a_script_of_the_shell_is_mended_with_what_it_said_last_and_the_files_there(tmp_path: Path) -> None:
+    files = {"count.sh": SCRIPT, "words.txt": "elm\noak\n"}
+    asked = "count.sh should print how many lines words.txt has, but it breaks. Fix it."
+    mended = SCRIPT.replace("word.txt", "words.txt")
+
+    said, runner = await run_task(tmp_path, files, asked, [f"{mended}```", "Mended."], kind="llama.cpp")
+
+    assert read(runner, "count.sh") == mended
+    question, begun = runner.server.chats[0]["messages"]
+    assert question["content"].startswith(f"```sh\n{SCRIPT.rstrip()}\n```\n\n`sh count.sh` ends with `count.sh: ")
+    assert "word.txt" in question["content"].partition("ends with")[2]
+    assert "Files here: count.sh, words.txt." in question["content"]
+    assert begun["content"] == "count.sh\n```sh\n"
+    assert [call["args"].get("command") for call in said["toolCalls"]] == ["sh count.sh", None, "sh count.sh"]
+
+
+async def test_a_script_of_the_shell_is_tried_less_often(tmp_path: Path) -> None:
+    wrong = [f"{SCRIPT.replace('word.txt', f'word{number}.txt')}```" for number in range(8)]
+
+    said, _ = await run_task(
+        tmp_path, {"count.sh": SCRIPT}, "count.sh fails. Fix it.", [*wrong[:4], "I cannot."], kind="llama.cpp"
+    )
+
+    assert len([call for call in said["toolCalls"] if call["name"] == "write_file"]) == 4
+    assert said["text"].endswith("I cannot.")

@@ -31,6 +31,14 @@ def test_a_part_of_a_long_file_goes_back_into_it_and_later_questions_are_freer()
     assert (asked.begun, asked.heat) == ("src/a.py\n```python\n", 0.8)
 
 
+def test_a_script_is_asked_for_in_its_own_language() -> None:
+    asked = find_mend_question([make_result("run.sh")])
+
+    assert asked is not None
+    assert asked.begun == "run.sh\n```sh\n"
+    assert asked.text.startswith("```sh\n")
+
+
 def test_other_messages_ask_nothing() -> None:
     done = PromptMessage(role="tool", tool_name="shell", content="ok")
 

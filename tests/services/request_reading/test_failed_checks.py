@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ollm.services.request_reading.failed_checks import describe_failure, find_check, find_mended_file, measure_failure
+from ollm.services.request_reading.failed_checks import (
+    describe_failure,
+    describe_script_failure,
+    find_check,
+    find_mended_file,
+    measure_failure,
+)
 
 HEAD = 'Traceback (most recent call last):\n  File "/x/test_a.py", line 3, in <module>\n    '
 TAIL = "\n           ^^^^^^^^^^^^^^^^^^^^^^^\nAssertionError"
@@ -96,3 +102,20 @@ def test_fewer_failures_and_a_later_line_are_further() -> None:
 
     assert first < fewer < later
     assert measure_failure("FAILED (failures=1, errors=2)", "a.py") == (-3, 0)
+
+
+def test_a_script_says_what_it_said_last_and_what_is_there() -> None:
+    output = "one\nrun.sh: 4: cannot open x.txt\n[exit code 2]"
+
+    said = describe_script_failure("sh run.sh", output, "run.sh fails. It should print 3.", ["run.sh", "a.txt"])
+
+    assert said == "`sh run.sh` ends with `run.sh: 4: cannot open x.txt`. Files here: a.txt, run.sh. It should print 3."
+    assert describe_script_failure("sh run.sh", "[exit code 2]", "", []).startswith("`sh run.sh` ends with `an error`.")
+
+
+def test_of_a_script_of_the_shell_a_later_line_is_further() -> None:
+    dash, bash = "a.sh: 4: x: not found\n[exit code 2]", "a.sh: line 7: x: command not found"
+
+    assert [measure_failure(output, "a.sh") for output in (dash, bash)] == [(-1, 4), (-1, 7)]
+    assert find_check("a.sh fails, mend it.", ["a.sh"]) == "a.sh"
+    assert find_mended_file("a.sh fails, mend it.", "a.sh", dash, ["a.sh", "b.sh", "c.py"], lambda _: "") == "a.sh"

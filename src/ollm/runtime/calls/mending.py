@@ -12,6 +12,7 @@ from ollm.providers.base import CallPiece
 from ollm.runtime.calls.project_files import ProjectFiles
 
 MAX_TRIES = 8
+MAX_SCRIPT_TRIES = 4  # of the shell: what it does besides cannot be foreseen
 FIND_BUG = "Now find the bug in {}."
 
 
@@ -32,7 +33,7 @@ class Mending:
 
     @property
     def has_given_up(self) -> bool:
-        return self._tries > MAX_TRIES
+        return self._tries > (MAX_SCRIPT_TRIES if self._check.endswith(".sh") else MAX_TRIES)
 
     def note_run(self, request: str, command: str, failure: str, names: Collection[str]) -> str:
         """The step after a command; `failure` is what it printed where it failed. Nothing where it shows nothing."""
@@ -48,7 +49,7 @@ class Mending:
             self._check, self._command = check, command
             self._open(request, failure, names)
         elif self.is_open:
-            self._judge(request, failure)
+            self._judge(request, failure, names)
         return self.ask()
 
     def keep_part(self, piece: CallPiece) -> CallPiece:
@@ -82,10 +83,10 @@ class Mending:
         return f"{shown}\n```\n{self._base.rstrip()}\n```\n\n{self._said} {FIND_BUG.format(where)}"
 
     def _open(self, request: str, failure: str, names: Collection[str]) -> None:
-        from ollm.services.request_reading.failed_checks import describe_failure, find_mended_file, measure_failure
+        from ollm.services.request_reading.failed_checks import find_mended_file, measure_failure
 
         path = find_mended_file(request, self._check, failure, names, self._files.read_text)
-        said = describe_failure(failure, request)
+        said = self._describe(request, failure, names)
         self._part, self._base = self._find_code(path, failure) if path and said else ("", "")
         if self._base:
             self._path, self._said, self._reached = path, said, measure_failure(failure, self._check)
@@ -103,12 +104,19 @@ class Mending:
         found = find_named_definition(path, name, {path: text}) if name != aimed else None
         return (name, found.text) if found else ("", "")
 
-    def _judge(self, request: str, failure: str) -> None:
+    def _describe(self, request: str, failure: str, names: Collection[str]) -> str:
+        from ollm.services.request_reading.failed_checks import describe_failure, describe_script_failure
+
+        if self._check.endswith(".sh"):
+            return describe_script_failure(self._command, failure, request, names)
+        return describe_failure(failure, request)
+
+    def _judge(self, request: str, failure: str, names: Collection[str]) -> None:
         """An attempt that got further is where the next ones start; the others are forgotten."""
-        from ollm.services.request_reading.failed_checks import describe_failure, measure_failure
+        from ollm.services.request_reading.failed_checks import measure_failure
 
         reached = measure_failure(failure, self._check)
-        said = describe_failure(failure, request)
+        said = self._describe(request, failure, names)
         if reached <= self._reached or not said:
             return
         self._reached, self._said = reached, said

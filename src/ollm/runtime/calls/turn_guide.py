@@ -97,7 +97,7 @@ class TurnGuide:
         changed = f"Changed: {', '.join(told)}." if told else ""
         ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
         said = " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
-        return said or (NOTHING_DONE if self._is_work() else "")
+        return said or (NOTHING_DONE if self._is_refused or self._is_work() else "")
 
     def _describe_deed(self, name: str) -> str:
         after = (self._files.read_text(name) or "") if self._files.exists(name) else None
@@ -266,10 +266,11 @@ class TurnGuide:
 
     def _list_missing(self) -> list[str]:
         from ollm.services.request_reading.explanations import asks_how
+        from ollm.services.request_reading.reservations import is_reserved
         from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
         ended = self._rounds >= MAX_FACTS or self._is_refused or self._mending.has_given_up
-        if ended or not self._may_change or asks_how(self._request):
+        if ended or not self._may_change or asks_how(self._request) or is_reserved(self._request):
             return []
         deeds = Deeds(
             changed=tuple(self._changed),

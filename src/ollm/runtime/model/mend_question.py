@@ -17,7 +17,8 @@ _ASKED = re.compile(
     r"(?P<said>[^\n]+) Now find the bug in (?P=where)\.$",
     re.DOTALL,
 )
-QUESTION = "```python\n{}\n```\n\n{} What has to be changed? Write the code without the bug."
+LANGUAGES = {"py": "python"}
+QUESTION = "```{}\n{}\n```\n\n{} What has to be changed? Write the code without the bug."
 
 
 class MendQuestion(Data, frozen=True):
@@ -33,9 +34,11 @@ def find_mend_question(messages: Sequence[PromptMessage]) -> MendQuestion | None
         return None
     asked = sum(_read_question(said.content) is not None for said in messages)
     path = found["where"].rpartition(" in ")[2]
+    ending = path.rpartition(".")[2]
+    language = LANGUAGES.get(ending, ending)
     return MendQuestion(
-        text=QUESTION.format(found["code"], found["said"]),
-        begun=f"{path}\n```python\n",
+        text=QUESTION.format(language, found["code"], found["said"]),
+        begun=f"{path}\n```{language}\n",
         heat=HEATS[min(asked, len(HEATS)) - 1],
     )
 

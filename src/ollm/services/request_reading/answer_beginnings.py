@@ -24,6 +24,7 @@ from ollm.services.request_reading.plain_changes import find_plain_command
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, FILE_NOUNS, list_shown_names
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
+from ollm.services.request_reading.reservations import is_reserved
 from ollm.services.request_reading.unfinished_work import (
     find_first_command,
     find_red_tests,
@@ -94,6 +95,10 @@ _LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "sh"
 def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> str:
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
+    return "" if is_reserved(request) else _begin_order(request, primed, whole=whole)
+
+
+def _begin_order(request: str, primed: str, *, whole: bool) -> str:
     command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
     command = command or find_constant_move(request, primed) or find_file_command(request, primed)
     command = command or find_heading_change(request, primed) or find_plain_command(request, primed)

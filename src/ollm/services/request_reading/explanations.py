@@ -18,6 +18,7 @@ from ollm.services.request_reading.plain_words import (
     split_sentences,
     strip_courtesy,
 )
+from ollm.services.request_reading.reservations import only_forbids
 
 StepKind = Literal["shell", "file", "tool", "code"]
 
@@ -32,9 +33,30 @@ _ASKS_HOW = re.compile(
     r"(?:how to|how (?:i|one|you)\b|(?:what |which )?(?:the )?command)",
     re.IGNORECASE,
 )
+_GREETING = re.compile(
+    r"\A\s*(?:(?:hey|hi|hello|ok(?:ay)?|so|well|btw|um+|hm+|(?:quick |one )?question)\b[\s,:!.-]+)+", re.IGNORECASE
+)
+_WANTS_TO_KNOW = re.compile(
+    r"\s*(?:"
+    r"(?:i (?:always |keep )?forg[eo]t(?:ting)?|i (?:do not|don['’]?t|cannot|can['’]?t|never) (?:know|remember|recall)|"
+    r"(?:i have )?no idea|(?:i am |i['’]?m )?not sure|i (?:want|need|would like) to (?:learn|see)|remind me|"
+    r"(?:help me|i (?:try|want) to) understand),? (?:of |about )?"
+    r"(?:how|what|which|the (?:\w+ )?(?:command|cmd|way|syntax))\b|"
+    r"(?:(?:i am |i['’]?m )(?:just )?|just )?(?:curious|wondering)\b|"
+    r"(?:what(?:['’]?s| is| would be)|which is|is there) (?:the|an?) (?:\w+ )?"
+    r"(?:way|method|trick|syntax|command|cmd)\b|"
+    r"what (?:do|should|would|must|can) i (?:type|enter|use|run|write)\b|"
+    r"(?:(?:(?:kannst|könntest|würdest) du )?(?:mir |uns )?(?:bitte |mal |kurz )*(?:erklären|sagen|zeigen|beschreiben)|"
+    r"(?:erkläre?|sage?|zeige?|beschreibe?) (?:mir|uns)(?: bitte| mal| kurz)*|"
+    r"ich (?:wei(?:ß|ss) nicht(?: mehr)?|habe vergessen|wüsste gerne?|möchte wissen)),? "
+    r"(?:wie|was|womit|welche[rsn]?|mit welche[mnr])\b|"
+    r"(?:peux-tu |pouvez-vous |puedes )?(?:m['’]|me )?(?:expliqu\w+|explic\w+|dis|dime)(?:-moi| moi| me)? "
+    r"(?:comment|cómo|como)\b)",
+    re.IGNORECASE,
+)
 _NOT_RUN = re.compile(
     r"\b(?:do not|don't|dont|without|never|not)\s+(?:actually\s+)?(?:run(?:ning)?|execut(?:e|ing)|do(?:ing)?)\s+"
-    r"(?:it|that|this|them|any(?:thing| of| command)|the commands?|commands)\b",
+    rf"(?:(?:it|that|this|them|any(?:thing| of| command)|the commands?|commands)\b|`?(?:{FILE_NAME}))",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -89,13 +111,27 @@ RUNNING = frozenset("python python3 node pytest ruby perl sh bash go cargo npm m
 
 def asks_how(request: str) -> bool:
     """Whether nothing of the answer is to be carried out: it is asked how something is done."""
-    return _ASKS_HOW.match(strip_courtesy(request)) is not None
+    return _ASKS_HOW.match(_strip_greeting(request)) is not None
+
+
+def _strip_greeting(request: str) -> str:
+    return strip_courtesy(_GREETING.sub("", strip_courtesy(request), count=1))
+
+
+def _wants_to_know(words: str) -> bool:
+    """Whether somebody says what they do not know, and orders nothing besides."""
+    if not (found := _WANTS_TO_KNOW.match(words)):
+        return False
+    rest = re.split(r"[.!?:;,]\s+|\s(?:and|so|but|und|then)\s", words[found.end() :])[1:]
+    return not any(_is_wish(part) or asks_for_change(part) for part in rest)
 
 
 def is_question(request: str) -> bool:
     """Whether words are wanted and no change. A question in a language that is not known here counts by its mark. Where
     it may be a wish (`Can we have …?`, `Explain it in a comment`) it is none."""
-    words = strip_courtesy(request)
+    words = _strip_greeting(request)
+    if _wants_to_know(words) or only_forbids(words):
+        return True
     if asks_for_change(words):
         return False
     if forbids_change(words):

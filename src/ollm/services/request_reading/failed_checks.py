@@ -15,7 +15,8 @@ MAX_VALUE_CHARS = 200
 MAX_ASKED_CHARS = 400
 MAX_WISHES = 3
 _WISH = re.compile(r"\b(?:without|only|keep|not|must|should|never|use|using|instead)\b|n't\b", re.IGNORECASE)
-_SCRIPT = re.compile(r"[\w./-]+\.py\b")
+MAX_LISTED_FILES = 20
+_SCRIPT = re.compile(r"[\w./-]+\.(?:py|sh)\b")
 _ASSERTED = re.compile(r"^[>\s]*(?P<line>(?:assert|self\.assert\w+)\b.+)$", re.MULTILINE)
 _CAME = re.compile(r"^E\s+(?:AssertionError: )?assert (?P<came>.+?) == ", re.MULTILINE)
 _UNEQUAL = re.compile(r"^(?:E\s+)?AssertionError: (?P<came>.+?) != (?P<wanted>.+?)(?: : .*)?$", re.MULTILINE)
@@ -24,8 +25,10 @@ _ERROR = re.compile(
 )
 _FAILED = re.compile(r"\b(?P<failed>\d+) failed\b|\bFAILED \((?P<both>[^)]*)\)")
 _PLACE = re.compile(
-    r'File "[^"\n]*?(?P<file>[^"/\n]+)", line (?P<line>\d+)|^(?P<short>\S+\.py):(?P<number>\d+): ', re.MULTILINE
+    r'File "[^"\n]*?(?P<file>[^"/\n]+)", line (?P<line>\d+)|^(?P<short>\S+\.(?:py|sh)):\s?(?:line )?(?P<number>\d+): ',
+    re.MULTILINE,
 )
+_STATUS = re.compile(r"\[.*\]$")
 _IMPORTED = re.compile(r"^\s*(?:from\s+(?P<one>[\w.]+)\s+import|import\s+(?P<other>[\w.]+))", re.MULTILINE)
 
 
@@ -39,14 +42,15 @@ def find_check(request: str, existing: Collection[str]) -> str:
 def find_mended_file(
     request: str, check: str, output: str, names: Collection[str], read: Callable[[str], str | None]
 ) -> str:
-    """The one file of Python that is to be mended for a run to succeed; empty where several may be."""
-    wanted = [name for name in names if _is_wanted(name, request) and name.endswith(".py") and not _is_end(name, check)]
+    """The one file of code that is to be mended for a run to succeed; empty where several may be."""
+    kind = check[-3:]
+    wanted = [name for name in names if _is_wanted(name, request) and name.endswith(kind) and not _is_end(name, check)]
     code = [name for name in wanted if not is_test(name) and not is_kept(name, request)]
     if code or not is_test(check):
         alone = [name for name in names if _is_end(name, check)]
         found = code or ([] if is_kept(check, request) else alone)
         return found[0] if len(found) == 1 else ""
-    own = [name for name in names if name.endswith(".py") and not is_test(name) and not is_kept(name, request)]
+    own = [name for name in names if name.endswith(kind) and not is_test(name) and not is_kept(name, request)]
     frames = [found["file"] or found["short"] for found in _PLACE.finditer(output)]
     passed = [name for frame in frames for name in own if _is_end(name, frame.rpartition("/")[2])]
     if passed:
@@ -71,6 +75,14 @@ def describe_failure(output: str, request: str) -> str:
     mended; else all of the request and the error that came."""
     compared = _describe_compared(output)
     return " ".join((compared, *_find_wishes(request))) if compared else _describe_error(output, request)
+
+
+def describe_script_failure(command: str, output: str, request: str, names: Collection[str]) -> str:
+    """The same of a script of the shell: what it said last, and the files that it can have meant."""
+    said = [line.strip() for line in output.splitlines() if line.strip() and not _STATUS.match(line)]
+    last = said[-1][:MAX_VALUE_CHARS] if said else "an error"
+    files = ", ".join(sorted(names)[:MAX_LISTED_FILES])
+    return " ".join((f"`{command}` ends with `{last}`. Files here: {files}.", *_find_wishes(request)))
 
 
 def _find_wishes(request: str) -> list[str]:

@@ -92,6 +92,7 @@ _KEPT_TESTS = re.compile(
     r"\b(?:leave|keep)\s+the\s+tests?\s+(?:as|alone|untouched|unchanged)\b",
     re.IGNORECASE,
 )
+_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bdont|\bnever|\bwithout)\s+(?!forget\b|only\b)(?:\w+\s+){0,3}$", re.IGNORECASE)
 
 
 def strip_courtesy(request: str) -> str:
@@ -119,6 +120,11 @@ def strip_prohibition(request: str) -> str:
 def forbids_change(request: str) -> bool:
     """Whether it says that something is to stay as it is: all of it, where no change is asked for besides."""
     return _FORBIDS.search(request) is not None
+
+
+def is_negated(request: str, place: int) -> bool:
+    """Whether the words that begin at this place are forbidden: `do not rename …`."""
+    return _NEGATED.search(request, max(0, place - 80), place) is not None
 
 
 def is_kept(path: str, request: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ollm.domain.struct import Data
+from ollm.services.request_reading.plain_words import is_negated
 
 _KIND = (
     r"(?:the\s+|every\s+|all\s+|each\s+)*(?:(?P<kind>functions?|class|method|variable|constant|parameter|colou?r|version|text|"
@@ -44,7 +45,7 @@ class WordChange(Data, frozen=True):
 def find_replacement(request: str) -> WordChange | None:
     """The word that is to go and the one that takes its place; none where a file is renamed or the word says little."""
     for pattern in _PATTERNS:
-        found = pattern.search(request)
+        found = next((one for one in pattern.finditer(request) if not is_negated(request, one.start())), None)
         if found is None:
             continue
         old, new = ((found[quoted] or found[bare]).removesuffix("()") for quoted, bare in _PLACES)

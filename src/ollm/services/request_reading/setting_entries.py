@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending, is_negated
 
 NESTED = (".yaml", ".yml", ".json")
 FLAT = (".toml", ".ini", ".cfg", ".conf")
@@ -26,7 +26,6 @@ KINDS = frozenset(  # words for what an entry is
         "group step plugin package setting option cluster node component module stanza line property field server"
     ).split()
 )
-_NOT = re.compile(r"(?:\bnot|n't|n’t|\bnever|\bwithout)\s+(?!forget\b)(?:\w+\s+){0,3}$", re.IGNORECASE)
 _WORD = r"(?!(?:and|from|in|of|under)\b)[\w.'\"`\[\]-]+"
 _ITEM = rf"(?!(?:{'|'.join(CHANGE_VERBS)}|run)\b)(?:the\s+|an?\s+)?{_WORD}(?:\s+{_WORD}){{0,2}}?"
 _REMOVED = re.compile(
@@ -127,7 +126,7 @@ def find_removal_command(request: str, primed: str) -> str:
 
 def _list_removed(request: str) -> list[tuple[str, str]]:
     """What is to go, and from where."""
-    founds = [found for found in _REMOVED.finditer(request) if not _NOT.search(request[: found.start()])]
+    founds = [found for found in _REMOVED.finditer(request) if not is_negated(request, found.start())]
     parts = r"\s*,\s*(?:and\s+)?|\s+and\s+"
     return [(item, found["where"] or "") for found in founds for item in re.split(parts, found["words"])]
 

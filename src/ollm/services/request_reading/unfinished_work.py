@@ -23,7 +23,7 @@ from ollm.services.request_reading.named_parts import (
 )
 from ollm.services.request_reading.own_tests import describe_own_test
 from ollm.services.request_reading.plain_changes import find_plain_steps
-from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences
+from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_negated, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
@@ -100,7 +100,8 @@ def find_kept_tests(request: str) -> set[str]:
 
 def find_wanted_commands(request: str) -> list[str]:
     tried = [found[1] or found[2] for found in _TRIED.finditer(request)]
-    said = [found[1].strip().rstrip(".").split(" and ")[0].strip() for found in _RUN.finditer(request)]
+    runs = [found[1] for found in _RUN.finditer(request) if not is_negated(request, found.start())]
+    said = [told.strip().rstrip(".").split(" and ")[0].strip() for told in runs]
     return tried + [command for command in said if command.lower() not in _BARE]
 
 
