@@ -12,6 +12,7 @@ from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.entry_names import find_meant_entry, is_named_file, says_of_many, strip_kept_parts
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
+from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, count_indent
 
 _FILES = (*NESTED, *FLAT, *STYLES)
@@ -69,7 +70,7 @@ def find_added_line(request: str, path: str, text: str) -> AddedLine | None:
     literals = next(filter(None, (list(pattern.finditer(request)) for pattern in patterns)), [])
     wanted = (_ADDS.search(request) or _NEEDS.search(request)) and asks_for_change(request)
     here = path.endswith(_FILES) and is_named_file(path, request)
-    if len(literals) != 1 or not wanted or not here or re.search(r"\b(?:if|when|unless|once)\b", request):
+    if len(literals) != 1 or not wanted or not here or SUPPOSED.search(request):
         return None
     if re.search(r"\b(?:to|be|become|by|as|say|says|print|prints)\s+$", request[: literals[0].start()]):
         return None  # it is a value

@@ -24,7 +24,7 @@ from ollm.services.request_reading.plain_changes import find_plain_command
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, FILE_NOUNS, list_shown_names
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
-from ollm.services.request_reading.reservations import is_reserved
+from ollm.services.request_reading.reservations import SUPPOSED, is_reserved
 from ollm.services.request_reading.unfinished_work import (
     find_first_command,
     find_red_tests,
@@ -54,7 +54,13 @@ _STEP = re.compile(
     rf"(?P<command>.* with a command)|(?P<any>do it))\.$"
 )
 _MOVE = re.compile(
-    rf"\s*(?:please\s+)?(?P<verb>rename|move|copy|delete|remove)\s+{FILE_NOUNS}`?(?P<name>{FILE_NAME})`?(?!\S*[(])",
+    rf"\s*(?:please\s+)?(?P<verb>rename|move|copy|delete|remove)\s+{FILE_NOUNS}`?(?P<name>{FILE_NAME})`?(?!\S*[(])"
+    r"(?=\s*(?:$|[.,;:!])|\s+(?:and|or|then|to|into|as\s+(?!an?\b)|over|under|with|using|by|but|because|since|please|now|too|also|completely|"
+    r"permanently|here|there|it|we|i|this|that|which|nobody|->|→)(?!\w))",
+    re.IGNORECASE,
+)
+_LIMITED = re.compile(
+    rf"{SUPPOSED.pattern}|\b(?:first|before|beforehand|after|except|a\s+backup|without|git|trash|script)\b|\?",
     re.IGNORECASE,
 )
 _UNUSED = re.compile(
@@ -95,16 +101,22 @@ _LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "sh": "sh"
 def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> str:
     """The beginning of the first answer to a request, `primed` with what was shown with it; empty where the words leave
     it open. `whole`: a command that they say in full is closed."""
-    return "" if is_reserved(request) else _begin_order(request, primed, whole=whole)
+    if is_reserved(request):
+        return ""
+    command = _find_whole(request, primed, whole=whole)
+    return f"{COMMAND}{command}{CLOSED}" if command else _begin_open_step(request, primed)
 
 
-def _begin_order(request: str, primed: str, *, whole: bool) -> str:
+def _find_whole(request: str, primed: str, *, whole: bool) -> str:
+    """A command that the words say in full."""
     command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
     command = command or find_constant_move(request, primed) or find_file_command(request, primed)
     command = command or find_heading_change(request, primed) or find_plain_command(request, primed)
-    command = command or find_definition_command(request)
-    if command:
-        return f"{COMMAND}{command}{CLOSED}"
+    return command or find_definition_command(request)
+
+
+def _begin_open_step(request: str, primed: str) -> str:
+    """What the model goes on with."""
     setting, count = find_setting_command(request, primed)
     plain = count >= MIN_SETTINGS or (count and not find_changed_files(request))
     if command := setting if plain else find_removed_section(request, primed):
@@ -141,7 +153,7 @@ def _name_language(path: str) -> str:
 def _find_command(request: str, primed: str) -> str:
     """The command that the words ask for first, as far as they say it."""
     if moved := _MOVE.match(request):
-        return f"{_PROGRAMS[moved['verb'].lower()]} {moved['name']}"
+        return "" if _LIMITED.search(request) else f"{_PROGRAMS[moved['verb'].lower()]} {moved['name']}"
     for pattern, program in ((_COPY, "cp"), (_FOLDER, "mkdir -p"), (_UNUSED, "rm")):
         if found := pattern.match(request):
             return f"{program} {found[1]}"

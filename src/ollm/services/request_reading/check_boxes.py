@@ -14,6 +14,7 @@ from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
+from ollm.services.request_reading.reservations import SUPPOSED
 
 PAGES = (".md", ".markdown", ".txt", ".org", ".rst")
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[(?P<mark>[ xX])\]\s+(?P<text>.*\S)\s*$")
@@ -48,7 +49,6 @@ _ORDERS = tuple(
         (rf"tick\s+(?:the\s+box\s+(?:of|for|at|before)\s+)?{_WHAT}", True),
     )
 )
-_SUPPOSED = re.compile(r"\b(?:if|when|once|unless|until|as\s+soon\s+as)\b", re.IGNORECASE)
 _KIND = re.compile(
     r"^(?:the\s+|my\s+|our\s+)?(?:(?:to-?do\s+|list\s+)?(?:item|task|entry|todo|point|box)s?\s+)?(?:(?:of|for|called|named)\s+)?",
     re.IGNORECASE,
@@ -88,7 +88,7 @@ def find_boxes(request: str, path: str, text: str) -> list[CheckBox]:
     """The boxes that are to change; none unless the words of each are those of one item alone."""
     named = re.findall(FILE_NAME, request)
     elsewhere = named and not any(path == name or path.endswith(f"/{name}") for name in named)
-    if not path.endswith(PAGES) or elsewhere or _SUPPOSED.search(request) or not asks_for_change(request):
+    if not path.endswith(PAGES) or elsewhere or SUPPOSED.search(request) or not asks_for_change(request):
         return []
     lines = text.splitlines()
     made: list[CheckBox] = []

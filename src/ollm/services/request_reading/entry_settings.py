@@ -20,6 +20,7 @@ from ollm.services.request_reading.entry_names import (
 )
 from ollm.services.request_reading.plain_words import CHANGE_VERBS
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
+from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES
 from ollm.services.request_reading.setting_values import Names, SettingValue, list_values, style_value
 
@@ -35,7 +36,7 @@ _OTHER = re.compile(  # orders that may come before
 _CLAUSES = re.compile(
     rf",?\s+(?:and|then)\s+(?:then\s+)?(?=(?:{'|'.join(CHANGE_VERBS)}|run)\b)|(?<=[.;])\s+", re.IGNORECASE
 )
-_SUPPOSED = re.compile(r"\b(?:if|when|unless|once|until|whenever|renamed?|move|copy)\b", re.IGNORECASE)
+_SUPPOSED = re.compile(rf"{SUPPOSED.pattern}|\b(?:renamed?|move|copy)\b", re.IGNORECASE)
 _LINK = (
     r"(?:\s+in)?\s+(?:from\s+[`'\"]?(?P<old>[^\s`'\"]+)[`'\"]?\s+)?"
     r"(?:to(?:\s+(?:be|become))?|(?:should|must|has\s+to|needs\s+to)\s+(?:now\s+)?(?:be|become))\s+"

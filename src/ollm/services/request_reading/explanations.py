@@ -18,7 +18,7 @@ from ollm.services.request_reading.plain_words import (
     split_sentences,
     strip_courtesy,
 )
-from ollm.services.request_reading.reservations import only_forbids
+from ollm.services.request_reading.reservations import forbids_runs, only_forbids, runs_forbidden
 
 StepKind = Literal["shell", "file", "tool", "code"]
 
@@ -52,11 +52,6 @@ _WANTS_TO_KNOW = re.compile(
     r"(?:wie|was|womit|welche[rsn]?|mit welche[mnr])\b|"
     r"(?:peux-tu |pouvez-vous |puedes )?(?:m['’]|me )?(?:expliqu\w+|explic\w+|dis|dime)(?:-moi| moi| me)? "
     r"(?:comment|cómo|como)\b)",
-    re.IGNORECASE,
-)
-_NOT_RUN = re.compile(
-    r"\b(?:do not|don't|dont|without|never|not)\s+(?:actually\s+)?(?:run(?:ning)?|execut(?:e|ing)|do(?:ing)?)\s+"
-    rf"(?:(?:it|that|this|them|any(?:thing| of| command)|the commands?|commands)\b|`?(?:{FILE_NAME}))",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -165,7 +160,9 @@ def is_meant(request: str, kind: StepKind, body: str, path: str = "", shown: str
     the request or in what was `shown` with it, may be written to find the answer to a question."""
     if asks_how(request):
         return False
-    stays = _NOT_RUN.search(request) is not None
+    stays = forbids_runs(request)
+    if kind == "shell" and runs_forbidden(body, request):
+        return False
     if kind not in ("shell", "file") or not (is_question(request) or (stays and kind == "shell")):
         return True
     new = _find_new_files(request, shown)

@@ -48,7 +48,10 @@ _TO = rf"{_MARK}(?P<to>{FILE_NAME})(?!\w){_MARK}"
 _THERE = rf"(?:(?:in|into|to|inside|under)\s+(?:it|there|(?:that|this|the)\s+(?:new\s+)?{_KIND})|there|inside)"
 _NEXT = r"(?:\s*,?\s*(?:and|then)(?:\s+then)?|\s*[,;])\s+"
 _SHOULD = r"(?:should|must|ought\s+to|has\s+to|needs\s+to|is\s+to)\s+(?:now\s+|really\s+)?"
-_BEFORE = re.compile(r"\b(?:first|before|beforehand|unless|only\s+(?:if|when)|except|but\s+not)\b", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"\b(?:first|before|beforehand|unless|only\s+(?:if|when)|except|but\s+not|keep\s+a\s+(?:copy|backup))\b",
+    re.IGNORECASE,
+)
 _MORE = re.compile(r" and \d+ more$", re.MULTILINE)
 _TOLD = re.compile(
     rf"\b(?:{_DELETE}|rename[ds]?|move[ds]?|copy|duplicate|back\s+up|backup|put|place|call(?:ed)?|named?|belongs|go|live)\b",

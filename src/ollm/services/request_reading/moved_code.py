@@ -27,6 +27,7 @@ from ollm.services.request_reading.python_modules import (
     sets_global,
 )
 from ollm.services.request_reading.replaced_names import escape_replacement
+from ollm.services.request_reading.reservations import KEEPS, is_reserved
 
 Read = Callable[[str], str | None]
 MAX_COMMAND_CHARS = 1_500
@@ -81,6 +82,7 @@ _ORDER = re.compile(
 )
 _DOUBT = re.compile(
     r"\b(?:copy|copies|wrappers?|alias(?:es)?|deprecat\w*|shim|stub|duplicates?|methods?)\b|"
+    rf"{KEEPS}|"
     r"\b(?:don't|do\s+not|without|never|no)\s+(?:\w+\s+)?(?:re-?)?(?:import|export)",
     re.IGNORECASE,
 )
@@ -98,7 +100,7 @@ class _Plan(Data, frozen=True):
 def find_move_command(request: str, names: Sequence[str], read: Read) -> str:
     """The command for the move that a request asks for first; `names` are the project's files."""
     moved = _find_move(request, names, read)
-    if moved is None or _DOUBT.search(request) or is_kept(moved.source, request) or is_kept(moved.target, request):
+    if moved is None or is_kept(moved.source, request) or is_kept(moved.target, request):
         return ""
     there = read(moved.target)
     source, target = read_module(read(moved.source) or ""), read_module(there or "")
@@ -127,6 +129,8 @@ def find_move_command(request: str, names: Sequence[str], read: Read) -> str:
 def _find_move(request: str, names: Sequence[str], read: Read) -> MovedNames | None:
     """Names, source and target, where no other order comes before; the source may be left to be the only module that
     has them all."""
+    if is_reserved(request) or _DOUBT.search(request):
+        return None
     for pattern in _WORDINGS:
         found = pattern.search(request)
         if found is None or _ORDER.search(request[: found.start()]):

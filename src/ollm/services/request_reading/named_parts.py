@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
 from ollm.services.request_reading.plain_words import FILE_NAME, list_shown_names
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
+from ollm.services.request_reading.reservations import KEEPS, SUPPOSED
 
 _VERBS = "let|make|change|fix|correct|mend|repair|extend|rewrite|update|give|modify|adjust|improve"
 _KIND = r"(?:the\s+)?(?:(?:functions?|methods?|class)\s+)?"
@@ -23,6 +24,9 @@ _SECTION = re.compile(
     r"[\"'`\[]?(?P<before>\w[\w -]*?\w)[\"'`\]]?\s+section)"
     r"\s+(?:from|in|of)\s+`?(?P<path>[\w./-]*\w)",
     re.IGNORECASE,
+)
+_NOT_GONE = re.compile(  # its text is wanted elsewhere, or it goes only then
+    rf"{SUPPOSED.pattern}|\b(?:it|its|after|before|first|but\s+keep|text|contents?|copy|copying)\b|\?", re.IGNORECASE
 )
 _HEADING = re.compile(
     r"\bthe\s+(?:section\s+)?heading\s+(?P<mark>[\"'`])(?P<old>[^\"'`\n]+)(?P=mark)\s+(?:in\s+\S+\s+)?"
@@ -77,7 +81,7 @@ def find_constant_move(request: str, primed: str) -> str:
     plain = len(made) == 1 and re.match(
         rf"{name} *= *[^\[({{\s].*(?<![\\,(\[{{])$|{name} *= *([\[({{]).*[\])}}]$", made[0]
     )
-    if not plain or not {source, target} <= set(listed) or source == target:
+    if not plain or re.search(KEEPS, request) or not {source, target} <= set(listed) or source == target:
         return ""
     moved = f"sed -i '$a\\' {target}; grep '^{name} *=' {source} >> {target}"
     if len(lines) == 1:
@@ -156,8 +160,10 @@ def find_left_sections(request: str, texts: Mapping[str, str]) -> list[str]:
 def find_removed_section(request: str, shown: str) -> str:
     """The command that takes away the section a request names, when its heading was shown."""
     found = _SECTION.search(request)
-    heading = _find_heading(found["after"] or found["before"], shown) if found else ""
-    return make_section_removal(heading, found["path"]) if found and heading else ""
+    if found is None or _NOT_GONE.search(request, found.end()):
+        return ""
+    heading = _find_heading(found["after"] or found["before"], shown)
+    return make_section_removal(heading, found["path"]) if heading else ""
 
 
 def find_heading_change(request: str, primed: str) -> str:

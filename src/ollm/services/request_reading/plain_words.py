@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-FILE_NAME = (
-    r"[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|"
+FILE_NAME = (  # from its first character on: in a long word without an ending all others would be tried, too
+    r"(?<![\w@+-])(?<![\w@+-][./])[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9}|"
     r"(?<![\w./-])\.(?:env|\w+(?:rc|ignore|config|attributes|keep|profile|version))(?:\.\w{1,9})?(?!\w)"
 )
 FILE_NOUNS = (  # what may stand before the name of a file, and says no more than that it is one

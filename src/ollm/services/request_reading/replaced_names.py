@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from ollm.domain.struct import Data
-from ollm.services.request_reading.plain_words import is_negated
+from ollm.services.request_reading.plain_words import FILE_NAME, is_negated, split_sentences, strip_prohibition
+from ollm.services.request_reading.reservations import SUPPOSED
 
 _KIND = (
     r"(?:the\s+|every\s+|all\s+|each\s+)*(?:(?P<kind>functions?|class|method|variable|constant|parameter|colou?r|version|text|"
@@ -29,6 +30,13 @@ _PATTERNS = tuple(
         rf"\bchange\s+(?:every|all|each)\s+(?:occurrences?\s+of\s+)?{_OLD}\s+(?:to|into)\s+{_NEW}",
     )
 )
+_NO_WORDS = frozenset(
+    "a an the something another one its their this that these those some any more whatever".split()  # noqa: SIM905
+)
+_LIMITED = re.compile(
+    rf"{SUPPOSED.pattern}|^or\b|\b(?:except|alias(?:es)?|(?:old|both)\s+names?|backwards?|keep\s+(?:it|the\s+old))\b",
+    re.IGNORECASE,
+)
 _FILE_ENDING = re.compile(r"\.(?:py|txt|md|js|ts|json|ya?ml|toml|ini|cfg|conf|csv|sh|html|css|log|rst|bak)$")
 _PLACES = (("phrase", "old"), ("written", "new"))  # in quotes it may be several words
 _CALLED = frozenset({"function", "functions", "method"})
@@ -49,10 +57,21 @@ def find_replacement(request: str) -> WordChange | None:
         if found is None:
             continue
         old, new = ((found[quoted] or found[bare]).removesuffix("()") for quoted, bare in _PLACES)
-        if is_distinct(old) and not re.search(rf"(?<!\w){re.escape(old)}(?!\w)", new):  # `new` must not contain `old`
+        described = not found["written"] and new.lower() in _NO_WORDS  # `by a class`
+        holds_old = re.search(rf"(?<!\w){re.escape(old)}(?!\w)", new)
+        if is_distinct(old) and not holds_old and not described and not _is_limited(request, found.end()):
             kind = found.groupdict().get("kind") or ""
             return WordChange(old=old, new=new, called=kind.lower() in _CALLED)
     return None
+
+
+def _is_limited(request: str, place: int) -> bool:
+    """Whether the rest of the sentence says that the old word stays somewhere, or goes only then. Files that are kept
+    are told by their names."""
+    rest = next(iter(split_sentences(strip_prohibition(request[place:]))), "")
+    return _LIMITED.search(rest) is not None or (
+        re.search(FILE_NAME, request) is None and re.search(r"\bonly\b", rest) is not None
+    )
 
 
 def is_distinct(word: str) -> bool:

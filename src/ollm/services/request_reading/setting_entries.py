@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending, is_negated
+from ollm.services.request_reading.reservations import SUPPOSED
 
 NESTED = (".yaml", ".yml", ".json")
 FLAT = (".toml", ".ini", ".cfg", ".conf")
@@ -34,7 +35,6 @@ _REMOVED = re.compile(
     re.IGNORECASE,
 )
 _FIRST = re.compile(rf"\s*(?:in\s+`?(?:{FILE_NAME})`?,?\s+)?(?:remove|delete|drop|get\s+rid\s+of)\b", re.IGNORECASE)
-_SUPPOSED = re.compile(r"\b(?:if|when|unless|once|until|whenever)\b", re.IGNORECASE)
 _NO_PLACE = re.compile(
     r"\b(?:the|my|our|this|that|it|file|config|configuration|settings?|json|ya?ml|toml|ini)\b", re.IGNORECASE
 )
@@ -92,7 +92,7 @@ def find_entry_steps(request: str, texts: Mapping[str, str], before: Mapping[str
     """The step for each entry that was to go and is there. `before`: files that were changed, as they were. What went
     from one of two places has gone."""
     steps: list[str] = []
-    if not asks_for_change(request) or _SUPPOSED.search(request):
+    if not asks_for_change(request) or SUPPOSED.search(request):
         return steps
     settings = [path for path in texts if path.endswith(_FILES)]
     named = [path for path in settings if path.rpartition("/")[2] in request]
@@ -112,7 +112,7 @@ def find_removal_command(request: str, primed: str) -> str:
     """The command that takes away the one entry that is to go, where a request says nothing else and the file was shown
     whole."""
     removed = _list_removed(request)
-    others = re.search(r"\b(?:and|then)\s+|[.;]\s+\w", request) or _SUPPOSED.search(request)
+    others = re.search(r"\b(?:and|then)\s+|[.;]\s+\w", request) or SUPPOSED.search(request)
     if len(removed) != 1 or not _FIRST.match(request) or others or not asks_for_change(request):
         return ""
     shown = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)

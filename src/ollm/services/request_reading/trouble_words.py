@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ollm.services.request_reading.reservations import is_supposed
+
 _NOT = r"(?:does\s+not|doesn['’]t|will\s+not|won['’]t|cannot|can['’]t|can\s+not|refuses\s+to)\s+(?:even\s+)?"
 _ERROR = r"(?:an?|the|this|some)\s+(?:\w+\s+){0,2}?(?:\w*error|\w*exception|traceback)\b"
 _ALONE = (  # `breaks lines` and `throws away` are no failures
@@ -32,7 +34,7 @@ _IT_FAILS = re.compile(
 
 def find_failing(request: str) -> list[str]:
     """The scripts and commands that are said to fail, as they are called."""
-    return [found[1].strip() for found in _SAID.finditer(request)]
+    return [found[1].strip() for found in _SAID.finditer(request) if not is_supposed(request, found.start())]
 
 
 def has_trouble(request: str) -> bool:

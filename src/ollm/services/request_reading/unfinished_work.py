@@ -25,6 +25,7 @@ from ollm.services.request_reading.own_tests import describe_own_test
 from ollm.services.request_reading.plain_changes import find_plain_steps
 from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_negated, is_test, split_sentences
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
+from ollm.services.request_reading.reservations import forbids_runs, may_run
 from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 
@@ -102,18 +103,23 @@ def find_wanted_commands(request: str) -> list[str]:
     tried = [found[1] or found[2] for found in _TRIED.finditer(request)]
     runs = [found[1] for found in _RUN.finditer(request) if not is_negated(request, found.start())]
     said = [told.strip().rstrip(".").split(" and ")[0].strip() for told in runs]
-    return tried + [command for command in said if command.lower() not in _BARE]
+    return [command for command in (*tried, *said) if command.lower() not in _BARE and may_run(command, request)]
 
 
 def find_first_command(request: str) -> str:
     """What is best run before anything else: what is said to fail, or what is to be run to see why."""
-    if failing := find_failing(request):
+    if failing := _list_failing_runs(request):
         return make_command(failing[0])
-    if not has_trouble(request):
+    if not has_trouble(request) or forbids_runs(request):
         return ""
-    return next((told.removeprefix("Now run ").rstrip(".") for told in _find_unrun(request, Deeds())), "") or (
-        make_command(find_only_failing(request)) if asks_for_change(request) else ""
-    )
+    told = [step.removeprefix("Now run ").rstrip(".") for step in _find_unrun(request, Deeds())]
+    only = make_command(find_only_failing(request)) if asks_for_change(request) else ""
+    return next((command for command in (*told, only) if may_run(command, request)), "")
+
+
+def _list_failing_runs(request: str) -> list[str]:
+    """What is said to fail and may be run."""
+    return [named for named in find_failing(request) if may_run(make_command(named), request)]
 
 
 def find_red_tests(request: str, existing: Collection[str]) -> str:
@@ -121,7 +127,7 @@ def find_red_tests(request: str, existing: Collection[str]) -> str:
     tests = [name for name in existing if is_test(name) and name.endswith(_SCRIPTS)]
     named = any(is_test(name) for name in NAMED_FILE.findall(request))
     wanted = not named and len(tests) == 1 and _RED_TESTS.search(request) and asks_for_change(request)
-    return make_command(tests[0]) if wanted else ""
+    return make_command(tests[0]) if wanted and may_run(make_command(tests[0]), request) else ""
 
 
 def is_computed_into_file(request: str) -> bool:
@@ -279,7 +285,7 @@ def _find_still_failing(request: str, deeds: Deeds) -> list[str]:
     failing = {name.split()[-1] for name in find_failing(request)}
     wanted = (*find_wanted_files(request), *deeds.meant)
     targets = [name for name in wanted if name in deeds.texts and name not in failing]
-    for named in find_failing(request):
+    for named in _list_failing_runs(request):
         command = make_command(named)
         codes = [code for line, code in deeds.since_change if named.split()[-1] in line]
         if not codes:

@@ -11,15 +11,16 @@ import shlex
 from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import find_removed_section
-from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.services.request_reading.plain_words import FILE_NAME, split_sentences
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
+from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_values import style_value
 from ollm.services.request_reading.unfinished_work import (
     find_first_command,
     find_wanted_commands,
     make_command,
 )
-from ollm.services.request_reading.wanted_files import find_changed_files
+from ollm.services.request_reading.wanted_files import CODE, find_changed_files
 
 _START = r"\s*(?:please\s+)?"
 _SETS = re.compile(
@@ -52,14 +53,15 @@ def find_setting_command(request: str, primed: str) -> tuple[str, int]:
     is set on one line alone of what was shown."""
     files = find_changed_files(request) or _find_setting_file(request, primed)
     pairs = [(found["name"], found["value"].strip("`")) for found in _PAIR.finditer(request)]
-    if speaks_of_entry(request, primed):
+    supposed = any(SUPPOSED.search(said) and _PAIR.search(said) for said in split_sentences(request))
+    if supposed or speaks_of_entry(request, primed):
         return "", 0
     if not _SETS.match(request) or len(files) != 1 or not pairs or len(pairs) != len(re.findall(r"\bto\b", request)):
         return "", 0
     listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
     if listed != [""] and not any(path == files[0] or path.endswith(f"/{files[0]}") for path in listed):
         return "", 0  # what was shown stands in another file
-    changes = [_set_value(name, value, primed) for name, value in pairs]
+    changes = [_set_value(name, value, primed, code=files[0].endswith(CODE)) for name, value in pairs]
     if not all(changes):
         return "", 0
     return f"sed -i {shlex.quote('; '.join(changes))} {files[0]}", len(changes)
@@ -80,8 +82,8 @@ def _find_setting_file(request: str, primed: str) -> list[str]:
     ]
 
 
-def _set_value(name: str, value: str, text: str) -> str:
-    """sed's expression for one line."""
+def _set_value(name: str, value: str, text: str, *, code: bool) -> str:
+    """sed's expression for one line; none where quotes in code would make another kind of value of it."""
     key = rf"[ \t]*(?:export +|const +|let +|var +)?[\"']?{re.escape(name)}[\"']?[ \t]*[:=][ \t]*"
     pattern = rf"^(?P<head>{key})(?P<rest>\S.*)$"
     lines = {found[0]: found for found in re.finditer(pattern, text, re.MULTILINE)}
@@ -90,6 +92,8 @@ def _set_value(name: str, value: str, text: str) -> str:
     line, found = next(iter(lines.items()))
     old = _VALUE.match(found["rest"])
     if old is None or found["rest"][0] in "[{(":
+        return ""
+    if code and value[0] in "\"'" and old[0][0] not in "\"'" and value[1:-1].lower() not in ("true", "false"):
         return ""
     new = found["head"] + style_value(old[0], value) + found["rest"][old.end() :]
     return f"s/^{escape_for_sed(line)}$/{escape_replacement(new)}/" if new != line else ""
