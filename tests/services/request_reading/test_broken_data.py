@@ -4,8 +4,9 @@ import pytest
 
 from ollm.services.request_reading.answer_beginnings import begin_first_step
 from ollm.services.request_reading.broken_data import find_broken_data
+from ollm.services.request_reading.deeds import Deeds
 from ollm.services.request_reading.primed_request import prime_request
-from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
+from ollm.services.request_reading.unfinished_work import find_unfinished
 
 BROKEN = '{\n  "a": 1\n  "b": 2\n}\n'
 TEXTS = {

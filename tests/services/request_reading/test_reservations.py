@@ -14,7 +14,7 @@ from ollm.services.request_reading.reservations import (
     only_forbids,
     runs_forbidden,
 )
-from ollm.services.request_reading.unfinished_work import find_wanted_commands
+from ollm.services.request_reading.wanted_runs import find_wanted_commands
 
 PRIMED = "Files here: a.py, b.py, notes.txt"
 FILES = {

@@ -3,7 +3,7 @@
 import pytest
 
 from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble
-from ollm.services.request_reading.unfinished_work import find_first_command, find_wanted_commands
+from ollm.services.request_reading.wanted_runs import find_first_command, find_wanted_commands
 
 WAYS = (
     *("fails", "crashes", "breaks", "dies", "blows up", "throws", "raises", "is broken", "is failing", "errors out"),

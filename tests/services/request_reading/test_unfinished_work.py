@@ -3,14 +3,8 @@
 import pytest
 
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.unfinished_work import (
-    Deeds,
-    find_first_command,
-    find_kept_tests,
-    find_unfinished,
-    is_computed_into_file,
-    make_command,
-)
+from ollm.services.request_reading.deeds import Deeds
+from ollm.services.request_reading.unfinished_work import find_kept_tests, find_unfinished, is_computed_into_file
 
 FILES = ("add.py", "main.py", "limits.py", "src/app.py", "test_add.py", "data.csv")
 
@@ -251,19 +245,6 @@ def test_a_wish_for_a_change_is_told_from_a_question(text: str, wanted: bool) ->
 )
 def test_what_is_left_of_commands_and_files(request_: str, deeds: Deeds, left: list[str]) -> None:
     assert find_unfinished(request_, deeds, FILES) == left
-
-
-def test_what_is_run_first_and_how() -> None:
-    assert find_first_command("python main.py fails. Fix add.py.") == "python main.py"
-    assert find_first_command("Run build.sh, it crashes; find out why.") == "sh build.sh"
-    assert find_first_command("x.js fails") == "node x.js"
-    assert find_first_command("Fix add.py.") == ""
-    assert [make_command(name) for name in ("a.py", "a.rb", "make x", "x.py -v")] == [
-        "python a.py",
-        "a.rb",
-        "make x",
-        "x.py -v",
-    ]
 
 
 def test_a_number_that_goes_into_a_file_and_tests_that_stay() -> None:

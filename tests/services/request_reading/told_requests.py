@@ -17,6 +17,7 @@ from ollm.services.request_reading.answer_beginnings import (
     find_new_script,
 )
 from ollm.services.request_reading.asked_changes import asks_for_change, asks_for_edit
+from ollm.services.request_reading.deeds import Deeds
 from ollm.services.request_reading.explanations import asks_how, is_meant, is_question
 from ollm.services.request_reading.lost_imports import find_lost_imports
 from ollm.services.request_reading.named_parts import find_removed_names
@@ -30,16 +31,9 @@ from ollm.services.request_reading.plain_words import (
 from ollm.services.request_reading.primed_request import Primed, prime_request
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.suspect_lines import find_suspect_line
-from ollm.services.request_reading.unfinished_work import (
-    Deeds,
-    find_first_command,
-    find_kept_tests,
-    find_red_tests,
-    find_unfinished,
-    find_wanted_commands,
-    is_computed_into_file,
-)
+from ollm.services.request_reading.unfinished_work import find_kept_tests, find_unfinished, is_computed_into_file
 from ollm.services.request_reading.wanted_files import find_changed_files, find_made_files, find_wanted_files
+from ollm.services.request_reading.wanted_runs import find_first_command, find_red_tests, find_wanted_commands
 
 FOLDER = Path(__file__).parent
 REQUESTS = (FOLDER / "requests.txt").read_text(encoding="utf-8").splitlines()

@@ -25,14 +25,14 @@ from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, F
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.reservations import SUPPOSED, is_reserved
-from ollm.services.request_reading.unfinished_work import (
+from ollm.services.request_reading.unfinished_work import is_computed_into_file
+from ollm.services.request_reading.wanted_files import CODE, find_changed_files, find_made_files
+from ollm.services.request_reading.wanted_runs import (
     find_first_command,
     find_red_tests,
     find_wanted_commands,
-    is_computed_into_file,
     make_command,
 )
-from ollm.services.request_reading.wanted_files import CODE, find_changed_files, find_made_files
 from ollm.services.request_reading.whole_commands import (
     find_setting_command,
     find_whole_command,

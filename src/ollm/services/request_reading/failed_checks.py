@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Collection
 
 from ollm.services.request_reading.plain_words import is_kept, is_test, split_sentences
-from ollm.services.request_reading.unfinished_work import find_first_command, find_red_tests
 from ollm.services.request_reading.wanted_files import NAMED_FILE, find_wanted_files
+from ollm.services.request_reading.wanted_runs import find_first_command, find_red_tests
 from ollm.services.request_reading.wrong_values import find_sides
 
 MAX_VALUE_CHARS = 200

@@ -15,12 +15,8 @@ from ollm.services.request_reading.plain_words import FILE_NAME, split_sentences
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_values import style_value
-from ollm.services.request_reading.unfinished_work import (
-    find_first_command,
-    find_wanted_commands,
-    make_command,
-)
 from ollm.services.request_reading.wanted_files import CODE, find_changed_files
+from ollm.services.request_reading.wanted_runs import find_first_command, find_wanted_commands, make_command
 
 _START = r"\s*(?:please\s+)?"
 _SETS = re.compile(
