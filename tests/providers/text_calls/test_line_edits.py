@@ -165,13 +165,18 @@ def test_of_lines_with_one_name_those_the_request_names_are_meant() -> None:
     ],
 )
 def test_one_line_takes_the_place_of_the_one_it_is_most_like(new: list[str], edit: tuple[str, str] | None) -> None:
-    found = place_similar_line(new, ["def f():", "    value = compute(1)", "    return value"])
+    found = place_similar_line(new, ["def f():", "    value = compute(1)", "    return value"], ())
 
     assert found == (None if edit is None else (edit,))
 
 
 def test_of_two_lines_as_like_none_is_chosen() -> None:
-    assert place_similar_line(["value = 3"], ["value = 1", "value = 2"]) is None
+    old = ["value = 1", "value = 2"]
+
+    assert place_similar_line(["value = 3"], old, ()) is None
+    assert place_similar_line(["value = 3"], old, {1}) == (("value = 2", "value = 3"),)
+    assert place_similar_line(["value = 3"], old, {0, 1}) is None
+    assert place_similar_line(["a = x + 99"], ["a = x + 9", "a = x + 33"], ()) is None
 
 
 def test_a_shown_part_takes_the_place_of_what_it_repeats() -> None:

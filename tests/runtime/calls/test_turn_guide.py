@@ -38,7 +38,15 @@ class Scene(Place):
                 target.write_text(text)
         result = RecordedResult(llm_content=output, exit_code=code)
         failure = ErrorInfo(type=error, message=error) if error else None
-        record = ToolCallRecord(id="c", name=call.name, args=call.arguments, timestamp="", result=result, error=failure)
+        record = ToolCallRecord(
+            id="c",
+            name=call.name,
+            args=call.arguments,
+            timestamp="",
+            result=result,
+            error=failure,
+            status="denied" if error == "Denied" else "failed" if error else "ok",
+        )
         return await self.guide.describe_after([call], [record])
 
 

@@ -201,7 +201,17 @@ def _read_part(
         return added
     if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
         return None
-    return place_block(new, old) or place_similar(new, old) or place_similar_line(new, old)
+    return (
+        place_block(new, old)
+        or place_similar(new, old)
+        or place_similar_line(new, old, _list_named_lines(old, request))
+    )
+
+
+def _list_named_lines(old: list[str], request: str) -> set[int]:
+    """The lines of the definitions that the request names."""
+    named = [found for found in find_definitions(old) if re.search(rf"(?<!\w){re.escape(found.name)}(?!\w)", request)]
+    return {place for found in named for place in range(found.start, found.end)}
 
 
 def _end_with_newline(text: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from difflib import SequenceMatcher
 
 SIMILAR_LINE = 0.65  # how like a line must be that a single one takes the place of
+NEXT_LINE = 0.15  # how much less the next line must be like it
 SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
 REMOVED = "\0"  # in place of lines that go
 KEY_LINES = 8  # a block of so few lines may be taken for lines that take the place of others
@@ -213,16 +215,19 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
     return (make_edit_at(old, start, end, "\n".join(new)),)
 
 
-def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """One line takes the place of the one it is most like."""
+def place_similar_line(new: list[str], old: list[str], named: Collection[int]) -> tuple[tuple[str, str], ...] | None:
+    """One line takes the place of the one it is most like, among those `named` by the request where one of them is."""
     lines = [line for line in new if line.strip()]
     if len(lines) != 1:
         return None
-    ratios = [SequenceMatcher(None, line.strip(), lines[0].strip()).ratio() for line in old]
-    best = max(ratios, default=0.0)
-    if best < SIMILAR_LINE or ratios.count(best) != 1:
+    ratios = {n: SequenceMatcher(None, line.strip(), lines[0].strip()).ratio() for n, line in enumerate(old)}
+    like = {place: ratio for place, ratio in ratios.items() if ratio >= SIMILAR_LINE}
+    like = {place: ratio for place, ratio in like.items() if place in named} or like
+    best = max(like.values(), default=0.0)
+    near = [place for place, ratio in like.items() if ratio > best - NEXT_LINE]
+    if len(near) != 1:
         return None
-    place = ratios.index(best)
+    place = near[0]
     indent = old[place][: len(old[place]) - len(old[place].lstrip())]
     return (make_edit_at(old, place, place + 1, indent + lines[0].strip()),)
 

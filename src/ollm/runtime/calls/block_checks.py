@@ -12,6 +12,7 @@ from ollm.providers.text_calls.definitions import list_defined_names
 from ollm.runtime.calls.test_runs import is_constant
 
 MAX_REFUSALS = 2  # of one file in a turn; then the block is taken as it is, and what is wrong with it is said
+DATA = (".json", ".toml")  # never broken: nobody mends them from what is left
 MIN_LOST_LINES = 2  # more lines than came, from which a page or a file of settings seems cut
 REMOVES = re.compile(
     r"\b(?:remov|delet|drop|clear|empt|clean|strip|trim|shorten|simplif|refactor|rewrit|replac|merg|join|combin|mov|extract|split|"
@@ -44,9 +45,10 @@ class BlockChecks:
         from ollm.services.request_reading.asked_tests import describe_missing_test
         from ollm.services.syntax_check import describe_lost_syntax
 
+        lost = describe_lost_syntax(path, before or None, after)
         if self._refused.get(path, 0) >= MAX_REFUSALS:
-            return ""
-        told = describe_lost_syntax(path, before or None, after) or find_loss(path, before or "", after, request)
+            return BREAKS_FILE.format(lost.rstrip(".")) if lost and path.endswith(DATA) else ""
+        told = lost or find_loss(path, before or "", after, request)
         told = told or ("" if made else describe_missing_test(path, before or "", after, request))
         told = told or describe_misplaced(path, before or "", after, request)
         self._refused[path] = self._refused.get(path, 0) + bool(told)

@@ -25,6 +25,8 @@ from ollm.runtime.calls.command_mends import (
     mend_command,
     mend_slashes,
     name_script,
+    names_as_target,
+    print_answer,
     read_written_file,
     run_scripts,
     show_file,
@@ -106,6 +108,7 @@ class BlockResolver:
             arguments["timeout"] = ENDLESS_SECONDS
         again = made in self._ran and _AGAIN.search(self._request) is None
         refusal = OUTPUT_REPEATED if _OUTPUT.match(command) else ALREADY_RUN if again else ""
+        refusal = refusal or self._find_kept_target(made)
         refusal = refusal or describe_moved_file(self._request, made, self._files.read_text)
         return Resolved(name=tool, arguments=arguments, refusal=refusal)
 
@@ -119,7 +122,10 @@ class BlockResolver:
     def _mend_command(self, command: str) -> str:
         if is_python(command):
             return feed_python(mend_lists(command, self._request))
+        from ollm.services.request_reading.explanations import is_question
+
         mended = mend_listing_command(mend_command(command), self._request)
+        mended = print_answer(mended, self._request) if is_question(self._request) else mended
         mended = mend_slashes(count_alone(mended, self._request), self._files.read_text)
         mended = run_scripts(mended, self._files.read_text, self._files.runs)
         mended = name_script(mended, self._request, self._names)
@@ -223,6 +229,16 @@ class BlockResolver:
         from ollm.services.request_reading.plain_words import is_kept
 
         return KEPT_FILE if self._files.exists(path) and is_kept(path, self._request) else ""
+
+    def _find_kept_target(self, command: str) -> str:
+        """Why a command is not run: it would change a file that is to stay as it is."""
+        from ollm.services.request_reading.unfinished_work import find_kept_tests
+
+        tests = find_kept_tests(self._request)
+        for name in self._names:
+            if name in command and names_as_target(command, name) and (told := self._keep(name) or name in tests):
+                return (KEPT_TEST if told is True else told).format(name)
+        return ""
 
     def _make_edit(self, old: str, new: str, current: str) -> JsonObject:
         """An edit of every place, where the request says so and there are several."""

@@ -51,6 +51,8 @@ _NAME_WANTED = re.compile(
     r"\bwc\b|\b(?:file\s*names?|its\s+name|names?\s+of\s+(?:the|each|every)\s+files?|file's\s+name|output\s+of|each|every)\b",
     re.IGNORECASE,
 )
+_LAST_FILE = re.compile(r"\s*(?<![0-9&<>=-])>{1,2}\s*(?P<path>[\w.-]+\.\w+)\s*$")
+_CHANGING = r"\b(?:sed\b.*\s(?:-\w*i|--in-place)|perl\b.*\s-\w*i|rm|mv|tee|truncate)\b"
 _PAIR = re.compile(r"[\"']?([A-Za-z_][\w-]*)[\"']?\s*[:=]\s*(\S.*)")
 _PROSE = frozenset(("txt", "md", "csv", "yaml", "yml", "ini", "toml", "env", "conf", "cfg", "log"))
 
@@ -217,6 +219,21 @@ def _run_script(stage: str, read: Callable[[str], str | None], runs: Callable[[s
     bash = found["ending"] == "sh" and first.startswith("#!") and "bash" in first
     program = "bash" if bash else {"py": "python", "sh": "sh", "js": "node"}[found["ending"]]
     return f"{found['before']}{program} {found['path'].removeprefix('./')}{stage[found.end() :]}"
+
+
+def print_answer(command: str, request: str) -> str:
+    """What answers a question is printed, and not left behind in a file that nobody asked for."""
+    found = _LAST_FILE.search(command)
+    if found is None or found["path"] in request or command.count(found["path"]) > 1:
+        return command
+    return command[: found.start()]
+
+
+def names_as_target(command: str, path: str) -> bool:
+    """Whether a command changes this file, as far as it can be seen: `sed -i … FILE`, `> FILE`, `rm FILE`."""
+    stages = (stage for stage in re.split(r"&&|\|\||[;|\n]", _QUOTED.sub("_", command)) if path in stage)
+    name = rf"(?<![\w/-])(?:\./)?{re.escape(path)}(?![\w/-]|\.\w)"
+    return any(re.search(rf"(?:{_CHANGING}.*\s|>\s*){name}|\bcp\s.*\s{name}\s*$", stage) for stage in stages)
 
 
 def count_alone(command: str, request: str) -> str:

@@ -13,6 +13,7 @@ from ollm.providers.text_calls.definitions import Definition, find_definitions, 
 from ollm.runtime.calls.block_checks import CODE, REMOVES
 
 MAX_RESTORED_SHARE = 0.5  # of a file's definitions: a block that lacks more is meant in another way
+_ADDS = re.compile(r"\b(?:add|append|insert|another|one more)\b", re.IGNORECASE)
 _NOTHING_ELSE = re.compile(
     r"\b(?:nothing|anything)\s+else\b|\b(?:everything|all)\s+else\b|\bthe\s+rest\b.*\b(?:as\s+it\s+is|alone|unchanged)\b|"
     r"\bonly\s+(?:change|touch|edit|modify)\b",
@@ -33,7 +34,7 @@ def restore_lost_parts(path: str, before: str, after: str, request: str) -> str:
     known = find_definitions(before.splitlines())
     left = list_defined_names(after)
     lost = [found for found in known if found.name not in left and not re.search(rf"\b{found.name}\b", request)]
-    if not lost or len(lost) > MAX_RESTORED_SHARE * len(known):
+    if not lost or (len(lost) > MAX_RESTORED_SHARE * len(known) and not _ADDS.search(request)):
         return after
     restored = after
     for found in lost:
@@ -42,7 +43,7 @@ def restore_lost_parts(path: str, before: str, after: str, request: str) -> str:
 
 
 def _put_back(lost: Definition, known: list[Definition], text: str) -> str:
-    """Behind the definition that came before it, as deep as it; else before the next one."""
+    """Behind the definition that came before it, as deep as it; else before the next one; else first."""
     lines = text.splitlines()
     there = {(found.name, found.indent): found for found in find_definitions(lines)}
     beside = [found for found in known if found.indent == lost.indent and (found.name, found.indent) in there]
@@ -54,7 +55,8 @@ def _put_back(lost: Definition, known: list[Definition], text: str) -> str:
     if beside:
         place = there[beside[0].name, lost.indent].start
         return "\n".join((*lines[:place], lost.text, *gap, *lines[place:], ""))
-    return text
+    first = next((found.start for found in find_definitions(lines) if found.indent == lost.indent == 0), None)
+    return text if first is None else "\n".join((*lines[:first], lost.text, *gap, *lines[first:], ""))
 
 
 def _parses(path: str, text: str) -> bool:

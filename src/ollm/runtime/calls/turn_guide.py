@@ -35,7 +35,7 @@ MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same w
 MAX_FAILURES = 9  # times that one command fails in a turn, whatever is changed for it
 MAX_SAID = 3  # times that it says the same
 NOTHING_DONE = "No file was changed and no command was run."
-DENIED = "Denied"  # the error of a call that a person or the policy refused
+DENIED = "Denied"  # a person or the policy said no: nothing that is left is asked for again
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _BLOCKS = re.compile(r"^(?:\S+\.\w+:?\n)?```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
@@ -65,7 +65,7 @@ class TurnGuide:
         self._since_change: list[tuple[str, int]] = []
         self._told: Counter[str] = Counter()  # how often each step that is left was named
         self._rounds = 0
-        self._is_refused = False  # somebody said no: nothing that is left is asked for again
+        self._denied: set[str] = set()  # how calls were refused
         self._answer = ""
         self._resolver = BlockResolver(files)
         self._mending = Mending(files)
@@ -97,7 +97,7 @@ class TurnGuide:
         changed = f"Changed: {', '.join(told)}." if told else ""
         ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
         said = " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
-        return said or (NOTHING_DONE if self._is_refused or self._is_work() else "")
+        return said or (NOTHING_DONE if self._denied or self._is_work() else "")
 
     def _describe_deed(self, name: str) -> str:
         after = (self._files.read_text(name) or "") if self._files.exists(name) else None
@@ -178,8 +178,8 @@ class TurnGuide:
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
         facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
         failed = any(record.error for record in records)
-        if any(record.error and record.error.type == DENIED for record in records):
-            self._is_refused = True
+        self._denied |= {record.error.type for record in records if record.error and record.status == "denied"}
+        if DENIED in self._denied:
             self._mending.close()
         if mend := self._go_on_mending(calls, changed=before != after, failed=failed):
             return "\n\n".join(filter(None, (facts, mend)))
@@ -269,7 +269,7 @@ class TurnGuide:
         from ollm.services.request_reading.reservations import is_reserved
         from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
-        ended = self._rounds >= MAX_FACTS or self._is_refused or self._mending.has_given_up
+        ended = self._rounds >= MAX_FACTS or DENIED in self._denied or self._mending.has_given_up
         if ended or not self._may_change or asks_how(self._request) or is_reserved(self._request):
             return []
         deeds = Deeds(

@@ -81,7 +81,7 @@ WRITTEN_TO = re.compile(
     rf"{_AT_VERB}(?:(?:copy|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?|"
     rf"(?:write|save|store|put|record|note|export|dump|output)\b(?:(?!\b(?:that|which|script|program|function)\b)(?:[^.;\n]|\.(?=\w)))*?|(?:{WRITE_VERBS})\b[^.;\n]*?)"
     rf"\b(?:into|to|as|(?:in|at)(?!(?:(?!\band\b)(?:[^.;\n]|\.(?=\w)))*\b(?:into|to|as)\s+{_A_FILE}(?:{FILE_NAME})))\s+"
-    rf"{_A_FILE}({FILE_NAME})`?",
+    rf"{_A_FILE}((?:(?:\.\./)+|~?/)?(?:{FILE_NAME}))`?",  # also outside, where policy decides
     re.IGNORECASE,
 )
 CREATED = re.compile(

@@ -1,0 +1,120 @@
+"""`ollm -p` with a model that writes blocks: what nobody asked for is not done, whatever it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_blocks import blocks, last_message, read, run_task
+
+__all__ = ["blocks"]  # a fixture that each test uses
+
+CODE = {"a.py": "def foo():\n    return 1\n", "b.py": "from a import foo\nprint(foo())\n", "notes.txt": "one\n"}
+SAID = "I looked at it."
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "delete a.py only if nothing imports it",
+        "delete notes.txt but ask me first",
+        "don't rename foo to baz in a.py",
+        "don't run b.py",
+        "if notes.txt is unused delete it",
+    ],
+)
+async def test_an_order_under_a_reservation_is_left_to_the_model(tmp_path: Path, asked: str) -> None:
+    said, runner = await run_task(tmp_path, CODE, asked, [SAID], kind="llama.cpp")
+
+    assert said["toolCalls"] == []
+    assert {name: read(runner, name) for name in CODE} == CODE
+
+
+@pytest.mark.parametrize(
+    "asked", ["I forgot how one deletes a folder in bash", "whats the best way of getting rid of logs"]
+)
+async def test_commands_for_somebody_who_wants_to_know_are_not_run(tmp_path: Path, asked: str) -> None:
+    answer = "You can use this command:\n\n```bash\nrm -rf logs\n```\n\nIt removes the folder."
+    said, runner = await run_task(tmp_path, {"logs/a.log": "1\n"}, asked, [answer])
+
+    assert said["toolCalls"] == []
+    assert "rm -rf logs" in said["text"]
+    assert read(runner, "logs/a.log") == "1\n"
+
+
+async def test_a_file_that_is_to_stay_is_not_changed_by_a_command_either(tmp_path: Path) -> None:
+    files = {"a.py": "def f():\n    return 1\n", "test_a.py": "from a import f\nassert f() == 2\n"}
+    script = ["```bash\nsed -i 's/== 2/== 1/' test_a.py\n```", "a.py\n```\ndef f():\n    return 2\n```", "Done."]
+
+    said, runner = await run_task(tmp_path, files, "test_a.py fails, fix it but do not touch test_a.py", script)
+
+    assert read(runner, "test_a.py") == files["test_a.py"]
+    refused = [call for call in said["toolCalls"] if "sed" in str(call["args"])]
+    assert [call["status"] for call in refused] == ["failed"]
+    assert any("test_a.py is to stay as it is" in last_message(runner, n) for n in range(len(runner.server.chats)))
+
+
+async def test_a_question_leaves_no_file_behind(tmp_path: Path) -> None:
+    users = "ann,ok\nbob,blocked\ncem,blocked\n"
+    answer = "```bash\ngrep -c blocked users.csv > blocked.txt\n```"
+    said, runner = await run_task(
+        tmp_path, {"users.csv": users}, "how many users in users.csv are blocked?", [answer, "Two are blocked."]
+    )
+
+    assert not (runner.workspace / "blocked.txt").exists()
+    assert said["toolCalls"][0]["args"]["command"] == "grep -c blocked users.csv"
+    assert "2" in last_message(runner, 1)
+
+
+async def test_one_line_of_many_alike_goes_to_the_function_that_is_named(tmp_path: Path) -> None:
+    text = "".join(f"def f{n}(x):\n    a = x + {n}\n    b = a * 2\n    return b\n\n\n" for n in range(70))
+    _, runner = await run_task(
+        tmp_path,
+        {"big.py": text},
+        "in big.py f33 should add 99 instead of 33",
+        ["big.py\n```\n    a = x + 99\n```", "Ok."],
+    )
+
+    assert read(runner, "big.py") == text.replace("a = x + 33\n", "a = x + 99\n")
+
+
+async def test_a_file_of_json_is_never_broken(tmp_path: Path) -> None:
+    text = '{\n  "a": 1,\n  "b": {"x": 1}\n}\n'
+    broken = "c.json\n```json\nDone\n```"
+    said, runner = await run_task(tmp_path, {"c.json": text}, "set a to 5 in c.json", [broken] * 5 + ["No."] * 3)
+
+    assert read(runner, "c.json") == text
+    assert {call["status"] for call in said["toolCalls"] if call["name"] == "write_file"} <= {"failed"}
+
+
+async def test_a_test_that_was_there_stays_beside_the_one_that_is_added(tmp_path: Path) -> None:
+    files = {
+        "cal.py": "def is_leap(y):\n    return y % 4 == 0\n\n\ndef days(y):\n    return 366 if is_leap(y) else 365\n",
+        "test_cal.py": "from cal import days\n\n\ndef test_days():\n    assert days(2023) == 365\n",
+    }
+    added = "test_cal.py\n```\nfrom cal import days, is_leap\n\n\ndef test_leap():\n    assert is_leap(2024)\n```"
+    _, runner = await run_task(tmp_path, files, "add a test for is_leap to test_cal.py", [added, "It is there."])
+
+    text = read(runner, "test_cal.py")
+    assert "def test_days():\n    assert days(2023) == 365\n" in text
+    assert "def test_leap():\n    assert is_leap(2024)\n" in text
+
+
+async def test_a_file_outside_that_was_refused_is_told_at_the_end(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    said, _ = await run_task(
+        tmp_path / "w", {}, f"write hi into {outside}", [f"```bash\necho hi > {outside}\n```", "Written."]
+    )
+
+    assert not outside.exists()
+    assert "No file was changed and no command was run." in said["err"]
+
+
+async def test_plan_mode_says_that_nothing_was_done(tmp_path: Path) -> None:
+    said, runner = await run_task(
+        tmp_path, CODE, "delete notes.txt", ["```bash\nrm notes.txt\n```", "Done, it is deleted."], "--mode", "plan"
+    )
+
+    assert read(runner, "notes.txt") == "one\n"
+    assert "No file was changed and no command was run." in said["err"]
