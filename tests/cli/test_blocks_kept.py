@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.cli.running import running
 from tests.cli.test_blocks import blocks, last_message, read, run_task
 
 __all__ = ["blocks"]  # a fixture that each test uses
@@ -22,6 +24,11 @@ SAID = "I looked at it."
         "don't rename foo to baz in a.py",
         "don't run b.py",
         "if notes.txt is unused delete it",
+        "what would break if we rename foo to baz",
+        "what does b.py do? don't run it",
+        "explain b.py before I run it",
+        "run b.py after I confirm",
+        "notes.txt should not be deleted",
     ],
 )
 async def test_an_order_under_a_reservation_is_left_to_the_model(tmp_path: Path, asked: str) -> None:
@@ -118,3 +125,66 @@ async def test_plan_mode_says_that_nothing_was_done(tmp_path: Path) -> None:
 
     assert read(runner, "notes.txt") == "one\n"
     assert "No file was changed and no command was run." in said["err"]
+
+
+async def test_what_a_text_is_to_say_is_no_order(tmp_path: Path) -> None:
+    files = CODE | {"README.md": "# A\n"}
+    asked = "in README.md write: rename foo to baz, then run b.py"
+    written = "README.md\n```\n# A\n\nrename foo to baz, then run b.py\n```"
+    said, runner = await run_task(tmp_path, files, asked, [written, "It says so."], kind="llama.cpp")
+
+    assert [call["name"] for call in said["toolCalls"]] == ["write_file"]
+    assert {name: read(runner, name) for name in CODE} == CODE
+    assert len(runner.server.chats) == 2
+
+
+async def test_a_file_that_is_only_an_example_is_not_asked_for(tmp_path: Path) -> None:
+    files = {"a.py": "PORT = 1\n", "b.py": "PORT = 9\n"}
+    asked = "set PORT in a.py to the same value as in b.py"
+    _, runner = await run_task(tmp_path, files, asked, ["a.py\n```\nPORT = 9\n```", "All done."])
+
+    assert read(runner, "b.py") == "PORT = 9\n"
+    assert "Now change b.py" not in str(runner.server.chats)
+    assert len(runner.server.chats) == 2
+
+
+async def test_a_slip_in_the_name_of_a_file_makes_no_second_one(tmp_path: Path) -> None:
+    text = '{\n  "theme": "light"\n}\n'
+    written = 'preferences.json\n```json\n{\n  "theme": "dark"\n}\n```'
+    _, runner = await run_task(
+        tmp_path, {"preferences.json": text}, "set theme to dark in prefrences.json", [written, "It is dark."]
+    )
+
+    assert "light" in last_message(runner, 0)
+    assert [path.name for path in runner.workspace.glob("*.json")] == ["preferences.json"]
+    assert len(runner.server.chats) == 2
+
+
+async def test_a_block_for_a_file_with_other_letters_in_its_name_is_taken(tmp_path: Path) -> None:
+    _, runner = await run_task(
+        tmp_path, {"größe.txt": "1\n"}, "größe.txt should say 2 instead of 1", ["größe.txt\n```\n2\n```", "Done."]
+    )
+
+    assert read(runner, "größe.txt") == "2\n"
+
+
+async def test_what_was_refused_is_not_asked_for_again_in_the_same_words(tmp_path: Path) -> None:
+    async with running(tmp_path, ["```bash\nrm notes.txt\n```", "```bash\nrm notes.txt\n```", "I may not."]) as runner:
+        (runner.workspace / "notes.txt").write_text("one\n")
+        done = await runner.run("-p", "clean up here", "-o", "json")
+
+    said = json.loads(done.out)
+    assert [call["status"] for call in said["toolCalls"]] == ["denied", "failed"]
+    assert "This was refused" in last_message(runner, 2)
+
+
+async def test_output_goes_into_no_file_that_nobody_asked_for(tmp_path: Path) -> None:
+    said, runner = await run_task(
+        tmp_path,
+        CODE,
+        "foo in a.py should return 2",
+        ["```bash\npython b.py > out.txt; cat out.txt\n```", "Ok.", "Ok."],
+    )
+
+    assert not (runner.workspace / "out.txt").exists()
+    assert said["toolCalls"][0]["args"]["command"] == "python b.py"

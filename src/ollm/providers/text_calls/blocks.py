@@ -59,7 +59,7 @@ PROGRAMS = frozenset(
 )
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
-_PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+-]*(?:/[\w.@+-]+)*", re.ASCII)
+_PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+-]*(?:/[\w.@+-]+)*")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _NAME_PREFIX = re.compile(
     r"^(?:\d+[.)]\s*)?(?:(?:new |updated |the )?(?:file(?: ?name)?|path|in|update|edit|create|modify)\b\s*:?\s*)",

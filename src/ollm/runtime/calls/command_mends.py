@@ -51,7 +51,14 @@ _NAME_WANTED = re.compile(
     r"\bwc\b|\b(?:file\s*names?|its\s+name|names?\s+of\s+(?:the|each|every)\s+files?|file's\s+name|output\s+of|each|every)\b",
     re.IGNORECASE,
 )
-_LAST_FILE = re.compile(r"\s*(?<![0-9&<>=-])>{1,2}\s*(?P<path>[\w.-]+\.\w+)\s*$")
+_LAST_FILE = re.compile(
+    r"\s*(?<![0-9&<>=-])>{1,2}\s*(?P<path>[\w.-]+\.\w+)\s*(?P<shown>(?:;|&&|\n)\s*cat\s+(?P=path)\s*)?$"
+)
+_FILE_WANTED = re.compile(
+    r"\b(?:files?|sav\w+|writ\w+|stor\w+|put|into|export\w*|output|logs?|redirect\w*|record\w*|dump\w*|creat\w+|generat\w+|make|"
+    r"extract\w*|split\w*|collect\w*|list|add|append\w*|copy|copies|backup|convert\w*|turn|sort\w*|merg\w+|combin\w+|join\w*)\b",
+    re.IGNORECASE,
+)
 _CHANGING = r"\b(?:sed\b.*\s(?:-\w*i|--in-place)|perl\b.*\s-\w*i|rm|mv|tee|truncate)\b"
 _PAIR = re.compile(r"[\"']?([A-Za-z_][\w-]*)[\"']?\s*[:=]\s*(\S.*)")
 _PROSE = frozenset(("txt", "md", "csv", "yaml", "yml", "ini", "toml", "env", "conf", "cfg", "log"))
@@ -222,11 +229,13 @@ def _run_script(stage: str, read: Callable[[str], str | None], runs: Callable[[s
 
 
 def print_answer(command: str, request: str) -> str:
-    """What answers a question is printed, and not left behind in a file that nobody asked for."""
+    """What is only to be seen is printed, and not left behind in a file that nobody asked for."""
+    from ollm.services.request_reading.explanations import is_question
+
     found = _LAST_FILE.search(command)
-    if found is None or found["path"] in request or command.count(found["path"]) > 1:
+    if found is None or found["path"] in request or command.count(found["path"]) > 1 + bool(found["shown"]):
         return command
-    return command[: found.start()]
+    return command[: found.start()] if is_question(request) or not _FILE_WANTED.search(request) else command
 
 
 def names_as_target(command: str, path: str) -> bool:

@@ -36,6 +36,7 @@ MAX_FAILURES = 9  # times that one command fails in a turn, whatever is changed 
 MAX_SAID = 3  # times that it says the same
 NOTHING_DONE = "No file was changed and no command was run."
 DENIED = "Denied"  # a person or the policy said no: nothing that is left is asked for again
+REFUSED_BEFORE = "This was refused: it was not asked for again."
 NO_OUTPUT = "[no output]"  # what the shell tool says of a command that printed nothing
 _CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
 _BLOCKS = re.compile(r"^(?:\S+\.\w+:?\n)?```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
@@ -66,16 +67,19 @@ class TurnGuide:
         self._told: Counter[str] = Counter()  # how often each step that is left was named
         self._rounds = 0
         self._denied: set[str] = set()  # how calls were refused
+        self._refused: set[tuple[str, str]] = set()  # which calls somebody said no to
         self._answer = ""
         self._resolver = BlockResolver(files)
         self._mending = Mending(files)
 
     async def prime_request(self, request: str) -> str:
         """The names and texts that go with the user's words."""
+        from ollm.services.request_reading.mistyped_names import mend_file_names
         from ollm.services.request_reading.primed_request import prime_request
 
         self.adopt_request(request)
         self._names = await self._files.list_names()
+        self._request = mend_file_names(self._request, self._names)
         self._there = set(self._names)
         max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
         primed = prime_request(self._request, self._names, self._files.read_text, max_chars)
@@ -117,7 +121,9 @@ class TurnGuide:
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """A block that names a file becomes the call that makes its change."""
         ran = [line for line, _ in self._since_change]
-        return self._resolver.resolve(self._mending.keep_part(piece), self._request, self._names, ran)
+        call = self._resolver.resolve(self._mending.keep_part(piece), self._request, self._names, ran)
+        again = not call.refusal and (call.name, str(call.arguments)) in self._refused
+        return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if again else call
 
     def read_bare_command(self, answer: str) -> CallPiece | None:
         """A command that is all of an answer, where something was to be done: it only lacks its fence."""
@@ -178,7 +184,9 @@ class TurnGuide:
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
         facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
         failed = any(record.error for record in records)
-        self._denied |= {record.error.type for record in records if record.error and record.status == "denied"}
+        no = [(call, record.error) for call, record in zip(calls, records, strict=True) if record.status == "denied"]
+        self._denied |= {error.type for _, error in no if error}
+        self._refused |= {(call.name, str(call.arguments)) for call, _ in no}
         if DENIED in self._denied:
             self._mending.close()
         if mend := self._go_on_mending(calls, changed=before != after, failed=failed):
@@ -265,7 +273,7 @@ class TurnGuide:
         return find_path(path, self._files, self._names, self._request)
 
     def _list_missing(self) -> list[str]:
-        from ollm.services.request_reading.explanations import asks_how
+        from ollm.services.request_reading.explanations import asks_how, is_question, lets_run
         from ollm.services.request_reading.reservations import is_reserved
         from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
 
@@ -282,7 +290,10 @@ class TurnGuide:
             meant=self._meant,
             failure=self._failure,
         )
-        return [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
+        found = [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
+        if not is_question(self._request):
+            return found
+        return [fact for fact in found if fact.startswith("Now run ") and lets_run(self._request)]
 
     def _name_run(self) -> str:
         """The command that comes next, where all before it is done: left alone, a model changes more than was asked."""

@@ -13,6 +13,7 @@ from ollm.services.request_reading.asked_places import find_shown_move
 from ollm.services.request_reading.broken_data import SAID
 from ollm.services.request_reading.definition_search import find_definition_command
 from ollm.services.request_reading.entry_settings import speaks_of_entry
+from ollm.services.request_reading.explanations import is_meant
 from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import (
     find_constant_move,
@@ -104,7 +105,10 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
     if is_reserved(request):
         return ""
     command = _find_whole(request, primed, whole=whole)
-    return f"{COMMAND}{command}{CLOSED}" if command else _begin_open_step(request, primed)
+    begun = f"{COMMAND}{command}{CLOSED}" if command else _begin_open_step(request, primed)
+    is_command = begun.startswith(COMMAND) and begun != COMMAND
+    command = command or begun.removeprefix(COMMAND)
+    return "" if is_command and not is_meant(request, "shell", command, shown=primed) else begun
 
 
 def _find_whole(request: str, primed: str, *, whole: bool) -> str:

@@ -169,11 +169,17 @@ def is_meant(request: str, kind: StepKind, body: str, path: str = "", shown: str
     if kind == "file" and path in new:
         return True
     body = _TARGET.sub(lambda found: "" if found[1] in new else found[0], body) if new else body
-    told = any(map(_RUNS.match, split_sentences(strip_courtesy(request))))
-    runs = not stays and _EXPLAINS.search(request) is None and (told or not forbids_change(request))
+    runs = lets_run(request)
     if kind == "file":
         return runs and bool(path) and path not in request and path not in shown
     return is_looking(body, runs=runs, kept=f"{request}\n{shown}")
+
+
+def lets_run(request: str) -> bool:
+    """Whether programs may be run to find the answer to a question."""
+    told = any(map(_RUNS.match, split_sentences(strip_courtesy(request))))
+    explains = _EXPLAINS.search(request) is not None
+    return not forbids_runs(request) and not explains and (told or not forbids_change(request))
 
 
 def _find_new_files(request: str, shown: str) -> set[str]:

@@ -84,7 +84,7 @@ _KEPT = re.compile(
     rf"\b(?:leave|keep)\s+({_NAMES})\s+{_AS_IT_IS}|"
     rf"\b(?:except(?:\s+(?:for|in))?|apart\s+from|other\s+than|but\s+not(?:\s+in)?)\s+({_NAMES}){_ONLY_PARTLY}|"
     rf"(?<![\w.@+/-])({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:(?:stay|remain)\s+{_AS_IT_IS}|"
-    r"not\s+be\s+(?:changed|edited|touched|modified))",
+    r"not\s+be\s+(?:changed|edited|touched|modified|deleted|removed|renamed|moved|overwritten))",
     re.IGNORECASE,
 )
 _KEPT_TESTS = re.compile(
@@ -93,6 +93,11 @@ _KEPT_TESTS = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bdont|\bnever|\bwithout)\s+(?!forget\b|only\b)(?:\w+\s+){0,3}$", re.IGNORECASE)
+_SAYS = re.compile(
+    r"(\b(?:say|says|saying|write|note|mention|mentions|state|states|reads)\b(?:[^.:;\n]|\.(?=\w)){0,60}:)\s.*",
+    re.IGNORECASE,
+)
+_DICTATED = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|{_SAYS.pattern}", re.IGNORECASE)
 
 
 def strip_courtesy(request: str) -> str:
@@ -122,9 +127,17 @@ def forbids_change(request: str) -> bool:
     return _FORBIDS.search(request) is not None
 
 
-def is_negated(request: str, place: int) -> bool:
-    """Whether the words that begin at this place are forbidden: `do not rename …`."""
-    return _NEGATED.search(request, max(0, place - 80), place) is not None
+def is_ordered(request: str, place: int) -> bool:
+    """Whether the words that begin at this place are an order: not what is forbidden (`do not rename …`), and not what
+    a text is to say (`write into README.md: rename …`)."""
+    if _NEGATED.search(request, max(0, place - 80), place):
+        return False
+    return not any(found.start() < place < found.end() for found in _DICTATED.finditer(request))
+
+
+def strip_dictated(request: str) -> str:
+    """Without what a text is to say: files that are named in it are no targets."""
+    return _SAYS.sub(r"\1", request)
 
 
 def is_kept(path: str, request: str) -> bool:

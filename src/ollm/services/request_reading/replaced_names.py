@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ollm.domain.struct import Data
-from ollm.services.request_reading.plain_words import FILE_NAME, is_negated, split_sentences, strip_prohibition
+from ollm.services.request_reading.plain_words import FILE_NAME, is_ordered, split_sentences, strip_prohibition
 from ollm.services.request_reading.reservations import SUPPOSED
 
 _KIND = (
@@ -53,7 +53,7 @@ class WordChange(Data, frozen=True):
 def find_replacement(request: str) -> WordChange | None:
     """The word that is to go and the one that takes its place; none where a file is renamed or the word says little."""
     for pattern in _PATTERNS:
-        found = next((one for one in pattern.finditer(request) if not is_negated(request, one.start())), None)
+        found = next((one for one in pattern.finditer(request) if is_ordered(request, one.start())), None)
         if found is None:
             continue
         old, new = ((found[quoted] or found[bare]).removesuffix("()") for quoted, bare in _PLACES)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending, is_negated
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending, is_ordered
 from ollm.services.request_reading.reservations import SUPPOSED
 
 NESTED = (".yaml", ".yml", ".json")
@@ -126,7 +126,7 @@ def find_removal_command(request: str, primed: str) -> str:
 
 def _list_removed(request: str) -> list[tuple[str, str]]:
     """What is to go, and from where."""
-    founds = [found for found in _REMOVED.finditer(request) if not is_negated(request, found.start())]
+    founds = [found for found in _REMOVED.finditer(request) if is_ordered(request, found.start())]
     parts = r"\s*,\s*(?:and\s+)?|\s+and\s+"
     return [(item, found["where"] or "") for found in founds for item in re.split(parts, found["words"])]
 

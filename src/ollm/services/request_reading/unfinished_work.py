@@ -22,7 +22,7 @@ from ollm.services.request_reading.named_parts import (
     find_undeleted_files,
 )
 from ollm.services.request_reading.plain_changes import find_plain_steps
-from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences
+from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences, strip_dictated
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 from ollm.services.request_reading.trouble_words import find_failing, has_trouble
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
@@ -145,7 +145,7 @@ def _find_only_target(request: str, existing: Collection[str]) -> str:
 
     if not asks_for_edit(request) or ASKING.match(request) or moves_files(request):
         return ""
-    named = find_named(request, existing)
+    named = find_named(strip_dictated(request), existing)
     ran = {*find_only_run(request, named), *(name.split()[-1] for name in find_failing(request))}
     targets = [name for name in named if name not in ran] or (named if len(named) == 1 else [])
     sources = {found[1] for pattern in (_READ_FROM, _MOVED_FILE, _USED) for found in pattern.finditer(request)}

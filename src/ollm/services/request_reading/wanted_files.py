@@ -48,6 +48,10 @@ _BY_HAND = re.compile(
     r"\W*(?:\w+\s+)?(?:write|put|create|make|add)\b(?!\.\w)(?!.*\b(?:output|results?|lines?|prints?|copy)\b)",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(
+    r"\bsame\b[^,.;]*\bas\s+(?:[^,.;]*\s)?$|\b(?:as|like|unlike)\s+(?:it\s+is\s+|is\s+|was\s+|done\s+|the\s+one\s+|that\s+|those\s+|"
+    r"(?:i|we|you|they)\s+[^,.;]*)?$"
+)
 CODE = (".py", ".js", ".ts", ".sh", ".go", ".rs", ".java", ".c", ".cpp", ".rb", ".php")
 
 
@@ -104,9 +108,11 @@ def find_changed_files(request: str) -> list[str]:
 
 
 def _is_target(sentence: str, place: int) -> bool:
-    """`from a.py` is changed when something moves away from it, and otherwise only read."""
+    """`from a.py` is changed when something moves away from it, and otherwise only read; `as in a.py` is an example."""
     word = sentence[place:].split(maxsplit=1)[0].lower()
     before = sentence[:place].lower()
+    if _COMPARED.search(before):
+        return False
     last = re.split(r"\b(?:and|then)\s+|[,:]\s+", before)[-1]
     if re.search(r"\b(?:copy|backup|rid)\s+$", before) or _READS.match(last):
         return False

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.deeds import Deeds
 from ollm.services.request_reading.own_tests import describe_own_test
-from ollm.services.request_reading.plain_words import is_negated, is_test
+from ollm.services.request_reading.plain_words import is_ordered, is_test
 from ollm.services.request_reading.reservations import forbids_runs, may_run
 from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble
 from ollm.services.request_reading.wanted_files import NAMED_FILE, find_wanted_files
@@ -38,7 +38,7 @@ _RED_TESTS = re.compile(
 def find_wanted_commands(request: str) -> list[str]:
     """The commands that it names and that may be run."""
     tried = [found[1] or found[2] for found in _TRIED.finditer(request)]
-    runs = [found[1] for found in _RUN.finditer(request) if not is_negated(request, found.start())]
+    runs = [found[1] for found in _RUN.finditer(request) if is_ordered(request, found.start())]
     said = [told.strip().rstrip(".").split(" and ")[0].strip() for told in runs]
     return [command for command in (*tried, *said) if command.lower() not in _BARE and may_run(command, request)]
 
