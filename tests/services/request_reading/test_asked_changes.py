@@ -88,3 +88,8 @@ def test_nothing_is_insisted_on_where_no_change_is_asked_for(asked: str) -> None
 def test_a_file_that_is_only_made_is_no_edit() -> None:
     assert not asks_for_edit("Run python main.py and write its output into out.txt.")
     assert asks_for_edit("Change main.py and write its output into out.txt.")
+
+
+def test_many_places_before_a_verb_are_read_in_no_time() -> None:
+    assert not asks_for_change("in a.py " * 60)  # each twice as long as the one before, where they are read in two ways
+    assert asks_for_change("In a.py, in the function f, please also rename x to y.")

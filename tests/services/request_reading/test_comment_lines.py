@@ -1,5 +1,6 @@
 """The line that is to be commented out, or in again."""
 
+import ast
 import subprocess
 from pathlib import Path
 
@@ -113,3 +114,15 @@ def test_a_line_that_moved_is_found_again_and_one_that_went_is_not_asked_for() -
     (step,) = find_comment_steps(asked, {"app.py": moved}, {"app.py": APP})
     assert step.startswith("Line 14 of app.py is not commented out. Now run sed -i '14s|")
     assert find_comment_steps(asked, {"app.py": APP.replace("    setup(1)\n", "")}, {"app.py": APP}) == []
+
+
+def test_a_long_module_is_not_parsed_once_for_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    real = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text: parsed.append(text) or real(text))
+    text = "".join(f"value_{number} = {number}\n" for number in range(900))
+
+    (step,) = find_comment_steps("Comment out value_7 in a.py.", {"a.py": text}, {})
+
+    assert step.startswith("Line 8 of a.py is not commented out.")
+    assert len(parsed) < 5

@@ -1,8 +1,10 @@
 """A request without its courtesies, and whether it forbids changes."""
 
+import re
+
 import pytest
 
-from ollm.services.request_reading.plain_words import forbids_change, is_kept, strip_courtesy
+from ollm.services.request_reading.plain_words import FILE_NAME, MAX_READ_CHARS, forbids_change, is_kept, strip_courtesy
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,29 @@ def test_changes_are_forbidden(asked: str, forbidden: bool) -> None:
 )
 def test_files_that_are_to_stay_are_found(asked: str, path: str, kept: bool) -> None:
     assert is_kept(path, asked) is kept
+
+
+def test_of_a_long_request_the_beginning_and_the_end_are_read() -> None:
+    asked = "Fix a.py.\n\n" + "INFO  started  \n" * 9_000 + "\n\nDon't touch b.py."
+
+    read = strip_courtesy(asked)
+
+    assert len(read) < MAX_READ_CHARS + 10
+    assert read.startswith("Fix a.py.\n")
+    assert is_kept("b.py", read)
+
+
+def test_long_words_and_gaps_are_shortened_and_paths_are_not() -> None:
+    path = "/".join(["folder"] * 30) + "/a.py"
+
+    assert strip_courtesy(f"Fix {path}.") == f"Fix {path}."
+    assert len(strip_courtesy(f"Fix {'x' * 3_000}.")) < 300
+    assert strip_courtesy("Fix a.py.\n\n\n\n\n\n\n\nRun it.") == "Fix a.py.\n\nRun it."
+
+
+def test_a_name_is_found_from_its_first_character_on() -> None:
+    said = ".github/ci.yml, x/.env ../a.py http://b.de/c.js `d-e_f.py` --g.h @i/j.ts a//k.py 1.2.3 l.tar.gz"
+
+    assert re.findall(FILE_NAME, said) == [
+        "github/ci.yml", "a.py", "b.de/c.js", "d-e_f.py", "--g.h", "@i/j.ts", "k.py", "l.tar.gz"
+    ]  # fmt: skip

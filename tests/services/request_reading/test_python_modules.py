@@ -68,3 +68,7 @@ def test_a_function_may_set_a_name_of_its_module() -> None:
 
     assert sets_global(text, "N")
     assert not sets_global(text, "f")
+
+
+def test_what_is_nested_too_deep_is_not_read() -> None:
+    assert read_module(f"x = {'-' * 3_000}1") is None

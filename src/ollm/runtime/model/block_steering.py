@@ -69,12 +69,13 @@ def asks_for_words(messages: Sequence[PromptMessage]) -> bool:
 def find_words_instead(messages: Sequence[PromptMessage]) -> str:
     """What is said where a model that is asked for words has none: what the last command printed."""
     from ollm.services.request_reading.asked_changes import asks_for_change
+    from ollm.services.request_reading.plain_words import shorten_request
 
     turn = list_turn(messages)
     printed = next((said.content for said in reversed(turn) if said.tool_name == "shell" and not said.failed), "")
     output = printed.partition("\n\n")[0].strip()
     asked = turn[0].content.partition(PRIMED)[0] if turn else ""
-    return "Done." if not output or asks_for_change(asked) else output[:MAX_SAID_OUTPUT_CHARS]
+    return "Done." if not output or asks_for_change(shorten_request(asked)) else output[:MAX_SAID_OUTPUT_CHARS]
 
 
 def choose_beginning(messages: Sequence[PromptMessage], *, whole: bool = False) -> str:

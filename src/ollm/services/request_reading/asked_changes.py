@@ -44,7 +44,7 @@ _PREFACE = (
     r"(?:i(?:'d|\s+would)\s+like|i\s+(?:want|need)|be\s+sure|make\s+sure|remember|don't\s+forget|feel\s+free|you\s+are|you're)"
     r"(?:\s+you)?\s+to\s+|(?:is|would)\s+(?:it|this)\s+(?:be\s+)?possible\s+to\s+|"
     r"(?:in|within|inside|for|on|at|from|under|with|if|when|where|after|before|once|instead\s+of|without)\b[^,.;?]*(?:\.\w[^,.;?]*)*,\s+|"
-    rf"in\s+`?(?:{FILE_NAME}|\S+)`?\s+)*"
+    r"in\s+\S+\s+){0,6}"
 )
 _ORDER = re.compile(rf"\s*{_PREFACE}{_VERB}", re.IGNORECASE)
 _CLAUSE = re.compile(rf"(?:[,;:]|\s[-–]|\b(?:and|then|but|so|please))\s+{_PREFACE}{_VERB}", re.IGNORECASE)

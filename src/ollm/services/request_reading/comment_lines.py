@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.plain_words import FILE_NAME
@@ -88,26 +88,34 @@ def find_line(request: str, path: str, text: str) -> int | None:
     what = re.sub(rf"\s+(?:in|of|from|inside)\s+(?:the\s+)?(?:file\s+)?`?(?:{FILE_NAME})\b`?", "", order["what"])
     what = re.sub(r"\s+out$", "", what.strip())
     lines = text.splitlines()
-    places = [place for place in range(len(lines)) if _may_change(path, lines, place, enters=_enters(order))]
-    return _choose(what, [_strip_sign(path, line) if _enters(order) else line for line in lines], places)
+    enters = _enters(order)
+    bare = [_strip_sign(path, line) if enters else line for line in lines]
+    places = [place for place, line in enumerate(lines) if line.strip() and _is_comment(path, line) == enters]
+    for likely in _list_meant(what, bare, places):
+        if found := [place for place in likely if _may_change(path, lines, place, enters=enters)]:
+            return found[0] if len(found) == 1 and bare[found[0]].strip() else None
+    return None
 
 
-def _choose(what: str, lines: list[str], places: list[int]) -> int | None:
-    """The only one of these places that the words mean."""
+def _list_meant(what: str, lines: list[str], places: list[int]) -> Iterator[list[int]]:
+    """The places that the words mean, the best first: only one of the first that may change is taken."""
     if _MANY.search(_QUOTED.sub(" ", what)):
-        return None
+        return
     if number := _NUMBER.search(what):
-        return int(number["number"]) - 1 if int(number["number"]) - 1 in places else None
+        yield [place for place in places if place == int(number["number"]) - 1]
+        return
     if quoted := _QUOTED.search(what):
         told = (quoted["code"] or quoted["double"] or quoted["single"]).strip()
-        same = [place for place in places if lines[place].strip() == told]
-        return _only(same or [place for place in places if told in lines[place]], lines)
+        yield [place for place in places if lines[place].strip() == told]
+        yield [place for place in places if told in lines[place]]
+        return
     for pattern, make in ((_CALL, _match_call), (_IMPORT, _match_import), (_SETTING, _match_setting)):
         if found := pattern.search(what):
             name = next(filter(None, found.groups()))
-            return _only([place for place in places if re.match(make(name), lines[place])], lines)
-    said = _SAID.search(what)
-    return _find_described(said["words"], lines, places) if said else None
+            yield [place for place in places if re.match(make(name), lines[place])]
+            return
+    if said := _SAID.search(what):
+        yield from _list_described(said["words"], lines, places)
 
 
 def _match_call(name: str) -> str:
@@ -123,16 +131,12 @@ def _match_setting(name: str) -> str:
     return rf"\s*(?:export\s+|const\s+|let\s+|var\s+)?[\"']?{re.escape(name)}[\"']?\s*[=:](?!=)"
 
 
-def _only(places: list[int], lines: list[str]) -> int | None:
-    return places[0] if len(places) == 1 and lines[places[0]].strip() else None
-
-
-def _find_described(words: str, lines: list[str], places: list[int]) -> int | None:
-    """The line that has more words of a description than any other."""
+def _list_described(words: str, lines: list[str], places: list[int]) -> Iterator[list[int]]:
+    """The lines that have the most words of a description, then those that have fewer."""
     wanted = set(_list_stems(words)) - {_find_stem(word) for word in _LITTLE}
     counts = {place: len(wanted.intersection(_list_stems(lines[place]))) for place in places}
-    most = max(counts.values(), default=0)
-    return _only([place for place, count in counts.items() if count == most], lines) if most >= MIN_WORDS else None
+    for most in range(max(counts.values(), default=0), MIN_WORDS - 1, -1):
+        yield [place for place, count in counts.items() if count == most]
 
 
 def _list_stems(text: str) -> list[str]:
@@ -143,12 +147,13 @@ def _find_stem(word: str) -> str:
     return re.sub(r"(?:ing|es|ed|s|e)$", "", word.lower())
 
 
+def _is_comment(path: str, line: str) -> bool:
+    return line.lstrip().startswith(_find_sign(path))
+
+
 def _may_change(path: str, lines: list[str], place: int, *, enters: bool) -> bool:
-    """Whether the line is code, or a comment, and the file is whole without it, or with it."""
+    """Whether the file is whole without the line, or with it."""
     line = lines[place]
-    commented = line.lstrip().startswith(_find_sign(path))
-    if not line.strip() or commented != enters:
-        return False
     bare = _strip_sign(path, line)
     changed = bare if enters else _add_sign(path, line)
     if path.endswith(".py"):

@@ -20,6 +20,10 @@ WORDS_WANTED = (
     r"(?:give|name|suggest)(?: me| us)? (?:(?:an?|some|\d+|two|three|four|five|ten) )?(?:\w+ )?"
     r"(?:names?|examples?|ideas?|reasons?|ways?|words?|titles?|options?|tips?)"
 )
+MAX_READ_CHARS = 4_000  # of a request: what is longer has a text in it that says nothing of what is to be done
+HALF_WORD_CHARS = 120
+_LONG_WORD = re.compile(r"\S{300,}")
+_LONG_GAP = re.compile(r"\s{4,}")
 CHANGE_VERBS = tuple(
     (  # noqa: SIM905
         "rename change replace update fix set add append prepend insert raise lower bump increase decrease "
@@ -83,7 +87,7 @@ _KEPT = re.compile(
     rf"\b{_MUST_NOT}(?:chang|edit|modif|touch|alter)(?:e|y|ying|ing)?\s+(?:anything\s+in\s+)?({_NAMES}){_ONLY_PARTLY}|"
     rf"\b(?:leave|keep)\s+({_NAMES})\s+{_AS_IT_IS}|"
     rf"\b(?:except(?:\s+(?:for|in))?|apart\s+from|other\s+than|but\s+not(?:\s+in)?)\s+({_NAMES}){_ONLY_PARTLY}|"
-    rf"(?<![\w.@+/-])({_NAMES})\s+(?:must|should|has\s+to|have\s+to)\s+(?:(?:stay|remain)\s+{_AS_IT_IS}|"
+    rf"(?<![\w.@+/-])((?>{_NAMES}))\s+(?:must|should|has\s+to|have\s+to)\s+(?:(?:stay|remain)\s+{_AS_IT_IS}|"
     r"not\s+be\s+(?:changed|edited|touched|modified|deleted|removed|renamed|moved|overwritten))",
     re.IGNORECASE,
 )
@@ -102,8 +106,17 @@ _DICTATED = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|{_SAYS.pattern}", 
 
 def strip_courtesy(request: str) -> str:
     """`Could you please rename …` as `rename …`, in each of its sentences; a question mark that only belonged to the
-    courtesy goes with it, and a `please` at the end."""
-    return _THANKS.sub("", _COURTESY.sub(_make_plain, request))
+    courtesy goes with it, and a `please` at the end. What is read by rules has gone through here, and is not long."""
+    return _THANKS.sub("", _COURTESY.sub(_make_plain, shorten_request(request)))
+
+
+def shorten_request(request: str) -> str:
+    """Of a long one its beginning and its end: what is between them was pasted. Words, too, are cut in the middle, and
+    gaps are closed, so that no rule takes long."""
+    if len(request) > MAX_READ_CHARS:
+        request = f"{request[: MAX_READ_CHARS // 2]}\n{request[-MAX_READ_CHARS // 2 :]}"
+    request = _LONG_GAP.sub(lambda found: "\n\n" if "\n" in found[0] else " ", request)
+    return _LONG_WORD.sub(lambda found: f"{found[0][:HALF_WORD_CHARS]}…{found[0][-HALF_WORD_CHARS:]}", request)
 
 
 def _make_plain(found: re.Match[str]) -> str:

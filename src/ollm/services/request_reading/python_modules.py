@@ -50,7 +50,14 @@ class Module(Data, frozen=True):
 
 
 def read_module(text: str) -> Module | None:
-    """None where it is no Python, or has lines that would have to be taken apart."""
+    """None where it is no Python, has lines that would have to be taken apart, or is nested too deep to be read."""
+    try:
+        return _read_module(text)
+    except RecursionError:
+        return None
+
+
+def _read_module(text: str) -> Module | None:
     lines = text.split("\n")
     tree = parse_python(text)
     starts = [node.lineno for node in tree.body] if tree else []

@@ -63,13 +63,15 @@ def list_entries(path: str, lines: list[str]) -> list[Entry]:
     made = []
     for number, line in enumerate(lines):
         key = _RULE.match(line) if path.endswith(STYLES) else KEY.match(line)
-        depth = len(key["indent"]) if key else 0
+        if key is None:
+            continue
+        depth = len(key["indent"])
         end = number + 1
         while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):
             end += 1
         end = _drop_blank(lines, number, end)
         opened = line.rstrip().endswith(("{", "[")) and end < len(lines) and lines[end].strip()[:1] in ("}", "]")
-        if key and end > number + 1:
+        if end > number + 1:
             made.append(Entry(name=key["name"], depth=depth, start=number, end=end + opened))
     return made
 
