@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.services.request_reading.answer_beginnings import begin_first_step, begin_named_step, begin_question, make_sed
+from ollm.services.request_reading.primed_request import prime_request
 
 
 @pytest.mark.parametrize(
@@ -142,8 +143,8 @@ def test_what_is_meant_by_it_and_by_names_without_a_file_is_read(request_: str, 
 @pytest.mark.parametrize(
     ("request_", "source", "target"),
     [
-        ("Move LIMIT from a.py to b.py and import it from there.", "from b import LIMIT", "LIMIT = 5"),
-        ("LIMIT is in the wrong place. Put it into b.py.", "from b import LIMIT", "LIMIT = 5"),
+        ("Move LIMIT from a.py to b.py and import it from there.", "from b import X, LIMIT", "LIMIT = 5"),
+        ("LIMIT is in the wrong place. Put it into b.py.", "from b import X, LIMIT", "LIMIT = 5"),
         ("NAME belongs in b.py", "", "NAME = 'x'"),
         ("Put NAME into b.py", "", "NAME = 'x'"),
         ("Put the value of NAME into b.py", None, None),
@@ -154,9 +155,10 @@ def test_what_is_meant_by_it_and_by_names_without_a_file_is_read(request_: str, 
 def test_a_constant_moves_and_is_imported_where_it_is_used(
     tmp_path: Path, request_: str, source: str | None, target: str | None
 ) -> None:
-    for name in ("a.py", "b.py"):
-        (tmp_path / name).write_text(SHOWN.partition(f"\n{name}:\n```\n")[2].partition("```")[0])
-    begun = begin_first_step(request_, SHOWN)
+    files = {name: SHOWN.partition(f"\n{name}:\n```\n")[2].partition("```")[0] for name in ("a.py", "b.py")}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    begun = begin_first_step(request_, prime_request(request_, sorted(files), files.get, 4_000).text)
     if source is None or target is None:
         assert "import" not in begun
         assert ">>" not in begun

@@ -262,6 +262,17 @@ def test_a_constant_comes_right_behind_others(tmp_path: Path) -> None:
     assert made["a.py"] == "from conf import LIMIT, SIZE\n\n\nprint(LIMIT + SIZE)\n"
 
 
+def test_a_constant_in_the_wrong_place_goes_unless_two_modules_would_need_each_other(tmp_path: Path) -> None:
+    files = {"a.py": "from limits import X\n\nMAX = 7\n\nprint(MAX, X)\n", "limits.py": "X = 3", "b.py": "import a\n"}
+    asked = "MAX is in the wrong place. Put it into {} and import it from there."
+
+    made = move(tmp_path, asked.format("limits.py"), files)
+
+    assert made["limits.py"] == "X = 3\nMAX = 7\n"
+    assert made["a.py"] == "from limits import X, MAX\n\nprint(MAX, X)\n"
+    assert find_move_command(asked.format("b.py"), sorted(files), files.get) == ""
+
+
 def test_a_class_and_a_constant_go_and_are_imported_as_asked(tmp_path: Path) -> None:
     source = (
         "#!/usr/bin/env python\nfrom dataclasses import dataclass\n\nLIMIT = 3\nNAME = 'x'\n\n\n@dataclass\nclass Book:\n"

@@ -7,7 +7,6 @@ import pytest
 
 from ollm.services.request_reading.named_parts import (
     aim_at_part,
-    find_constant_move,
     find_heading_change,
     find_left_sections,
     find_named_definition,
@@ -86,22 +85,6 @@ def test_names_that_are_to_go_are_found() -> None:
     assert "old" in find_removed_names("Remove the function old from a.py.")
     assert "describe" in find_removed_names("Move the function describe from a.py to b.py.")
     assert find_removed_names("Add a function new to a.py.") == set()
-
-
-def test_a_constant_is_moved_by_a_command_where_it_stands_alone(tmp_path: Path) -> None:
-    (tmp_path / "paths.py").write_text("ROOT = '/srv'\nLOGS = '/var/log'\n")
-    (tmp_path / "const.py").write_text("NAME = 'app'")
-    primed = "Files here: const.py, paths.py\n\npaths.py:\n```\nROOT = '/srv'\nLOGS = '/var/log'\n```"
-    asked = "Move LOGS from paths.py into const.py. It must still work."
-
-    subprocess.run(find_constant_move(asked, primed), shell=True, check=True, cwd=tmp_path)
-
-    assert (tmp_path / "paths.py").read_text() == "ROOT = '/srv'\n"
-    assert (tmp_path / "const.py").read_text() == "NAME = 'app'\nLOGS = '/var/log'\n"
-    assert find_constant_move(asked, primed.replace("ROOT", "LOGS")) == ""
-    assert find_constant_move(asked, primed.replace("'/var/log'", "[")) == ""
-    assert find_constant_move(asked, primed.replace("const.py, ", "")) == ""
-    assert find_constant_move("Move the file a.py to b.py.", primed) == ""
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,10 @@ def test_a_long_request_says_more_than_one_such_change() -> None:
     assert find_plain_command(asked, PRIMED)
     assert find_plain_command(asked + "x" * MAX_REQUEST_CHARS, PRIMED) == ""
     assert find_plain_steps(asked + "x\n" * MAX_REQUEST_CHARS, FILES, {}) == []
+
+
+def test_a_file_with_other_ends_of_lines_is_left_to_the_model() -> None:
+    files = {path: text.replace("\n", "\r\n") for path, text in FILES.items()}
+
+    assert [find_plain_command(asked, PRIMED.replace("\n", "\r\n")) for asked in ORDERS] == [""] * len(ORDERS)
+    assert [find_plain_steps(asked, files, {}) for asked in ORDERS] == [[]] * len(ORDERS)

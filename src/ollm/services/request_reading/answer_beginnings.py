@@ -16,7 +16,6 @@ from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.explanations import is_meant
 from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import (
-    find_constant_move,
     find_heading_change,
     find_removed_section,
     make_section_removal,
@@ -114,7 +113,7 @@ def begin_first_step(request: str, primed: str = "", *, whole: bool = False) -> 
 def _find_whole(request: str, primed: str, *, whole: bool) -> str:
     """A command that the words say in full."""
     command = find_shown_move(request, primed) or (find_whole_command(request, primed) if whole else "")
-    command = command or find_constant_move(request, primed) or find_file_command(request, primed)
+    command = command or find_file_command(request, primed)
     command = command or find_heading_change(request, primed) or find_plain_command(request, primed)
     return command or find_definition_command(request)
 

@@ -50,6 +50,7 @@ _START = (
     r"(?:^|[.;:!]\s+|\n)\s*(?:(?:please|now|let's|let\s+us|we\s+should|"
     r"(?:i|we)(?:'d|\s+would)?\s+(?:like|want|need)\s+to)\s+)?"
 )
+_MISPLACED = r"\s+(?:is|are|stands?|lives?|sits?)\b[^.,;\n]*[.,;]\s+(?:please\s+)?"
 _WANTED = rf"(?:i|we)\s+(?:want|need)\s+{_KIND}{_NAMES}\s+"
 _AWAY = rf"(?:moved\s+(?:(?:out\s+of|from)\s+{_FILE.format('source')}\s+)?)"
 _INSTEAD = r"\s*,?\s*(?:and\s+)?(?:not\s+in|instead\s+of|rather\s+than)\b"
@@ -67,6 +68,7 @@ _WORDINGS = tuple(
         rf"{_HOME}{_VERB}{_KIND}{_NAMES}\s+{_TARGET}",
         rf"{_MADE}{_VERB}{_KIND}{_NAMES}{_THERE}",
         rf"{_KIND}{_NAMES}{_BELONGS}{_TARGET}",
+        rf"{_KIND}{_NAMES}{_MISPLACED}(?:put|move)\s+(?:it|them)\s+{_TARGET}",
         rf"{_WANTED}{_AWAY}{_TARGET}",
         rf"{_WANTED}{_TARGET}{_INSTEAD}",
     )

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Collection, Mapping
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
-from ollm.services.request_reading.plain_words import FILE_NAME, list_shown_names
+from ollm.services.request_reading.plain_words import FILE_NAME
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
-from ollm.services.request_reading.reservations import KEEPS, SUPPOSED
+from ollm.services.request_reading.reservations import SUPPOSED
 
 _VERBS = "let|make|change|fix|correct|mend|repair|extend|rewrite|update|give|modify|adjust|improve"
 _KIND = r"(?:the\s+)?(?:(?:functions?|methods?|class)\s+)?"
@@ -34,16 +34,6 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_FILE = re.compile(r"Now (?:change|mend) (?P<path>\S+?)(?: too)?\.$")
-_CONSTANT_MOVE = re.compile(
-    rf"\s*(?:[Pp]lease\s+)?[Mm]ove\s+(?:the\s+)?(?:constant\s+|variable\s+)?`?(?P<name>[A-Z_][A-Z0-9_]+)`?\s+from\s+"
-    rf"`?(?P<source>{FILE_NAME})`?\s+(?:in)?to\s+`?(?P<target>{FILE_NAME})`?(?!\w)"
-)
-_CONSTANT_PUT = re.compile(
-    rf"\s*(?:[Pp]lease\s+)?(?:(?:[Pp]ut|[Mm]ove)\s+(?:the\s+)?(?:constant\s+)?|(?:[Tt]he\s+)?(?:constant\s+)?(?=[A-Z_`]))"
-    rf"`?(?P<name>[A-Z_][A-Z0-9_]+)`?"
-    rf"(?:\s+(?:is|stands|lives|sits)\b[^.,;]*[.,;]\s+(?:[Pp]lease\s+)?(?:[Pp]ut|[Mm]ove)\s+it|\s+(?:belongs|should\s+(?:be|live|stand|go)))?\s+"
-    rf"(?:in(?:to|side)?|to)\s+`?(?P<target>{FILE_NAME})`?(?!\w)"
-)
 _DELETED = re.compile(
     rf"(?:^|[.;,]\s+|\b(?:and|then)\s+)(?:please\s+|then\s+)?delete\s+(?:the\s+)?(?:file\s+)?`?(?P<path>{FILE_NAME})`?"
     r"(?=[.!]?$|[.;,]\s|\s+(?:and|then|afterwards)\b)",
@@ -65,40 +55,6 @@ def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Def
 def find_removed_names(request: str) -> set[str]:
     """Definitions that are to go, or to go elsewhere."""
     return {found[1] for found in _REMOVED.finditer(request)}
-
-
-def find_constant_move(request: str, primed: str) -> str:
-    """The command that takes a constant from one file that was shown to the end of another; if the
-    first file uses it elsewhere, it is imported there. Empty unless the constant is on one line."""
-    found = _CONSTANT_MOVE.match(request)
-    name, source, target = (
-        (found["name"], found["source"], found["target"]) if found else _find_put_constant(request, primed)
-    )
-    listed = list_shown_names(primed)
-    text = _find_shown_text(source, primed)
-    lines = [line for line in text.splitlines() if re.search(rf"\b{name}\b", line)] if name else []
-    made = [line for line in lines if re.match(rf"{name} *=(?!=)", line)]
-    plain = len(made) == 1 and re.match(
-        rf"{name} *= *[^\[({{\s].*(?<![\\,(\[{{])$|{name} *= *([\[({{]).*[\])}}]$", made[0]
-    )
-    if not plain or re.search(KEEPS, request) or not {source, target} <= set(listed) or source == target:
-        return ""
-    moved = f"sed -i '$a\\' {target}; grep '^{name} *=' {source} >> {target}"
-    if len(lines) == 1:
-        return f"{moved}; sed -i '/^{name} *=/d' {source}"
-    module = target.removesuffix(".py")
-    flat = "/" not in source + target and source.endswith(".py") and target.endswith(".py")
-    return f"{moved}; sed -i 's/^{name} *=.*/from {module} import {name}/' {source}" if flat else ""
-
-
-def _find_put_constant(request: str, primed: str) -> tuple[str, str, str]:
-    """`LIMIT is in the wrong place. Put it into limits.py …`: the name, the only file shown that sets it, and the one
-    where it is to be."""
-    found = _CONSTANT_PUT.match(request)
-    name, target = (found["name"], found["target"]) if found else ("", "")
-    shown = re.findall(r"^(\S+):\n```\n", primed, re.MULTILINE) if name else []
-    setting = [path for path in shown if re.search(rf"^{name} *=(?!=)", _find_shown_text(path, primed), re.MULTILINE)]
-    return (name, setting[0], target) if len(setting) == 1 else ("", "", "")
 
 
 def _find_shown_text(path: str, primed: str) -> str:

@@ -25,8 +25,8 @@ _PROGRAM = re.compile(  # what is to do it, or to be shown, and not the change i
 def find_plain_command(request: str, primed: str) -> str:
     """A box that is ticked, a line that is commented out, one that is added to an entry, values that it gets, an entry
     that goes, or imports that are sorted."""
-    if len(request) > MAX_REQUEST_CHARS or _PROGRAM.search(request):
-        return ""
+    if len(request) > MAX_REQUEST_CHARS or _PROGRAM.search(request) or "\r" in primed:
+        return ""  # sed would mix the ends of lines
     found = find_box_command(request, primed) or find_comment_command(request, primed)
     found = found or find_line_command(request, primed) or find_entry_command(request, primed)
     return found or find_removal_command(request, primed) or find_import_sort(request, primed)
@@ -37,6 +37,7 @@ def find_plain_steps(request: str, texts: Mapping[str, str], before: Mapping[str
     about or that were changed, `before` the latter as they were."""
     if len(request) > MAX_REQUEST_CHARS or _PROGRAM.search(request):
         return []
+    texts = {path: text for path, text in texts.items() if "\r" not in text}
     return [
         *find_entry_steps(request, texts, before),
         *find_box_steps(request, texts),
