@@ -1,11 +1,11 @@
 """A line that is spelled out and belongs into one entry."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from ollm.services.request_reading.added_lines import find_line_command, find_line_steps
+from tests.services.request_reading.applied_commands import apply_command
 
 COMPOSE = """\
 services:
@@ -27,12 +27,6 @@ volumes:
 APP = "[mail]\nport = 1\n\n[cache]\nport = 2 # of it\n"
 REGIONS = '{\n  "east": {\n    "port": 1\n  },\n  "west": {\n    "port": 1,\n    "hosts": [\n      "a"\n    ]\n  }\n}\n'
 CSS = "body {\n  margin: 0;\n}\n.card {\n  color: red;\n}\n"
-
-
-def apply(folder: Path, path: str, text: str, command: str) -> str:
-    (folder / path).write_text(text)
-    subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-    return (folder / path).read_text()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +62,7 @@ def apply(folder: Path, path: str, text: str, command: str) -> str:
 )
 def test_the_command_puts_it_there(tmp_path: Path, path: str, text: str, asked: str, old: str, new: str) -> None:
     command = find_line_command(asked, f"{path}:\n```\n{text}```")
-    after = apply(tmp_path, path, text, command)
+    after = apply_command(tmp_path, path, text, command)
 
     assert after == text.replace(old, new)
     (step,) = find_line_steps(asked, {path: text})

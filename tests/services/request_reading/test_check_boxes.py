@@ -1,20 +1,14 @@
 """Boxes that are to be ticked or emptied."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from ollm.services.request_reading.check_boxes import find_box_command, find_box_steps
+from tests.services.request_reading.applied_commands import apply_command
 
 HOUSE = "# House\n\n- [x] call the plumber\n- [ ] buy paint\n- [ ] paint the fence\n- [ ] return the *ladder* (Tom's)\n"
 SHOWN = f"\n\nFiles here: app.py, todo.md\n\ntodo.md:\n```\n{HOUSE}```"
-
-
-def apply(folder: Path, text: str, command: str) -> str:
-    (folder / "todo.md").write_text(text)
-    subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-    return (folder / "todo.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +30,7 @@ def apply(folder: Path, text: str, command: str) -> str:
 def test_the_words_of_one_item_are_a_command(tmp_path: Path, asked: str, old: str, new: str) -> None:
     command = find_box_command(asked, SHOWN)
 
-    assert apply(tmp_path, HOUSE, command) == HOUSE.replace(old, new)
+    assert apply_command(tmp_path, "todo.md", HOUSE, command) == HOUSE.replace(old, new)
     (step,) = find_box_steps(asked, {"todo.md": HOUSE})
     assert step.endswith(f"is not changed in todo.md. Now run {command}.")
     assert find_box_steps(asked, {"todo.md": HOUSE.replace(old, new)}) == []
@@ -44,15 +38,15 @@ def test_the_words_of_one_item_are_a_command(tmp_path: Path, asked: str, old: st
 
 def test_several_items_and_one_that_has_an_and_in_it(tmp_path: Path) -> None:
     asked = "tick off buy paint, the fence and 'return the ladder (Tom's)' in todo.md"
-    after = apply(tmp_path, HOUSE, find_box_command(asked, SHOWN))
+    after = apply_command(tmp_path, "todo.md", HOUSE, find_box_command(asked, SHOWN))
     assert after == HOUSE.replace("[ ]", "[x]")
 
     text = "1. [X] oil\n2. [ ] salt and pepper\n"
     command = find_box_command("check off salt and pepper", f"todo.md:\n```\n{text}```")
-    assert apply(tmp_path, text, command) == text.replace("[ ]", "[X]")
+    assert apply_command(tmp_path, "todo.md", text, command) == text.replace("[ ]", "[X]")
 
     both = "tick off buy paint and untick call the plumber in todo.md"
-    after = apply(tmp_path, HOUSE, find_box_command(both, SHOWN))
+    after = apply_command(tmp_path, "todo.md", HOUSE, find_box_command(both, SHOWN))
     assert after == HOUSE.replace("[x]", "[ ]").replace("[ ] buy", "[x] buy")
 
 

@@ -1,12 +1,12 @@
 """The line that is to be commented out, or in again."""
 
 import ast
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from ollm.services.request_reading.comment_lines import find_comment_command, find_comment_steps
+from tests.services.request_reading.applied_commands import apply_command
 
 APP = """\
 import json
@@ -33,12 +33,6 @@ main()
 """
 CONF = "services:\n  web:\n    image: nginx\n    restart: always\n#  cache:\n"
 JS = "import fs from 'fs';\nconst debug = true;\nfunction go() {\n  run();\n}\n"
-
-
-def apply(folder: Path, path: str, text: str, command: str) -> str:
-    (folder / path).write_text(text)
-    subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-    return (folder / path).read_text()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +69,7 @@ def test_one_line_is_meant_and_the_command_does_it(
     tmp_path: Path, path: str, text: str, asked: str, old: str, new: str
 ) -> None:
     command = find_comment_command(asked, f"Files here: {path}\n\n{path}:\n```\n{text}```")
-    after = apply(tmp_path, path, text, command)
+    after = apply_command(tmp_path, path, text, command)
 
     assert after == text.replace(old, new)
     (step,) = find_comment_steps(asked, {path: text}, {})

@@ -1,6 +1,5 @@
 """Values that one entry is to get."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from ollm.services.request_reading.entry_settings import (
     is_about_entry,
     speaks_of_entry,
 )
+from tests.services.request_reading.applied_commands import apply_command
 
 CSS = "body {\n  margin: 0;\n  background: white;\n}\n\n.card {\n  background: white;\n}\n"
 CONF = "[dev]\nport = 80\nhost = a.b\ndebug = true\n\n[staging]\nport = 80 # as dev\nhost = a.b\ndebug = true\n"
@@ -40,12 +40,6 @@ FILES = {
 
 def show(path: str) -> str:
     return f"\n\nFiles here: {', '.join(FILES)}\n\n{path}:\n```\n{FILES[path]}```"
-
-
-def apply(folder: Path, path: str, command: str) -> str:
-    (folder / path).write_text(FILES[path])
-    subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-    return (folder / path).read_text()
 
 
 @pytest.mark.parametrize(
@@ -89,7 +83,7 @@ def apply(folder: Path, path: str, command: str) -> str:
 )
 def test_the_command_gives_the_entry_its_value(tmp_path: Path, path: str, asked: str, old: str, new: str) -> None:
     command = find_entry_command(asked, show(path))
-    after = apply(tmp_path, path, command)
+    after = apply_command(tmp_path, path, FILES[path], command)
 
     assert after == FILES[path].replace(old, new)
     assert after != FILES[path]
@@ -100,7 +94,7 @@ def test_the_command_gives_the_entry_its_value(tmp_path: Path, path: str, asked:
 
 def test_two_values_of_one_entry(tmp_path: Path) -> None:
     asked = "set port to 81 and host to c.d in staging"
-    after = apply(tmp_path, "conf.ini", find_entry_command(asked, show("conf.ini")))
+    after = apply_command(tmp_path, "conf.ini", FILES["conf.ini"], find_entry_command(asked, show("conf.ini")))
 
     assert after == CONF.replace("80 # as dev\nhost = a.b", "81 # as dev\nhost = c.d")
 

@@ -1,11 +1,11 @@
 """Entries of files of settings that are to go or to change."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from ollm.services.request_reading.setting_entries import find_entry_steps, find_removal_command, list_entries
+from tests.services.request_reading.applied_commands import apply_command
 
 REGIONS = """\
 {
@@ -47,13 +47,6 @@ def test_entries_are_found_by_depth_brackets_and_heads() -> None:
     ]
     assert list_found("a.ini", APP) == [("mail", 0, 1, 3), ("cache", 0, 4, 6)]
     assert list_found("a.ini", "a = 1\n") == []
-
-
-def apply(folder: Path, path: str, text: str, step: str) -> str:
-    (folder / path).write_text(text)
-    command = step.partition("Now run ")[2].removesuffix(".")
-    subprocess.run(["sh", "-c", command], cwd=folder, check=True)
-    return (folder / path).read_text()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +116,7 @@ def test_the_step_is_a_command_that_does_it(
     (step,) = find_entry_steps(asked, {path: text})
 
     assert step.startswith(f"{fact} Now run sed -i ")
-    assert apply(tmp_path, path, text, step) == after
+    assert apply_command(tmp_path, path, text, step) == after
     assert find_entry_steps(asked, {path: after}) == []
 
 
@@ -172,14 +165,14 @@ def test_where_no_file_is_named_the_only_one_that_is_concerned_is_meant() -> Non
 def test_a_path_with_a_blank_is_quoted(tmp_path: Path) -> None:
     (step,) = find_entry_steps("delete db from my settings.yml", {"my settings.yml": SERVICES})
 
-    assert "db:" not in apply(tmp_path, "my settings.yml", SERVICES, step)
+    assert "db:" not in apply_command(tmp_path, "my settings.yml", SERVICES, step)
 
 
 def test_an_entry_that_goes_and_nothing_else_is_a_command(tmp_path: Path) -> None:
     shown = f"r.json:\n```\n{REGIONS}```\n\na.yml:\n```\n{SERVICES}```"
     command = find_removal_command("delete the region west from r.json", shown)
 
-    assert apply(tmp_path, "r.json", REGIONS, f"Now run {command}.") == REGIONS.replace(
+    assert apply_command(tmp_path, "r.json", REGIONS, f"Now run {command}.") == REGIONS.replace(
         '},\n    "west": {\n      "port": 1,\n      "kind": "a.b"\n    }', "}"
     )
     assert find_removal_command("In a.yml, get rid of db", shown) == "sed -i '7,8d' a.yml"
@@ -207,4 +200,4 @@ def test_no_gap_is_left_where_an_entry_was(tmp_path: Path) -> None:
     for name in parts:
         (step,) = find_entry_steps(f"remove {name} from c.ini", {"c.ini": text})
         left = "\n".join(part for other, part in parts.items() if other != name)
-        assert apply(tmp_path, "c.ini", text, step) == left
+        assert apply_command(tmp_path, "c.ini", text, step) == left

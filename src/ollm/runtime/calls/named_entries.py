@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
+from ollm.providers.text_calls.line_edits import count_indent
 from ollm.services.request_reading.entry_names import (
     find_meant_entry,
     is_meant_alone,
@@ -18,7 +19,7 @@ from ollm.services.request_reading.entry_names import (
     says_of_many,
     strip_kept_parts,
 )
-from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, count_indent, list_entries
+from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, list_entries
 from ollm.services.request_reading.setting_values import Names, SettingValue, list_values
 
 Values = dict[Names, SettingValue]

@@ -9,18 +9,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from ollm.services.request_reading.plain_words import is_test
+from ollm.services.request_reading.python_modules import parse_python
 
 
 def import_used_names(path: str, content: str, read: Callable[[str], str | None], before: str = "") -> str:
     """The block with each `from MODULE import …` of a module beside it made whole; what the file has already stays
     its own. Of a whole file only for names that it did not use `before`."""
-    tree = _parse(content) if path.endswith(".py") else None
+    tree = parse_python(content) if path.endswith(".py") else None
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if tree else []
     if tree is None or not imports or any(alias.name == "*" for node in imports for alias in node.names):
         return content
-    there = _parse(read(path) or "")
+    there = parse_python(read(path) or "")
     unknown = _find_unknown(tree) - (_list_bound(ast.walk(there)) if there else set())
-    earlier = _parse(before)
+    earlier = parse_python(before)
     unknown -= _find_unknown(earlier) if earlier else set()
     folder = path[: path.rfind("/") + 1]
     lines = content.split("\n")
@@ -29,7 +30,7 @@ def import_used_names(path: str, content: str, read: Callable[[str], str | None]
         plain = not node.level and node.lineno == node.end_lineno and line.isascii() and not set("(;\\") & set(line)
         if not plain or not unknown:
             continue
-        module = _parse(read(f"{folder}{node.module}.py") or "")
+        module = parse_python(read(f"{folder}{node.module}.py") or "")
         if lacking := sorted(unknown & _list_made(module.body)) if module else []:
             lines[node.lineno - 1] = f"{line[: node.end_col_offset]}, {', '.join(lacking)}{line[node.end_col_offset :]}"
             unknown -= set(lacking)
@@ -38,7 +39,7 @@ def import_used_names(path: str, content: str, read: Callable[[str], str | None]
 
 def import_used_modules(path: str, before: str, after: str) -> str:
     """The file as a block leaves it, with the modules of the standard library that it uses and did not use `before`."""
-    tree, earlier = _parse(after) if path.endswith(".py") else None, _parse(before)
+    tree, earlier = parse_python(after) if path.endswith(".py") else None, parse_python(before)
     if tree is None or not tree.body or any(_is_star(node) for node in ast.walk(tree)):
         return after
     unknown = _find_unknown(tree) - (_find_unknown(earlier) if earlier else set())
@@ -69,7 +70,7 @@ def _is_heading(node: ast.stmt) -> bool:
 def import_tested_names(path: str, content: str, places: Mapping[str, str], read: Callable[[str], str | None]) -> str:
     """The block for a new test without a second copy of a function that was to be written in a module beside it, and is
     there (`places`): it is imported."""
-    tree = _parse(content) if path.endswith(".py") and is_test(path) and read(path) is None else None
+    tree = parse_python(content) if path.endswith(".py") and is_test(path) and read(path) is None else None
     if tree is None or "__future__" in content or ast.get_docstring(tree):
         return content
     lines, gone = content.split("\n"), []
@@ -78,7 +79,7 @@ def import_tested_names(path: str, content: str, places: Mapping[str, str], read
         module, _, ending = place.rpartition(".")
         if ending != "py" or not module.isidentifier() or "/" in path or place == path:
             continue
-        there = _parse(read(place) or "")
+        there = parse_python(read(place) or "")
         if there and isinstance(node, ast.FunctionDef) and node.name in _list_made(there.body):
             rest = "\n".join(lines[node.end_lineno :]).lstrip("\n")
             lines = [*lines[: node.lineno - 1], *rest.split("\n")]
@@ -87,13 +88,6 @@ def import_tested_names(path: str, content: str, places: Mapping[str, str], read
     head = "".join(f"{line}\n" for line in reversed(gone) if line not in lines)
     gap = "" if not head or kept.startswith(("import ", "from ")) else "\n\n"
     return f"{head}{gap}{kept}" if gone else content
-
-
-def _parse(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _find_unknown(tree: ast.Module) -> set[str]:

@@ -121,12 +121,12 @@ def begin_values(asked: str, turn: Sequence[PromptMessage]) -> str:
     """The change of a test of this turn that expects other values than came, as it was shown with the step; up to the
     value where the code is new too."""
     from ollm.services.request_reading.own_tests import begin_own_test, begin_own_value
+    from ollm.services.request_reading.shown_files import find_shown_text
 
     told = turn[-1].content
     outputs = [message.content for message in turn[1:] if message.tool_name == "shell"]
     if named := _TARGET.search(told):
-        opening = f"{named[1]}:\n```\n"
-        text = told.rpartition(opening)[2].partition("\n```")[0] if opening in told else ""
+        text = find_shown_text(named[1], told)
         return begin_own_test(asked, named[1], text, told, outputs) if text else ""
     ran = _OWN_TEST.search(told)
     written = [call.arguments for message in turn for call in message.calls if call.name == "write_file"]
@@ -137,6 +137,7 @@ def begin_values(asked: str, turn: Sequence[PromptMessage]) -> str:
 
 def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:
     """The line that seems wrong in the file that is to change, with a minus."""
+    from ollm.services.request_reading.shown_files import find_shown_text
     from ollm.services.request_reading.suspect_lines import find_suspect_line
 
     told = turn[-1].content
@@ -144,9 +145,8 @@ def begin_line(asked: str, turn: Sequence[PromptMessage]) -> str:
     if named is None or sum(message.content.endswith(named[0]) for message in turn) > MAX_SHOWN_LINES:
         return ""
     path, opening = named[1], f"{named[1]}:\n```\n"
-    text = told.rpartition(opening)[2].partition("\n```")[0] if opening in told else ""
     outputs = [message.content.partition(opening)[0] for message in turn[1:] if message.tool_name == "shell"]
-    line = find_suspect_line(path, text, "\n".join(outputs), asked)
+    line = find_suspect_line(path, find_shown_text(path, told), "\n".join(outputs), asked)
     return f"{path}\n```diff\n-{line}\n+" if line else ""
 
 

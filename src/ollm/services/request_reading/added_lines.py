@@ -9,11 +9,14 @@ import shlex
 from collections.abc import Mapping
 
 from ollm.domain.struct import Data
+from ollm.providers.text_calls.line_edits import count_indent
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.entry_names import find_meant_entry, is_named_file, says_of_many, strip_kept_parts
+from ollm.services.request_reading.entry_names import find_meant_entry, says_of_many, strip_kept_parts
+from ollm.services.request_reading.plain_words import is_named_file
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
-from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry, count_indent
+from ollm.services.request_reading.setting_entries import FLAT, KEY, NESTED, STYLES, Entry
+from ollm.services.request_reading.shown_files import list_shown_texts
 
 _FILES = (*NESTED, *FLAT, *STYLES)
 _ADDS = re.compile(
@@ -50,7 +53,7 @@ class AddedLine(Data, frozen=True):
 
 def find_line_command(request: str, primed: str) -> str:
     """The command for such a line, where it is asked for before anything else and the file was shown whole."""
-    shown = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL) if _ADDS.match(request) else []
+    shown = list_shown_texts(primed) if _ADDS.match(request) else []
     founds = [(path, added) for path, text in shown if (added := find_added_line(request, path, text))]
     return _make_command(*founds[0]) if len(founds) == 1 else ""
 

@@ -21,10 +21,11 @@ from ollm.services.request_reading.named_parts import (
     make_section_removal,
 )
 from ollm.services.request_reading.plain_changes import find_plain_command
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, FILE_NOUNS, list_shown_names
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, FILE_NOUNS
 from ollm.services.request_reading.primed_request import moves_files
 from ollm.services.request_reading.replaced_names import find_replacement
 from ollm.services.request_reading.reservations import SUPPOSED, is_reserved
+from ollm.services.request_reading.shown_files import find_shown_text, list_shown_names
 from ollm.services.request_reading.unfinished_work import is_computed_into_file
 from ollm.services.request_reading.wanted_files import CODE, find_changed_files, find_made_files
 from ollm.services.request_reading.wanted_runs import (
@@ -212,8 +213,8 @@ def _begin_part(name: str, path: str, told: str) -> str:
 
 def _find_shown(path: str, told: str) -> str:
     """The file as it was shown with the step, to be gone on with."""
-    text = told.rpartition(f"{path}:\n```\n")[2].partition("\n```")[0]
-    return f"{text}\n\n\n" if text and text != told else ""
+    text = find_shown_text(path, told)
+    return f"{text}\n\n\n" if text else ""
 
 
 def _begin_file(path: str, first: str = "", language: str = "") -> str:

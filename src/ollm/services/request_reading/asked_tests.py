@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from ollm.services.request_reading.plain_words import FILE_NAME, is_test
+from ollm.services.request_reading.shown_files import find_shown_text
 
 _KIND = r"(?:(?:second|third|fourth|new|further|additional|more|unit|small|simple|separate)\s+)*tests?\b"
 _ASKED = re.compile(
@@ -37,7 +38,7 @@ def begin_new_test(request: str, shown: str, *, first: bool = True) -> str:
     """The head of a test in a file of plain test functions that was shown whole; `first`: only where nothing else is
     asked for before."""
     path, place = find_asked_test(request)
-    text = f"\n{shown}".rpartition(f"\n{path}:\n```\n")[2].partition("\n```")[0] if f"{path}:\n```\n" in shown else ""
+    text = find_shown_text(path, shown)
     plain = re.search(r"^def test_", text, re.MULTILINE) and not re.search(r"^class ", text, re.MULTILINE)
     return f"{path}\n```python\ndef test_" if path and plain and not (first and place) else ""
 

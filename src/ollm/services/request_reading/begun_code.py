@@ -10,7 +10,8 @@ import re
 from ollm.providers.text_calls.definitions import find_definitions, list_defined_names
 from ollm.services.request_reading.asked_places import AskedMethod, find_asked_methods, find_asked_places
 from ollm.services.request_reading.asked_tests import NO_NEW_TEST, begin_new_test
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, list_shown_names
+from ollm.services.request_reading.plain_words import CHANGE_VERBS
+from ollm.services.request_reading.shown_files import find_shown_text, list_shown_names
 from ollm.services.request_reading.wanted_files import find_wanted_files
 
 _PARAMETER = r"\*{0,2}[A-Za-z_]\w*(?:\s*=\s*[^,()]+)?"
@@ -56,7 +57,7 @@ def begin_lacking_function(request: str, told: str) -> str:
 
 def _begin_method(method: AskedMethod, shown: str) -> str:
     """Its class and its head, where the class was shown without it."""
-    text = _find_text(method.path, shown) or _find_excerpt(method.path, shown)
+    text = find_shown_text(method.path, shown) or _find_excerpt(method.path, shown)
     head = re.search(rf"^class {re.escape(method.owner)}\b[^\n]*:$", text, re.MULTILINE)
     if head is None or not method.path.endswith(".py") or re.search(rf"\bdef {re.escape(method.name)}\b", text):
         return ""
@@ -67,7 +68,7 @@ def _begin_method(method: AskedMethod, shown: str) -> str:
 
 
 def _begin_head(request: str, name: str, path: str, shown: str) -> str:
-    text = _find_text(path, shown)
+    text = find_shown_text(path, shown)
     if not path.endswith(".py") or not text or name in list_defined_names(text) or not _is_function(request, name):
         return ""
     given = re.search(rf"\b{re.escape(name)}\(({_PARAMETER}(?:\s*,\s*{_PARAMETER})*)\)", request)
@@ -84,16 +85,12 @@ def add_tested_import(begun: str, request: str, primed: str) -> str:
     test = _TEST.fullmatch(begun)
     if test is None or f"{test['module']}.py" not in list_shown_names(primed):
         return begun
-    text = _find_text(f"{test['module']}.py", primed)
+    text = find_shown_text(f"{test['module']}.py", primed)
     outer = [found.name for found in find_definitions(text.splitlines()) if found.indent == 0]
     outer += [name for name, path in find_asked_places(request).items() if path == f"{test['module']}.py"]
     named = [name for name in dict.fromkeys(outer) if re.search(rf"\b{re.escape(name)}\b", request)]
     names = f"{', '.join(named)}\n" if named else ""
     return f"{begun}from {test['module']} import {names}"
-
-
-def _find_text(path: str, shown: str) -> str:
-    return f"\n{shown}".rpartition(f"\n{path}:\n```\n")[2].partition("\n```")[0] if f"{path}:\n```\n" in shown else ""
 
 
 def _find_excerpt(path: str, shown: str) -> str:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_named_file
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
+from ollm.services.request_reading.shown_files import list_shown_texts
 
 PAGES = (".md", ".markdown", ".txt", ".org", ".rst")
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[(?P<mark>[ xX])\]\s+(?P<text>.*\S)\s*$")
@@ -68,7 +69,7 @@ class CheckBox(Data, frozen=True):
 def find_box_command(request: str, primed: str) -> str:
     """The command that ticks or empties the boxes a request names before anything else, in the one file that was shown
     whole and has them."""
-    shown = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)
+    shown = list_shown_texts(primed)
     order = next((found for pattern, _ in _ORDERS if (found := pattern.match(request))), None)
     founds = [(path, boxes) for path, text in shown if (boxes := find_boxes(request, path, text))] if order else []
     return _make_command(*founds[0]) if len(founds) == 1 else ""
@@ -86,9 +87,8 @@ def find_box_steps(request: str, texts: Mapping[str, str]) -> list[str]:
 
 def find_boxes(request: str, path: str, text: str) -> list[CheckBox]:
     """The boxes that are to change; none unless the words of each are those of one item alone."""
-    named = re.findall(FILE_NAME, request)
-    elsewhere = named and not any(path == name or path.endswith(f"/{name}") for name in named)
-    if not path.endswith(PAGES) or elsewhere or SUPPOSED.search(request) or not asks_for_change(request):
+    here = path.endswith(PAGES) and is_named_file(path, request)
+    if not here or SUPPOSED.search(request) or not asks_for_change(request):
         return []
     lines = text.splitlines()
     made: list[CheckBox] = []

@@ -5,13 +5,14 @@ A small model comments out all lines that have the word, and with them the head 
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.services.request_reading.plain_words import FILE_NAME, is_named_file
+from ollm.services.request_reading.python_modules import parse_python
+from ollm.services.request_reading.shown_files import list_shown_texts
 
 _SIGNS = {
     "#": ("py", "sh", "bash", "yml", "yaml", "toml", "conf", "cfg", "ini", "rb", "env", "r", "pl", "tf", "mk"),
@@ -53,7 +54,7 @@ def find_comment_command(request: str, primed: str) -> str:
     """The command for the line that a request wants commented out, or in, before anything else; none unless one line
     alone of a file that was shown whole is meant."""
     order = _ORDER.match(request)
-    shown = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL) if order else []
+    shown = list_shown_texts(primed) if order else []
     founds = [(path, text, place) for path, text in shown if (place := find_line(request, path, text)) is not None]
     return _make_command(*founds[0], enters=_enters(order)) if order and len(founds) == 1 else ""
 
@@ -81,9 +82,7 @@ def _enters(order: re.Match[str] | None) -> bool:
 def find_line(request: str, path: str, text: str) -> int | None:
     """The place of the line that is meant."""
     order = _ORDER.search(request)
-    named = re.findall(FILE_NAME, request)
-    here = not named or any(path == name or path.endswith(f"/{name}") for name in named)
-    if order is None or not _find_sign(path) or not here or not asks_for_change(request):
+    if order is None or not _find_sign(path) or not is_named_file(path, request) or not asks_for_change(request):
         return None
     what = re.sub(rf"\s+(?:in|of|from|inside)\s+(?:the\s+)?(?:file\s+)?`?(?:{FILE_NAME})\b`?", "", order["what"])
     what = re.sub(r"\s+out$", "", what.strip())
@@ -157,16 +156,8 @@ def _may_change(path: str, lines: list[str], place: int, *, enters: bool) -> boo
     bare = _strip_sign(path, line)
     changed = bare if enters else _add_sign(path, line)
     if path.endswith(".py"):
-        return _parses("\n".join((*lines[:place], changed, *lines[place + 1 :])))
+        return parse_python("\n".join((*lines[:place], changed, *lines[place + 1 :]))) is not None
     return all(bare.count(opening) == bare.count(closing) for opening, closing in ("()", "[]", "{}"))
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def _find_sign(path: str) -> str:

@@ -46,12 +46,6 @@ def strip_kept_parts(request: str) -> str:
     return _KEPT.sub(" ", plain)
 
 
-def is_named_file(path: str, request: str) -> bool:
-    """Whether the request names this file, or none."""
-    named = [name for name in re.findall(FILE_NAME, request) if has_file_ending(name)]
-    return not named or any(path == name or path.endswith(f"/{name}") for name in named)
-
-
 def says_of_many(words: str) -> bool:
     """Whether more than the entries that are named may be meant."""
     return len(words) > MAX_REQUEST_CHARS or _MANY.search(words) is not None

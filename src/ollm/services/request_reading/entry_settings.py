@@ -12,13 +12,12 @@ from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.entry_names import (
     find_meant_entry,
     find_meant_names,
-    is_named_file,
     list_spellings,
     says_of_many,
     strip_entry,
     strip_kept_parts,
 )
-from ollm.services.request_reading.plain_words import CHANGE_VERBS
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, is_named_file
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_entries import FLAT, NESTED, STYLES

@@ -15,6 +15,7 @@ from ollm.services.request_reading.plain_words import (
     WORDS_WANTED,
     forbids_change,
     has_file_ending,
+    is_called,
     split_sentences,
     strip_courtesy,
 )
@@ -188,7 +189,7 @@ def _find_new_files(request: str, shown: str) -> set[str]:
     if listed is None or "?" in request or forbids_change(request):
         return set()
     named = {name for name in re.findall(FILE_NAME, request) if has_file_ending(name)}
-    return {name for name in named if not any(path == name or path.endswith(f"/{name}") for path in listed)}
+    return {name for name in named if not any(is_called(path, name) for path in listed)}
 
 
 def is_looking(command: str, *, runs: bool, kept: str = "") -> bool:

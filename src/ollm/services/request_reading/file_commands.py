@@ -17,8 +17,8 @@ from ollm.services.request_reading.plain_words import (
     FILE_NOUNS,
     has_file_ending,
     is_kept,
-    list_shown_names,
 )
+from ollm.services.request_reading.shown_files import MORE, list_shown_names
 
 _START = r"\s*(?:(?:please|ok|okay|now|first|just|so|then|go\s+ahead\s+and|let's)\b,?\s+)*"
 _DELETE = r"(?:delete|remove|erase|get\s+rid\s+of|trash|throw\s+away)"
@@ -52,7 +52,6 @@ _BEFORE = re.compile(
     r"\b(?:first|before|beforehand|unless|only\s+(?:if|when)|except|but\s+not|keep\s+a\s+(?:copy|backup))\b",
     re.IGNORECASE,
 )
-_MORE = re.compile(r" and \d+ more$", re.MULTILINE)
 _TOLD = re.compile(
     rf"\b(?:{_DELETE}|rename[ds]?|move[ds]?|copy|duplicate|back\s+up|backup|put|place|call(?:ed)?|named?|belongs|go|live)\b",
     re.IGNORECASE,
@@ -78,14 +77,13 @@ def find_file_command(request: str, primed: str) -> str:
     for pattern in _list_patterns(one, several, request):
         found = re.match(pattern, request, re.IGNORECASE)
         if found and _ENDS.match(request, found.end()) and not _BEFORE.search(request, found.end()):
-            some = found.groupdict().get("glob") and _MORE.search(primed)
+            some = found.groupdict().get("glob") and MORE.search(primed)
             return "" if some else _build(found, request, paths)
     return ""
 
 
 def _list_paths(listed: Sequence[str]) -> dict[str, str]:
     """The files by what they may be called: their path, and their last name where no other file has it."""
-    listed = [_MORE.sub("", name) for name in listed]
     lasts = Counter(map(posixpath.basename, listed))
     short = {posixpath.basename(name): name for name in listed if lasts[posixpath.basename(name)] == 1}
     return {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.services.request_reading.shown_files import find_shown_text
 
 _SORTED = re.compile(
     r"\s*(?:please\s+)?(?:sort|order|alphabeti[sz]e|put)\s+(?:all\s+)?(?:the\s+)?(?:import\s+(?:statements|lines)|imports?)\s+"
@@ -27,7 +28,7 @@ def find_import_sort(request: str, primed: str) -> str:
         return ""
     if not how.strip(" .!\n") and not re.match(r"\s*(?:please\s+)?(?:sort|order|alphabeti)", request, re.IGNORECASE):
         return ""
-    shown = primed.partition(f"\n{path}:\n```\n")[2].partition("\n```")[0]
+    shown = find_shown_text(path, primed)
     lines = shown.split("\n")
     places = [number for number, line in enumerate(lines) if re.match(r"(?:import|from)\b", line)]
     imports = [lines[number] for number in places]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from ollm.services.request_reading.plain_words import is_called
 from ollm.services.request_reading.wanted_files import NAMED_FILE, find_made_files
 
 MIN_LIKENESS = 0.85
@@ -15,7 +16,7 @@ def mend_file_names(request: str, existing: Collection[str]) -> str:
     """The request with the names of files that are there; names of new files stay as they are."""
     made = {name for name, _ in find_made_files(request)}
     for name in dict.fromkeys(NAMED_FILE.findall(request)):
-        if name in made or any(path == name or path.endswith(f"/{name}") for path in existing):
+        if name in made or any(is_called(path, name) for path in existing):
             continue
         meant = [path for path in existing if _is_slip(name, path) or _is_slip(name, path.rpartition("/")[2])]
         if len(meant) == 1 and meant[0] not in request and meant[0].rpartition("/")[2] not in request:

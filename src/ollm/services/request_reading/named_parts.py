@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Collection, Mapping
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
-from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.services.request_reading.plain_words import FILE_NAME, is_called
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
+from ollm.services.request_reading.shown_files import find_shown_text
 
 _VERBS = "let|make|change|fix|correct|mend|repair|extend|rewrite|update|give|modify|adjust|improve"
 _KIND = r"(?:the\s+)?(?:(?:functions?|methods?|class)\s+)?"
@@ -55,10 +56,6 @@ def find_named_definition(path: str, name: str, texts: Mapping[str, str]) -> Def
 def find_removed_names(request: str) -> set[str]:
     """Definitions that are to go, or to go elsewhere."""
     return {found[1] for found in _REMOVED.finditer(request)}
-
-
-def _find_shown_text(path: str, primed: str) -> str:
-    return primed.partition(f"\n{path}:\n```\n")[2].partition("\n```")[0]
 
 
 def find_undeleted_files(request: str, existing: Collection[str]) -> list[str]:
@@ -107,7 +104,7 @@ def find_left_sections(request: str, texts: Mapping[str, str]) -> list[str]:
     """The step for each section that was to go and is there."""
     steps = []
     for found in _SECTION.finditer(request):
-        path = next((name for name in texts if name == found["path"] or name.endswith(f"/{found['path']}")), "")
+        path = next((name for name in texts if is_called(name, found["path"])), "")
         if heading := _find_heading(found["after"] or found["before"], texts.get(path, "")):
             steps.append(f"Now remove the section {heading} from {path}.")
     return steps
@@ -135,7 +132,7 @@ def find_heading_change(request: str, primed: str) -> str:
 
 
 def _holds(path: str, heading: str, primed: str) -> bool:
-    return heading in (line.rstrip() for line in _find_shown_text(path, primed).splitlines())
+    return heading in (line.rstrip() for line in find_shown_text(path, primed).splitlines())
 
 
 def _find_heading(name: str, text: str) -> str:
@@ -147,7 +144,7 @@ def _find_heading(name: str, text: str) -> str:
 
 def make_section_removal(heading: str, path: str) -> str:
     """The command that deletes a section up to the next of its rank."""
-    plain = re.sub(r"([.\[\]*^$/\\])", r"\\\1", heading)
+    plain = escape_for_sed(heading)
     level = len(heading) - len(heading.lstrip("#"))
     following = rf"^#\{{1,{level}\}} " if level else r"^\["
     return f"sed -i '/^{plain} *$/,/{following}/{{/^{plain} *$/d;/{following}/!d}}' {path}"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ollm.services.request_reading.plain_words import is_test
+from ollm.services.request_reading.python_modules import parse_python
 from ollm.services.request_reading.wanted_files import find_wanted_files
 from ollm.services.request_reading.wrong_values import WrongValue, find_wrong_values
 
@@ -79,9 +80,7 @@ def _write_pair(text: str, value: WrongValue) -> str:
 
 def _is_last_of_several(text: str, line: str) -> bool:
     """Whether the test of this line compared something else before."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if (tree := parse_python(text)) is None:
         return False
     lines = text.splitlines()
     tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

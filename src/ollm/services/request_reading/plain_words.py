@@ -177,6 +177,12 @@ def split_sentences(request: str) -> list[str]:
     return [part.strip() for part in re.split(r"(?<=[.;!?])\s+|\n+", request) if part.strip()]
 
 
-def list_shown_names(primed: str) -> list[str]:
-    """The files whose names went with the request."""
-    return primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
+def is_called(path: str, name: str) -> bool:
+    """Whether a file is meant by this name: its path, or the end of it."""
+    return path == name or path.endswith(f"/{name}")
+
+
+def is_named_file(path: str, request: str) -> bool:
+    """Whether the request names this file, or none."""
+    named = [name for name in re.findall(FILE_NAME, request) if has_file_ending(name)]
+    return not named or any(is_called(path, name) for name in named)

@@ -10,9 +10,11 @@ import shlex
 from collections.abc import Mapping
 
 from ollm.domain.struct import Data
+from ollm.providers.text_calls.line_edits import count_indent
 from ollm.services.request_reading.asked_changes import asks_for_change
 from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, has_file_ending, is_ordered
 from ollm.services.request_reading.reservations import SUPPOSED
+from ollm.services.request_reading.shown_files import list_shown_texts
 
 NESTED = (".yaml", ".yml", ".json")
 FLAT = (".toml", ".ini", ".cfg", ".conf")
@@ -82,10 +84,6 @@ def _drop_blank(lines: list[str], start: int, end: int) -> int:
     return end
 
 
-def count_indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
 def is_named(name: str, request: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", request) is not None
 
@@ -117,7 +115,7 @@ def find_removal_command(request: str, primed: str) -> str:
     others = re.search(r"\b(?:and|then)\s+|[.;]\s+\w", request) or SUPPOSED.search(request)
     if len(removed) != 1 or not _FIRST.match(request) or others or not asks_for_change(request):
         return ""
-    shown = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)
+    shown = list_shown_texts(primed)
     texts = {path: text.splitlines() for path, text in shown if path.endswith(_FILES)}
     named = {path: lines for path, lines in texts.items() if path.rpartition("/")[2] in request}
     found = [

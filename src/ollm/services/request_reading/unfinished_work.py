@@ -22,7 +22,14 @@ from ollm.services.request_reading.named_parts import (
     find_undeleted_files,
 )
 from ollm.services.request_reading.plain_changes import find_plain_steps
-from ollm.services.request_reading.plain_words import FILE_NAME, is_kept, is_test, split_sentences, strip_dictated
+from ollm.services.request_reading.plain_words import (
+    FILE_NAME,
+    is_called,
+    is_kept,
+    is_test,
+    split_sentences,
+    strip_dictated,
+)
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 from ollm.services.request_reading.trouble_words import find_failing, has_trouble
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
@@ -78,7 +85,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     changed = {name.rpartition("/")[2] for name in deeds.changed}
     wanted = find_wanted_files(request)
     missing = [name for name in wanted if name.rpartition("/")[2] not in changed]
-    there = [name for name in missing if name in existing or any(path.endswith(f"/{name}") for path in existing)]
+    there = [name for name in missing if any(is_called(path, name) for path in existing)]
     made = [name for name in missing if name not in there]
     sources = find_sources(request, made)
     there = [name for name in there if name not in sources and not is_handled(name, deeds)]
@@ -185,7 +192,7 @@ def _find_unset(request: str, deeds: Deeds, wanted: Collection[str]) -> list[str
 
 
 def _is_named(path: str, wanted: Collection[str]) -> bool:
-    return any(path == name or path.endswith(f"/{name}") for name in wanted)
+    return any(is_called(path, name) for name in wanted)
 
 
 def _name_new_file(request: str, deeds: Deeds, name: str) -> str:

@@ -11,10 +11,11 @@ import shlex
 from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import find_removed_section
-from ollm.services.request_reading.plain_words import FILE_NAME, split_sentences
+from ollm.services.request_reading.plain_words import FILE_NAME, is_called, split_sentences
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_values import style_value
+from ollm.services.request_reading.shown_files import list_shown_names, list_shown_texts
 from ollm.services.request_reading.wanted_files import CODE, find_changed_files
 from ollm.services.request_reading.wanted_runs import find_first_command, find_wanted_commands, make_command
 
@@ -54,8 +55,8 @@ def find_setting_command(request: str, primed: str) -> tuple[str, int]:
         return "", 0
     if not _SETS.match(request) or len(files) != 1 or not pairs or len(pairs) != len(re.findall(r"\bto\b", request)):
         return "", 0
-    listed = primed.partition("Files here: ")[2].partition("\n")[0].split(", ")
-    if listed != [""] and not any(path == files[0] or path.endswith(f"/{files[0]}") for path in listed):
+    listed = list_shown_names(primed)
+    if listed != [""] and not any(is_called(path, files[0]) for path in listed):
         return "", 0  # what was shown stands in another file
     changes = [_set_value(name, value, primed, code=files[0].endswith(CODE)) for name, value in pairs]
     if not all(changes):
@@ -67,7 +68,7 @@ def _find_setting_file(request: str, primed: str) -> list[str]:
     """The only shown file that contains the names which get a value, where the request names none."""
     if re.search(FILE_NAME, re.sub(r"\b[\d.]+\b", " ", request)):
         return []
-    texts = re.findall(r"^(\S+):\n```\n(.*?)^```$", primed, re.MULTILINE | re.DOTALL)
+    texts = list_shown_texts(primed)
     names = [re.escape(found["name"]) for found in _PAIR.finditer(request)]
     if not names or not re.match(
         rf"{_START}\w+\s+(?:the\s+)?(?:value\s+of\s+)?{names[0]}\s+to\b", request, re.IGNORECASE
