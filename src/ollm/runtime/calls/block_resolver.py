@@ -130,9 +130,6 @@ class BlockResolver:
         return run_tests(show_file(mended, self._files.exists), self._files.read_text, self.made)
 
     def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
-        from ollm.runtime.calls.used_names import import_tested_names, import_used_names
-        from ollm.services.request_reading.asked_places import find_asked_places
-        from ollm.services.request_reading.named_parts import find_removed_names
         from ollm.services.request_reading.unfinished_work import find_kept_tests
 
         path = find_path(path, self._files, self._names, self._request)
@@ -143,11 +140,23 @@ class BlockResolver:
             return Resolved(
                 name="write_file", arguments={"path": path, "content": content}, refusal=refusal.format(path)
             )
+        return self._make_change(path, self._mend_content(path, content), whole=whole)
+
+    def _mend_content(self, path: str, content: str) -> str:
+        """The block as it was meant: as JSON, with its imports, without line breaks in lists of lines."""
+        from ollm.runtime.calls.used_names import import_tested_names, import_used_names
+        from ollm.services.request_reading.asked_places import find_asked_places
+
         content = write_as_json(content) if path.endswith(".json") else content
         content = import_tested_names(path, content, find_asked_places(self._request), self._files.read_text)
         content = import_used_names(path, content, self._files.read_text)
-        if path.endswith(".py") and (path in self.made or not self._files.exists(path)):
-            content = mend_lists(content, self._request)
+        new = path.endswith(".py") and (path in self.made or not self._files.exists(path))
+        return mend_lists(content, self._request) if new else content
+
+    def _make_change(self, path: str, content: str, *, whole: bool) -> Resolved:
+        """The call that changes a file as this block wants it, or why nothing is changed."""
+        from ollm.services.request_reading.named_parts import find_removed_names
+
         saved = self._files.read_text(path)
         current = self._pending.get(path, saved)
         shown = saved is not None and self._files.knows_whole(path, saved)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord
@@ -163,44 +163,48 @@ class TurnGuide:
         written = {str(call.arguments.get("path")) for call in calls if call.name == "write_file"}
         shown = {name: text for name, text in after.items() if name in before or name not in written}
         facts = describe_changes(before, shown, names, set(self._names))
-        earlier = set(self._changed)
+        self._note_changes(after, names)
+        self._note_calls(calls, records)
+        self._note_refusals(calls, records)
+        self._answer = ""
+        counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
+        facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
+        changed, failed = before != after, any(record.error for record in records)
+        if mend := self._go_on_mending(calls, changed=changed, failed=failed):
+            return "\n\n".join(filter(None, (facts, mend)))
+        if not changed and ((idle := find_idle_sed(calls, records)) or failed):
+            return "\n".join(filter(None, (facts, idle, self.find_missing())))
+        if self._names_steps:
+            step = self._name_next_step()
+        else:
+            step = self._name_run() if changed and not failed else self._name_wrong_values()
+        return "\n\n".join(filter(None, (facts, step)))
+
+    def _note_changes(self, after: Mapping[str, str], names: Collection[str]) -> None:
+        """Which files are other than before the calls; `names` are those there were then."""
+        before, earlier = self._before, set(self._changed)
         self._changed |= dict.fromkeys(
             name
             for name in (*after, *before)
             if before.get(name) != after.get(name) and (name in before or name not in names)
         )
-        self._changed |= dict.fromkeys(sorted(names - set(self._names)))
+        self._changed |= dict.fromkeys(sorted(set(names) - set(self._names)))
         self._first |= {name: before[name] for name in self._changed if name in before and name not in earlier}
         if before != after:
             self._since_change = []
-            state = hash(tuple(sorted(after.items())))
-            self._states[state] += 1
+            self._states[hash(tuple(sorted(after.items())))] += 1
         for name, text in after.items():
             if before.get(name) != text:
                 self._files.remember_change(name, before.get(name))
         self._resolver.made = set(self._names) - self._there
-        self._note_calls(calls, records)
-        self._answer = ""
-        counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
-        facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
-        failed = any(record.error for record in records)
+
+    def _note_refusals(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        """Which calls somebody said no to."""
         no = [(call, record.error) for call, record in zip(calls, records, strict=True) if record.status == "denied"]
         self._denied |= {error.type for _, error in no if error}
         self._refused |= {(call.name, str(call.arguments)) for call, _ in no}
         if DENIED in self._denied:
             self._mending.close()
-        if mend := self._go_on_mending(calls, changed=before != after, failed=failed):
-            return "\n\n".join(filter(None, (facts, mend)))
-        if before == after and ((idle := find_idle_sed(calls, records)) or failed):
-            return "\n".join(filter(None, (facts, idle, self.find_missing())))
-        step = ""
-        if self._names_steps:
-            step = self._name_next_step()
-        elif before != after and not failed:
-            step = self._name_run()
-        else:
-            step = self._name_wrong_values()
-        return "\n\n".join(filter(None, (facts, step)))
 
     def _go_on_mending(self, calls: Sequence[ToolCall], *, changed: bool, failed: bool) -> str:
         """The next step at a file that is mended until what was said to fail succeeds."""
@@ -273,9 +277,10 @@ class TurnGuide:
         return find_path(path, self._files, self._names, self._request)
 
     def _list_missing(self) -> list[str]:
+        from ollm.services.request_reading.deeds import Deeds
         from ollm.services.request_reading.explanations import asks_how, is_question, lets_run
         from ollm.services.request_reading.reservations import is_reserved
-        from ollm.services.request_reading.unfinished_work import Deeds, find_unfinished
+        from ollm.services.request_reading.unfinished_work import find_unfinished
 
         ended = self._rounds >= MAX_FACTS or DENIED in self._denied or self._mending.has_given_up
         if ended or not self._may_change or asks_how(self._request) or is_reserved(self._request):

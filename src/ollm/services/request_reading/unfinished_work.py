@@ -35,8 +35,6 @@ from ollm.services.request_reading.trouble_words import find_failing, has_troubl
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 from ollm.services.request_reading.wanted_runs import SCRIPTS, find_still_failing, find_unrun, find_wanted_commands
 
-__all__ = ["Deeds", "find_kept_tests", "find_unfinished", "is_computed_into_file"]
-
 _MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({FILE_NAME})`?", re.IGNORECASE)
 _PAGES = (".md", ".rst")
 _READ_FROM = re.compile(
