@@ -85,30 +85,9 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     missing = [name for name in wanted if name.rpartition("/")[2] not in changed]
     there = [name for name in missing if any(is_called(path, name) for path in existing)]
     made = [name for name in missing if name not in there]
-    sources = find_sources(request, made)
-    there = [name for name in there if name not in sources and not is_handled(name, deeds)]
-    left = _find_left_words(request, deeds, wanted)
-    moved = _find_unmoved(request, deeds) if deeds.changed else []
-    gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
-    facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
-    facts += find_plain_steps(request, deeds.texts, deeds.before)
-    if deeds.changed:
-        facts += [*find_undeleted_files(request, existing), *find_misplaced_parts(request, deeds.texts, existing)]
-    facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
-    facts += find_missing_test(request, deeds.before, deeds.texts)
-    facts += [
-        f"Now change {name}{' too' if changed else ''}." for name in there if name not in left and name not in gone
-    ]
-    target = "" if facts else _find_only_target(request, existing)
-    if changed and (target.endswith(CODE) or target.rpartition("/")[2] in changed):
-        target = ""  # what was wanted of a program may be done in another file
-    if target and target not in sources and not is_handled(target, deeds):
-        facts.append(f"Now change {target}{' too' if changed else ''}.")
+    facts = _find_unchanged(request, deeds, existing, [name for name in there if not is_handled(name, deeds)], made)
     if not wanted and not facts and asks_for_change(request) and not deeds.changed and not has_command_changes(deeds):
-        meant = [name for name in deeds.meant if not is_kept(name, request)]
-        meant = [name for name in meant if not is_test(name)] or meant
-        meant = [name for name in meant if not name.endswith(_PAGES)] or meant
-        facts.append(f"Now change {meant[0]}." if len(meant) == 1 else "Nothing has been changed. Now do it.")
+        facts.append(_name_meant_file(request, deeds))
     facts += [] if wanted else _find_unprinted(request, deeds)
     failing, unrun = find_still_failing(request, deeds), find_unrun(request, deeds, existing)
     if not deeds.changed and has_trouble(request):
@@ -123,6 +102,38 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     facts = [*find_broken_data(request, deeds.texts), *facts]
     steps = facts + scripts + unrun + _find_silent(request, deeds, wanted) + others
     return list(dict.fromkeys(aim_at_part(step, deeds.texts, deeds.failure) for step in steps))
+
+
+def _find_unchanged(
+    request: str, deeds: Deeds, existing: Collection[str], there: Collection[str], made: Collection[str]
+) -> list[str]:
+    """The steps at files that exist: words that are left in them, parts and entries that are as they were, and those
+    `there` that were to change. Files that others are `made` of stay as they are."""
+    wanted, sources = find_wanted_files(request), find_sources(request, made)
+    left = _find_left_words(request, deeds, wanted)
+    moved = _find_unmoved(request, deeds) if deeds.changed else []
+    gone = {told.rpartition(" from ")[2].rstrip(".") for told in moved}
+    facts = [*left.values(), *moved, *_find_unset(request, deeds, wanted), *find_left_sections(request, deeds.texts)]
+    facts += find_plain_steps(request, deeds.texts, deeds.before)
+    if deeds.changed:
+        facts += [*find_undeleted_files(request, existing), *find_misplaced_parts(request, deeds.texts, existing)]
+    facts += find_unchanged_definitions(request, deeds.before, deeds.texts)
+    facts += find_missing_test(request, deeds.before, deeds.texts)
+    targets = [name for name in there if name not in sources and name not in left and name not in gone]
+    if not facts and not targets:
+        target = _find_only_target(request, existing)
+        last = target.rpartition("/")[2]  # what was wanted of a program may be done in another file
+        done = deeds.changed and (target.endswith(CODE) or last in {name.rpartition("/")[2] for name in deeds.changed})
+        targets = [target] if target and not done and target not in sources and not is_handled(target, deeds) else []
+    return facts + [f"Now change {name}{' too' if deeds.changed else ''}." for name in targets]
+
+
+def _name_meant_file(request: str, deeds: Deeds) -> str:
+    """The step where nothing was changed: at the only file that may be meant, if there is one."""
+    meant = [name for name in deeds.meant if not is_kept(name, request)]
+    meant = [name for name in meant if not is_test(name)] or meant
+    meant = [name for name in meant if not name.endswith(_PAGES)] or meant
+    return f"Now change {meant[0]}." if len(meant) == 1 else "Nothing has been changed. Now do it."
 
 
 def _find_unprinted(request: str, deeds: Deeds) -> list[str]:
