@@ -18,7 +18,8 @@ _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 
 
 class LostOutput(io.FileIO):
-    """Stands in for an output that was closed before we began: what is written goes nowhere, which is remembered."""
+    """Takes the place of an output that was already closed when the command started. What is written to it is dropped,
+    and `lost` says whether anything was."""
 
     lost = False
 

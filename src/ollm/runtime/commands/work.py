@@ -29,7 +29,7 @@ PLAN_USAGE = "[pause | resume]"
 GOAL_HELP = """The goal is part of every request, even after old messages were compacted.
 
 - `set TEXT`: what is wanted; `subtask TEXT`: a part of it
-- `decision TEXT`, `lock TEXT`: what was decided; one that is locked is never folded away
+- `decision TEXT`: what was decided; `lock TEXT`: a decision that is kept word for word when old messages are compacted
 - `artifact TEXT`, `blocker TEXT`: what was made, what stands in the way
 - `complete`: the goal is reached"""
 PLAN_HELP = "The plan is the todo list. Paused, the model is not told to go on with it, also after a resume."
