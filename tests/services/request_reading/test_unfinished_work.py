@@ -253,3 +253,45 @@ def test_a_number_that_goes_into_a_file_and_tests_that_stay() -> None:
     assert not is_computed_into_file("Put hello into n.txt.")
     assert find_kept_tests("test_add.py fails. Fix add.py.") == {"test_add.py"}
     assert find_kept_tests("main.py fails. Fix main.py.") == set()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Change add.py. Do not delete the folder src.",
+        "In add.py write a function that can delete the src folder.",
+        "Write a script clean.py to delete the folder src.",
+        "Write into README.md: delete the src folder.",
+        "Change add.py. Delete data.csv, but make a backup first.",
+        "Change add.py. Delete data.csv after copying it to old.csv.",
+        "Document in README.md: to move add from add.py to main.py, change both.",
+        "Move add from add.py to main.py but keep it in add.py too.",
+        "Remove the Usage section from README.md and add it to page.md.",
+        "Add to README.md: mark buy milk as done in todo.md.",
+        "Add a task to todo.md: remove web from c.yml",
+        "Yesterday I set the port of web in c.yml to 81. Undo that.",
+    ],
+)
+def test_nothing_is_insisted_on_that_is_forbidden_dictated_or_comes_later(request_: str) -> None:
+    texts = {
+        "add.py": "def add():\n    return 1\n",
+        "README.md": "# App\n\n## Usage\n\nrun\n",
+        "todo.md": "- [ ] buy milk\n",
+        "c.yml": "services:\n  web:\n    port: 80\n  db:\n    port: 1\n",
+    }
+    deeds = Deeds(changed=("add.py",), texts=texts, before={"add.py": "x = 1\n"})
+
+    left = " ".join(find_unfinished(request_, deeds, (*FILES, *texts)))
+
+    assert not [word for word in ("rm ", "sed ", "remove", "still") if word in left], left
+
+
+def test_a_folder_and_a_file_that_are_to_go_are_named() -> None:
+    deeds = Deeds(changed=("add.py",))
+
+    assert find_unfinished("Change add.py, then delete the src folder.", deeds, FILES) == [
+        "The folder src is still there. Now run rm -r src."
+    ]
+    assert find_unfinished("Change add.py and delete data.csv.", deeds, FILES) == [
+        "data.csv is still there. Now run rm data.csv."
+    ]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.definitions import find_definitions, list_defined_names
-from ollm.services.request_reading.plain_words import FILE_NAME
+from ollm.services.request_reading.plain_words import FILE_NAME, is_ordered
+from ollm.services.request_reading.reservations import KEEPS
 
 _MADE = re.compile(
     r"(?:\b(?:function|class|method|helper)\s+(?:called\s+|named\s+)?`?(?P<name>[A-Za-z_]\w*)`?(?:\([^)]*\))?|"
@@ -33,8 +34,8 @@ _METHODS = tuple(
 _ANOTHER = re.compile(rf"\band\s+{_A_METHOD}", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:writ|add|creat|mak|implement|put|defin|need|want)", re.IGNORECASE)
 _FOLDER = re.compile(
-    r"\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:the\s+)?(?:whole\s+|entire\s+|old\s+|empty\s+)?"
-    r"(?:(?:folder|directory)\s+`?(?P<after>[\w.-]+(?:/[\w.-]+)*)/?`?|`?(?P<before>[\w.-]+(?:/[\w.-]+)*)/?`?\s+(?:folder|directory))",
+    r"(?:^|[.;,:!]\s+|\n|\b(?:and|then|please|also|now|just|(?:need|want|have)\s+to)\s+)(?P<verb>delete|remove|drop|get\s+rid\s+of)\s+"
+    r"(?:the\s+)?(?:whole\s+|entire\s+|old\s+|empty\s+)?(?:(?:folder|directory)\s+`?(?P<after>[\w.-]+(?:/[\w.-]+)*)/?`?|`?(?P<before>[\w.-]+(?:/[\w.-]+)*)/?`?\s+(?:folder|directory))",
     re.IGNORECASE,
 )
 _NAMES = r"`?[A-Za-z_]\w*`?(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)`?[A-Za-z_]\w*`?)*"
@@ -125,11 +126,15 @@ def find_asked_places(request: str) -> dict[str, str]:
 
 
 def find_deleted_folders(request: str) -> list[str]:
-    return [found["after"] or found["before"] for found in _FOLDER.finditer(request)]
+    """Folders that are to go, where an order says so."""
+    ordered = (found for found in _FOLDER.finditer(request) if is_ordered(request, found.start("verb")))
+    return [found["after"] or found["before"] for found in ordered]
 
 
 def find_moved_names(request: str) -> MovedNames | None:
-    found = _MOVED.search(request)
+    """What goes from one file to another, where an order says so."""
+    ordered = (one for one in _MOVED.finditer(request) if is_ordered(request, one.start()))
+    found = None if re.search(KEEPS, request, re.IGNORECASE) else next(ordered, None)
     names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\band\b", " ", found["names"])) if found else []
     return MovedNames(names=tuple(names), source=found["source"], target=found["target"]) if found else None
 

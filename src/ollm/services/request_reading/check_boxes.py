@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ollm.domain.struct import Data
 from ollm.services.request_reading.asked_changes import asks_for_change
-from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_named_file
+from ollm.services.request_reading.plain_words import CHANGE_VERBS, FILE_NAME, is_named_file, is_ordered
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.shown_files import list_shown_texts
@@ -107,7 +107,7 @@ def _list_orders(request: str) -> list[tuple[str, bool]]:
     for pattern, ticked in _ORDERS:
         for found in pattern.finditer(request):
             start, end = found.span("order")
-            if all(end <= first or last <= start for first, last in taken):
+            if is_ordered(request, start) and all(end <= first or last <= start for first, last in taken):
                 taken.append((start, end))
                 orders.append((found["what"].strip(), ticked))
     return orders

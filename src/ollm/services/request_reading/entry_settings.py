@@ -35,7 +35,9 @@ _OTHER = re.compile(  # orders that may come before
 _CLAUSES = re.compile(
     rf",?\s+(?:and|then)\s+(?:then\s+)?(?=(?:{'|'.join(CHANGE_VERBS)}|run)\b)|(?<=[.;])\s+", re.IGNORECASE
 )
-_SUPPOSED = re.compile(rf"{SUPPOSED.pattern}|\b(?:renamed?|move|copy)\b", re.IGNORECASE)
+_SUPPOSED = re.compile(
+    rf"{SUPPOSED.pattern}|\b(?:renamed?|move|copy|undo|revert|used\s+to|yesterday|earlier)\b", re.IGNORECASE
+)
 _LINK = (
     r"(?:\s+in)?\s+(?:from\s+[`'\"]?(?P<old>[^\s`'\"]+)[`'\"]?\s+)?"
     r"(?:to(?:\s+(?:be|become))?|(?:should|must|has\s+to|needs\s+to)\s+(?:now\s+)?(?:be|become))\s+"

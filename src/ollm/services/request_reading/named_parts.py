@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Mapping
 
 from ollm.providers.text_calls.definitions import Definition, find_definitions, list_defined_names
-from ollm.services.request_reading.plain_words import FILE_NAME, is_called
+from ollm.services.request_reading.plain_words import FILE_NAME, is_called, is_ordered
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.shown_files import find_shown_text
@@ -28,6 +28,9 @@ _SECTION = re.compile(
 )
 _NOT_GONE = re.compile(  # its text is wanted elsewhere, or it goes only then
     rf"{SUPPOSED.pattern}|\b(?:it|its|after|before|first|but\s+keep|text|contents?|copy|copying)\b|\?", re.IGNORECASE
+)
+_KEPT_SO_FAR = re.compile(  # in the rest of the sentence: something comes first
+    r"(?:[^.;!?\n]|\.(?=\w))*\b(?:first|before|backup|copy|after|unless|confirm)\b", re.IGNORECASE
 )
 _HEADING = re.compile(
     r"\bthe\s+(?:section\s+)?heading\s+(?P<mark>[\"'`])(?P<old>[^\"'`\n]+)(?P=mark)\s+(?:in\s+\S+\s+)?"
@@ -60,7 +63,8 @@ def find_removed_names(request: str) -> set[str]:
 
 def find_undeleted_files(request: str, existing: Collection[str]) -> list[str]:
     """The step for each file that was to be deleted and is there still."""
-    named = [found["path"] for found in _DELETED.finditer(request)]
+    founds = (found for found in _DELETED.finditer(request) if not _KEPT_SO_FAR.match(request, found.end()))
+    named = [found["path"] for found in founds if is_ordered(request, found.start("path"))]
     return [f"{name} is still there. Now run rm {name}." for name in named if name in existing]
 
 
@@ -104,6 +108,8 @@ def find_left_sections(request: str, texts: Mapping[str, str]) -> list[str]:
     """The step for each section that was to go and is there."""
     steps = []
     for found in _SECTION.finditer(request):
+        if _NOT_GONE.search(request, found.end()) or not is_ordered(request, found.start()):
+            continue
         path = next((name for name in texts if is_called(name, found["path"])), "")
         if heading := _find_heading(found["after"] or found["before"], texts.get(path, "")):
             steps.append(f"Now remove the section {heading} from {path}.")

@@ -98,7 +98,8 @@ _KEPT_TESTS = re.compile(
 )
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bdont|\bnever|\bwithout)\s+(?!forget\b|only\b)(?:\w+\s+){0,3}$", re.IGNORECASE)
 _SAYS = re.compile(
-    r"(\b(?:say|says|saying|write|note|mention|mentions|state|states|reads)\b(?:[^.:;\n]|\.(?=\w)){0,60}:)\s.*",
+    r"(\b(?:(?:say|says|saying|write|note|mention|mentions|state|states|reads|document|describe)\b|"
+    r"(?:add|append)\b(?=[^:\n]*\b(?:to|in|into)\s+\S+:))(?:[^.:;\n]|\.(?=\w)){0,60}:)\s.*",
     re.IGNORECASE,
 )
 _DICTATED = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|{_SAYS.pattern}", re.IGNORECASE)

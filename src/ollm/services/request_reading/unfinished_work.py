@@ -26,11 +26,13 @@ from ollm.services.request_reading.plain_words import (
     FILE_NAME,
     is_called,
     is_kept,
+    is_ordered,
     is_test,
     split_sentences,
     strip_dictated,
 )
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
+from ollm.services.request_reading.reservations import KEEPS
 from ollm.services.request_reading.trouble_words import find_failing, has_trouble
 from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
 from ollm.services.request_reading.wanted_runs import SCRIPTS, find_still_failing, find_unrun, find_wanted_commands
@@ -222,6 +224,8 @@ def _find_unmoved(request: str, deeds: Deeds) -> list[str]:
     """What was to move from one file to another and is still in the first."""
     facts = []
     for found in _MOVED.finditer(request):
+        if re.search(KEEPS, request, re.IGNORECASE) or not is_ordered(request, found.start()):
+            continue
         name, source = found[1], found[2]
         text = deeds.texts.get(source, "")
         if re.search(rf"^\s*(?:def |class |function |const |let )?{re.escape(name)}\b", text, re.MULTILINE):
