@@ -188,3 +188,35 @@ async def test_output_goes_into_no_file_that_nobody_asked_for(tmp_path: Path) ->
 
     assert not (runner.workspace / "out.txt").exists()
     assert said["toolCalls"][0]["args"]["command"] == "python b.py"
+
+
+async def test_an_order_without_a_word_of_what_deletes_nothing(tmp_path: Path) -> None:
+    said, runner = await run_task(tmp_path, CODE, "delete", ["```bash\nrm a.py b.py notes.txt\n```"])
+
+    assert said["toolCalls"] == []
+    assert {name: read(runner, name) for name in CODE} == CODE
+
+
+async def test_a_sentence_does_not_become_a_file_that_a_program_reads(tmp_path: Path) -> None:
+    style = "body { margin: 0; }\n.btn { color: red; }\n"
+    prose = "style.css\n```css\nThe file is already correct.\n```"
+    _, runner = await run_task(tmp_path, {"style.css": style}, "make .btn blue in style.css", [prose] * 6 + ["No."] * 4)
+
+    assert read(runner, "style.css") == style
+
+
+async def test_what_ran_besides_does_not_hide_that_nothing_was_changed(tmp_path: Path) -> None:
+    script = ["```bash\nls\n```", "a.py\n```\nx = 2\n```", "x is 2."]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "a.py").write_text("x = 1\n")
+        done = await runner.run("-p", "set x to 2 in a.py", "-o", "json", "--allow", "shell:ls")
+
+    assert "No file was changed. Ran: ls (exit code 0)." in done.err
+    assert read(runner, "a.py") == "x = 1\n"
+
+
+async def test_the_readme_is_the_page_of_that_name(tmp_path: Path) -> None:
+    files = {"README.md": "# A\n\nVersion 1\n", "a.py": "V = 1\n"}
+    _, runner = await run_task(tmp_path, files, "set the version to 2 in the README", ["No.", "No.", "No.", "No."])
+
+    assert "README.md:\n```\n# A\n\nVersion 1\n```" in last_message(runner, 0)

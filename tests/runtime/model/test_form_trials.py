@@ -57,3 +57,20 @@ async def test_right_first_steps_are_counted_in_the_form_that_is_tried() -> None
         assert {chat["max_tokens"] for chat in server.chats} == {MAX_TRIAL_TOKENS}
         assert await count_right_steps(model.provider, request, facts, "blocks") == 2
         assert "tools" not in server.chats[-1]
+
+
+async def test_blocks_that_a_model_writes_by_itself_are_counted() -> None:
+    def say(request: Request) -> Answer:
+        asked = request.body["messages"][-1]["content"]
+        if "PORT" in asked:
+            return Answer(text="```bash\ngrep -rn PORT .\n```")
+        changed = CONF.replace("12", "20")
+        return Answer(text="```bash\nrm old.txt\n```" if "old.txt" in asked else f"conf.py\n```\n{changed}```")
+
+    tools = tuple(
+        ToolSchema(name=name, description=name, parameters={"type": "object", "properties": {}})
+        for name in ("shell", "write_file", "edit_file")
+    )
+    request = ChatRequest(model="scripted", messages=(), window=4096, tools=tools)
+    async with talking(say) as (model, _):  # type: ignore[arg-type]
+        assert await count_right_steps(model.provider, request, ModelFacts(key="k"), "blocks") == 3

@@ -39,5 +39,14 @@ def test_other_names_stay(asked: str) -> None:
     assert mend_file_names(asked, NAMES) == asked
 
 
+def test_a_page_may_be_called_by_its_first_name() -> None:
+    assert mend_file_names("Say so in the README.", ["README.md", "a.py"]) == "Say so in the README.md."
+    assert mend_file_names("Say so in the readme", ["README.rst"]) == "Say so in the README.rst"
+    assert (
+        mend_file_names("the README and the changelog", ["README.md", "README.rst"]) == "the README and the changelog"
+    )
+    assert mend_file_names("Fix the README.txt", ["README.md"]) == "Fix the README.txt"
+
+
 def test_of_two_like_names_none_is_chosen() -> None:
     assert mend_file_names("Fix settngs.py", ["settings.py", "settinggs.py"]) == "Fix settngs.py"

@@ -105,6 +105,7 @@ def test_what_only_forbids_is_no_work() -> None:
     assert only_forbids("Don't run b.py.")
     assert only_forbids("please never delete a.py!")
     assert not only_forbids("Don't run b.py, read it.")
+    assert not only_forbids("")
 
 
 def begin(request: str) -> str:

@@ -27,8 +27,27 @@ _CHANGES = re.compile(
 _QUOTED = re.compile(r"(?<!\w)(['\"`])((?:(?!\1).)+)\1(?!\w)")
 _ADDS = re.compile(r"\b(?:add|append|insert|duplicate|another|more|new)\b", re.IGNORECASE)
 _OPTION = re.compile(r"\b(?:add_argument|option)\(\s*(?:['\"]-\w['\"],\s*)?['\"](--[\w-]+)['\"]")
+_SENTENCE = re.compile(r"[A-Z][\w'’-]*(?:,? [\w'’.`-]+){2,}[.!]")
 _SETTING = re.compile(r"^([A-Za-z_][\w.-]*)\s*=")
+NO_CODE = "The block for {} is a sentence and no content for it: nothing was changed."
+MAX_PROSE_LINES = 3
 CODE = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".cpp", ".h", ".rb", ".php", ".sh")
+READ = (
+    *CODE,
+    *DATA,
+    ".css",
+    ".scss",
+    ".html",
+    ".xml",
+    ".yaml",
+    ".yml",
+    ".ini",
+    ".cfg",
+    ".conf",
+    ".csv",
+    ".env",
+    ".sql",
+)
 
 
 class BlockChecks:
@@ -45,6 +64,8 @@ class BlockChecks:
         from ollm.services.request_reading.asked_tests import describe_missing_test
         from ollm.services.syntax_check import describe_lost_syntax
 
+        if _is_prose(path, after) and not _is_prose(path, before or ""):
+            return NO_CODE.format(path)
         lost = describe_lost_syntax(path, before or None, after)
         if self._refused.get(path, 0) >= MAX_REFUSALS:
             return BREAKS_FILE.format(lost.rstrip(".")) if lost and path.endswith(DATA) else ""
@@ -53,6 +74,12 @@ class BlockChecks:
         told = told or describe_misplaced(path, before or "", after, request)
         self._refused[path] = self._refused.get(path, 0) + bool(told)
         return BREAKS_FILE.format(told.rstrip(".")) if told else ""
+
+
+def _is_prose(path: str, text: str) -> bool:
+    """Whether a file that is read by a program would hold nothing but a sentence or two."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return 0 < len(lines) <= MAX_PROSE_LINES and path.endswith(READ) and all(map(_SENTENCE.fullmatch, lines))
 
 
 def find_loss(path: str, before: str, after: str, request: str) -> str:

@@ -34,6 +34,7 @@ MAX_FACTS = 6  # times that a turn says what is missing
 MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same way
 MAX_FAILURES = 9  # times that one command fails in a turn, whatever is changed for it
 MAX_SAID = 3  # times that it says the same
+NOTHING_CHANGED = "No file was changed."
 NOTHING_DONE = "No file was changed and no command was run."
 DENIED = "Denied"  # a person or the policy said no: nothing that is left is asked for again
 REFUSED_BEFORE = "This was refused: it was not asked for again."
@@ -100,8 +101,10 @@ class TurnGuide:
         told = list(filter(None, map(self._describe_deed, self._changed)))
         changed = f"Changed: {', '.join(told)}." if told else ""
         ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
-        said = " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
-        return said or (NOTHING_DONE if self._denied or self._is_work() else "")
+        if not ran and not told:
+            return NOTHING_DONE if self._denied or self._is_work() else ""
+        changed = changed or (NOTHING_CHANGED if self._denied and self._is_work() else "")
+        return " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
 
     def _describe_deed(self, name: str) -> str:
         after = (self._files.read_text(name) or "") if self._files.exists(name) else None

@@ -55,10 +55,12 @@ def asks_how(messages: Sequence[PromptMessage]) -> bool:
 
 def is_step_meant(messages: Sequence[PromptMessage], step: Block) -> bool:
     """Whether this block is a step, and not quoted in an answer to a question."""
-    from ollm.services.request_reading.explanations import is_meant
+    from ollm.services.request_reading.explanations import is_looking, is_meant, names_nothing
 
-    shown = "\n".join(said.content for said in messages if said.role == "user")
-    return is_meant(find_request(messages), step.kind, step.body, step.path, shown)
+    request, own = find_request(messages), [said.content for said in messages if said.role == "user"]
+    if names_nothing(request) and sum(said.role == "assistant" and not said.calls for said in messages) == 0:
+        return step.kind == "shell" and is_looking(step.body, runs=False)
+    return is_meant(request, step.kind, step.body, step.path, "\n".join(own))
 
 
 class BlockAnswer:

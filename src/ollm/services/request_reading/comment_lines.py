@@ -20,12 +20,14 @@ _SIGNS = {
     "--": ("sql", "lua"),
 }
 _ORDER = re.compile(
-    r"(?:^\s*|[.;:,]\s+|\b(?:and|then|please|now|to)\s+)(?P<verb>comment\s+out|comment\s+in|uncomment|comment(?=\s.*?\sout\b))\s+"
+    rf"(?:^\s*(?:in\s+`?(?:{FILE_NAME})`?,?\s+)?|[.;:,]\s+|\b(?:and|then|please|now|to)\s+)"
+    r"(?P<verb>comment\s+out|comment\s+in|uncomment|comment(?=\s.*?\sout\b))\s+"
     r"(?P<what>(?:[^.;\n]|\.(?=\w))+?)(?=,?\s+(?:and|then)\s+(?:run|tell|show|say|check|add|set|change|make|remove|write)\b|[.!]?\s*$|[.;]\s)",
     re.IGNORECASE,
 )
 _MANY = re.compile(
-    r"\b(?:lines|all|every|each|both|calls|imports|prints|statements|functions?|methods?|class|block|section|loop|everything|"
+    r"\b(?:lines|all|every|each|both|calls|imports|(?<!that )(?<!which )prints|statements|"
+    r"functions?|methods?|class|block|section|loop|everything|"
     r"tests?|not|except|but|or|and)\b",
     re.IGNORECASE,
 )

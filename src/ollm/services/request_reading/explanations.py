@@ -87,6 +87,9 @@ _EXPLAINS = re.compile(
     r"what .*\b(?:do|does|happen|mean|for)\b(?!.*\b(?:print|output|say|show|write|display|yield|return|give)))\b",
     re.IGNORECASE,
 )
+_BARE = re.compile(
+    r"\W*(?:delete|remove|erase|wipe|drop|clear|empty|purge|rename|move|overwrite|replace)\W*", re.IGNORECASE
+)
 _WRITES = re.compile(r"(?<![0-9&<>=-])>{1,2}(?!&)\s*(?!/dev/null\b)[^\s&|;]|<<")
 _TARGET = re.compile(r"(?<![0-9&<>=-])>{1,2}\s*([\w.-]+\.\w+)(?=\s*(?:$|[;&|\n]))")
 _SEPARATOR = re.compile(r"\|\||&&|[|;\n&(){}`]|\$\(|\b(?:do|then|else|xargs(?:\s+-\S+)*)\s")
@@ -190,6 +193,11 @@ def _find_new_files(request: str, shown: str) -> set[str]:
         return set()
     named = {name for name in re.findall(FILE_NAME, request) if has_file_ending(name)}
     return {name for name in named if not any(is_called(path, name) for path in listed)}
+
+
+def names_nothing(request: str) -> bool:
+    """`delete`, and no word of what: said first, nothing can be meant by it."""
+    return _BARE.fullmatch(strip_courtesy(request)) is not None
 
 
 def is_looking(command: str, *, runs: bool, kept: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""Names of files that a request spells wrongly: the file that is meant, where there is one alone. Pure."""
+"""Names of files that a request spells wrongly or in short: the file that is meant, where there is one alone. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ollm.services.request_reading.wanted_files import NAMED_FILE, find_made_fil
 
 MIN_LIKENESS = 0.85
 MIN_WORD = 5  # of letters: short words that differ are other words
+_PAGE = re.compile(r"(?<=\bthe )(?:readme|changelog|contributing|license)\b(?!\.\w)", re.IGNORECASE)
 
 
 def mend_file_names(request: str, existing: Collection[str]) -> str:
@@ -21,7 +22,13 @@ def mend_file_names(request: str, existing: Collection[str]) -> str:
         meant = [path for path in existing if _is_slip(name, path) or _is_slip(name, path.rpartition("/")[2])]
         if len(meant) == 1 and meant[0] not in request and meant[0].rpartition("/")[2] not in request:
             request = request.replace(name, meant[0])
-    return request
+    return _PAGE.sub(lambda found: _find_page(found[0], existing), request)
+
+
+def _find_page(word: str, existing: Collection[str]) -> str:
+    """`the README` as `the README.md`."""
+    pages = [path for path in existing if path.lower().startswith(f"{word.lower()}.") and "/" not in path]
+    return pages[0] if len(pages) == 1 else word
 
 
 def _is_slip(name: str, path: str) -> bool:

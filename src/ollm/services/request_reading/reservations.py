@@ -67,7 +67,8 @@ def is_reserved(request: str) -> bool:
 
 def only_forbids(words: str) -> bool:
     """`Don't run b.py`: without what is forbidden nothing is left."""
-    return re.search(r"\w", _FORBIDDEN.sub("", words)) is None
+    rest, count = _FORBIDDEN.subn("", words)
+    return count > 0 and re.search(r"\w", rest) is None
 
 
 def is_supposed(request: str, place: int) -> bool:
