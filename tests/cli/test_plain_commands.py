@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_blocks import blocks, read, run_task
 
 __all__ = ["blocks"]  # a fixture that each test uses
@@ -87,3 +89,22 @@ async def test_data_that_does_not_parse_is_mended_and_not_what_reads_it(tmp_path
     assert "routes.json does not parse: Expecting ',' delimiter: line 4" in asked_for[-2]["content"]
     assert asked_for[-1]["content"] == "routes.json\n```\n"
     assert read(runner, "routes.json") == right
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Delete old.txt. Actually, don't.",
+        "Delete old.txt if it is empty.",
+        "Change a.py so that x is 2. Do not delete the docs folder, and leave old.txt alone.",
+    ],
+)
+async def test_what_is_taken_back_or_forbidden_is_not_done_by_rule(tmp_path: Path, asked: str) -> None:
+    files = {"old.txt": "kept\n", "docs/page.md": "# Page\n", "a.py": "x = 1\n"}
+
+    said, runner = await run_task(tmp_path, files, asked, ["a.py\n```python\nx = 2\n```", *["Done."] * 6])
+
+    assert not [call for call in said["toolCalls"] if call["name"] == "shell"]
+    assert not any("Now run rm" in str(chat["messages"]) for chat in runner.server.chats)
+    assert read(runner, "old.txt") == "kept\n"
+    assert read(runner, "docs/page.md") == "# Page\n"

@@ -63,3 +63,25 @@ def test_values_are_set_in_the_lines_of_their_names_alone(
     assert (count, bool(command)) == (len(changes or ()), changes is not None)
     subprocess.run(command or "true", shell=True, cwd=tmp_path, check=True)
     assert (tmp_path / "conf.py").read_text() == wanted
+
+
+@pytest.mark.parametrize(
+    ("request_", "changed"),
+    [
+        ("Rename load to fetch everywhere.", {"a.py", "test_a.py"}),
+        ("Rename load to fetch everywhere except in a.py.", set()),
+        ("Rename load to fetch everywhere, but don't touch the tests.", set()),
+    ],
+)
+def test_a_word_becomes_another_in_files_of_the_project_that_may_change(
+    tmp_path: Path, request_: str, changed: set[str]
+) -> None:
+    names = ("a.py", "test_a.py", ".venv/lib.py", "node_modules/b.py")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("load()\n")
+
+    command = find_whole_command(request_, "\n\nFiles here: a.py, test_a.py")
+    subprocess.run(["sh", "-c", command or "true"], cwd=tmp_path, check=True)
+
+    assert {name for name in names if (tmp_path / name).read_text() == "fetch()\n"} == changed

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ollm.services.request_reading.asked_changes import asks_for_change
+from ollm.services.request_reading.plain_words import OWN_FILES
 from ollm.services.request_reading.wanted_files import NAMED_FILE
 
 _KIND = (
@@ -47,7 +48,7 @@ def find_definition_command(request: str) -> str:
             name = found["name"]
             shell = rf"(^|[^[:alnum:]_.]){name} *\(\) *\{{"
             wanted = rf"{_HEADS}{name}([^[:alnum:]_]|$)|^ *{name} *(:[^=]*)?=[^=]|{shell}"
-            return f"grep -rnIE --exclude-dir=.git --exclude-dir=.venv --exclude-dir=node_modules '{wanted}' ."
+            return f"grep -rnIE {OWN_FILES} '{wanted}' ."
     return ""
 
 

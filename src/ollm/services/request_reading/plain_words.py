@@ -20,6 +20,7 @@ WORDS_WANTED = (
     r"(?:give|name|suggest)(?: me| us)? (?:(?:an?|some|\d+|two|three|four|five|ten) )?(?:\w+ )?"
     r"(?:names?|examples?|ideas?|reasons?|ways?|words?|titles?|options?|tips?)"
 )
+OWN_FILES = "--exclude-dir=.git --exclude-dir=.venv --exclude-dir=node_modules"  # for grep: not what was installed
 MAX_READ_CHARS = 4_000  # of a request: what is longer has a text in it that says nothing of what is to be done
 HALF_WORD_CHARS = 120
 _LONG_WORD = re.compile(r"\S{300,}")

@@ -11,7 +11,7 @@ import shlex
 from ollm.services.request_reading.entry_settings import speaks_of_entry
 from ollm.services.request_reading.file_commands import find_file_command
 from ollm.services.request_reading.named_parts import find_removed_section
-from ollm.services.request_reading.plain_words import FILE_NAME, is_called, split_sentences
+from ollm.services.request_reading.plain_words import FILE_NAME, OWN_FILES, is_called, is_kept, split_sentences
 from ollm.services.request_reading.replaced_names import escape_for_sed, escape_replacement, find_replacement
 from ollm.services.request_reading.reservations import SUPPOSED
 from ollm.services.request_reading.setting_values import style_value
@@ -103,7 +103,9 @@ def _find_rename(request: str, primed: str) -> str:
     change = f"sed -i '{make_sed(wanted.old, wanted.new)}'"
     if files := find_changed_files(request):
         return " ".join((change, *files))
-    return f"grep -rlwIF --exclude-dir=.git -e {shlex.quote(wanted.old)} . | xargs {change}"
+    if any(is_kept(name, request) for name in (*list_shown_names(primed), "test.py")):
+        return ""  # it would be changed, too
+    return f"grep -rlwIF {OWN_FILES} -e {shlex.quote(wanted.old)} . | xargs {change}"
 
 
 def _find_run(request: str) -> str:
