@@ -41,6 +41,8 @@ TAKEN_BACK = (
     "Change nothing yet.",
     "Explain the sentence above.",
     "Just show me the diff.",
+    "But confirm first.",
+    "Is it?",
 )
 ORDERS = (
     "Delete old.txt.",

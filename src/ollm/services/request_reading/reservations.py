@@ -23,8 +23,9 @@ _TAKEN_BACK = re.compile(
     rf"\b{_NOT}\s*[.!]*$|\b{_NOT}\s+(?:actually\s+)?do\s+{_THAT}\b|\bnot\s+(?:now|yet)\s*[.!]*$|\bnothing\s+yet\b|"
     rf"\b{_NOT}\s+(?:do|chang|edit|touch|apply|writ|delet|remov|mov|renam|run)\w*\s[^.;\n]*\byet\b|"
     r"\bor\s+(?:not|rather|is|are|was|would|should|shall|could|can)\b|\bdry[- ]run\b|\bask\s+me\b|"
+    r"\bconfirm\s+(?:it\s+)?(?:first|before)\b|"
     r"\b(?:just|only)\s+(?:show|print|give|tell)\s+(?:me\s+|us\s+)?the\s+(?:diff|patch|commands?|changes?)\b|"
-    r"\bwhat\s+do\s+you\s+think\b|\b(?:good|bad)\s+idea\b|"
+    r"(?:^|[.!]\s+)(?:is|are|was|were|does|did)\s+(?:it|that|this|they)\s*\?|\bwhat\s+do\s+you\s+think\b|\b(?:good|bad)\s+idea\b|"
     r"\b(?:is|was|would)\s+(?:that|this|it)\s+(?:be\s+)?(?:ok|okay|right|fine|safe|wise|correct)\b|"
     r"\b(?:explain|translate|rephrase)\s+the\s+(?:sentences?|lines?|words?|request)\s+above\b|"
     r"\b(?:these|those)\s+(?:are|were)\s+the\s+(?:lines|words|sentences)\b",
