@@ -10,6 +10,8 @@ from ollm.runtime.calls.command_mends import (
     mend_command,
     mend_slashes,
     name_script,
+    names_as_target,
+    print_answer,
     read_written_file,
     run_scripts,
     show_file,
@@ -256,3 +258,42 @@ SCRIPTS = {"count.sh": "#!/bin/sh\n", "b.sh": "#!/usr/bin/env bash\n", "bin/run.
 def test_a_script_that_the_shell_would_not_find_is_run_by_its_interpreter(command: str, run: str | None) -> None:
     assert run_scripts(command, SCRIPTS.get, lambda _: False) == (run or command)
     assert run_scripts(command, SCRIPTS.get, lambda _: True) == command
+
+
+@pytest.mark.parametrize(
+    ("asked", "command", "mended"),
+    [
+        ("How many lines are there?", "wc -l < a.txt > n.txt", "wc -l < a.txt"),
+        ("Add an option --all to a.py", "python a.py --all > out.txt; cat out.txt", "python a.py --all"),
+        ("Add an option --all to a.py", "python a.py > out.txt && cat out.txt", "python a.py"),
+        ("Run a.py and save what it prints", "python a.py > out.txt", ""),
+        ("Combine a.txt and b.txt", "cat a.txt b.txt > all.txt", ""),
+        ("Run a.py, out.txt shall have it", "python a.py > out.txt", ""),
+        ("How many lines are there?", "grep x a.txt > n.txt; wc -l n.txt", ""),
+        ("How many lines are there?", "wc -l a.txt 2> err.txt", ""),
+    ],
+)
+def test_output_is_printed_where_nobody_asked_for_a_file(asked: str, command: str, mended: str) -> None:
+    assert print_answer(command, asked) == (mended or command)
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        ("sed -i 's/1/2/' a.py", True),
+        ("echo x >> a.py", True),
+        ("rm -f a.py b.py", True),
+        ("mv a.py c.py", True),
+        ("cp b.py a.py", True),
+        ("cat b.py | tee a.py", True),
+        ("cd x && sed -n 1p b.py && rm ./a.py", True),
+        ("cp a.py b.py", False),
+        ("sed -n 1p a.py", False),
+        ("python a.py > out.txt", False),
+        ("rm b.py; cat a.py", False),
+        ("rm data.py", False),
+        ("echo 'rm a.py'", False),
+    ],
+)
+def test_a_file_that_a_command_changes_is_seen(command: str, changes: bool) -> None:
+    assert names_as_target(command, "a.py") is changes

@@ -55,8 +55,8 @@ _LAST_FILE = re.compile(
     r"\s*(?<![0-9&<>=-])>{1,2}\s*(?P<path>[\w.-]+\.\w+)\s*(?P<shown>(?:;|&&|\n)\s*cat\s+(?P=path)\s*)?$"
 )
 _FILE_WANTED = re.compile(
-    r"\b(?:files?|sav\w+|writ\w+|stor\w+|put|into|export\w*|output|logs?|redirect\w*|record\w*|dump\w*|creat\w+|generat\w+|make|"
-    r"extract\w*|split\w*|collect\w*|list|add|append\w*|copy|copies|backup|convert\w*|turn|sort\w*|merg\w+|combin\w+|join\w*)\b",
+    r"\b(?:files?|(?:sav|writ|stor|export|dump|record|redirect|creat|generat|copy|copi|extract|split|collect|convert|merg|combin|join)\w*|"
+    r"output|logs?|backup)\b",
     re.IGNORECASE,
 )
 _CHANGING = r"\b(?:sed\b.*\s(?:-\w*i|--in-place)|perl\b.*\s-\w*i|rm|mv|tee|truncate)\b"
