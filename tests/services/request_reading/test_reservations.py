@@ -90,6 +90,10 @@ def test_nothing_is_done_by_rule_under_a_reservation(asked: str) -> None:
         "If the list is empty, f in a.py must return 0.",
         "Never edit b.py, but add the import to a.py.",
         "Please remove the unused import in a.py.",
+        "If you run b.py you get an error, please fix it",
+        "Remove the file notes.txt, if it exists.",
+        "Rename foo to bar in a.py if possible",
+        "delete_user() in a.py should raise a KeyError if the user is not there",
     ],
 )
 def test_what_belongs_to_the_work_itself_is_no_reservation(asked: str) -> None:

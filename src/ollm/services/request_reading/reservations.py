@@ -42,15 +42,20 @@ _NOT_RUN = re.compile(
     rf"(?:\./)?(?P<name>{FILE_NAME})",
     re.IGNORECASE,
 )
-_DONE = r"(?:delet|remov|eras|renam|mov|run|execut|copy|overwrit|replac)\w*"
+_DONE = r"(?:delete|remove|erase|rename|move|copy|overwrite|replace)\b(?!\()"
 _IF = r"(?:if|unless|in\s+case|provided|as\s+long\s+as)"
+_TRIFLE = re.compile(  # a condition that whatever does it meets by itself
+    r",?\s+if\s+(?:it\s+exists|they\s+exist|possible|present|necessary|needed|you\s+can|there\s+(?:is|are)\s+(?:one|any))\b",
+    re.IGNORECASE,
+)
 _RESERVED = re.compile(
     r"\bonly\s+(?:if|when|once|after)\b|\bunless\b|\bnot\s+yet\b(?!\s+(?:done|complete|finished))|"
     r"\b(?:after|once|until|when)\s+i\s+(?:say|said|tell|told|ok|confirm|agree|have)\w*\b|"
     r"\b(?:ask|consult|warn|check\s+with|confirm\s+with|wait\s+for)\s+(?:me|us)\b|\bask\s+(?:first|before)\b|"
     r"\b(?:my|our)\s+(?:ok|okay|approval|permission|confirmation|go(?:-ahead)?)\b|"
     r"\bbefore\s+(?:you\s+|doing\s+)?(?:delet|remov|eras|renam|mov|chang|overwrit)\w*\b|"
-    rf"\b{_DONE}\s+(?:\S+\s+){{1,6}}{_IF}\s|(?:^|[.!?;]\s+){_IF}\s(?:[^.!?;]|\.(?=\w))*\b{_DONE}",
+    rf"(?:^\s*|[.!?;,]\s+|\b(?:and|then|please)\s+)(?:{_DONE}|run\b|execute\b)\s+(?:\S+\s+){{1,6}}{_IF}\s|"
+    rf"(?:^|[.!?;]\s+){_IF}\s(?:[^.!?;]|\.(?=\w))*?(?:,\s+|\bthen\s+|\w\s+){_DONE}",
     re.IGNORECASE,
 )
 _FORBIDDEN = re.compile(
@@ -62,7 +67,7 @@ _FORBIDDEN = re.compile(
 
 def is_reserved(request: str) -> bool:
     """Whether nothing of it is to be done at once and by rule."""
-    words = strip_courtesy(request)
+    words = _TRIFLE.sub("", strip_courtesy(request))
     return bool(_RESERVED.search(words) or _TAKEN_BACK.search(words)) or only_forbids(words)
 
 
