@@ -138,3 +138,17 @@ async def test_a_script_of_the_shell_is_tried_less_often(tmp_path: Path) -> None
 
     assert len([call for call in said["toolCalls"] if call["name"] == "write_file"]) == 4
     assert said["text"].endswith("I cannot.")
+
+
+async def test_that_pytest_fails_is_enough(tmp_path: Path) -> None:
+    said, runner = await run_task(
+        tmp_path,
+        FILES,
+        "pytest is failing, can you fix it? dont touch the tests",
+        [f"{MENDED}```", "Ok."],
+        kind="llama.cpp",
+    )
+
+    assert read(runner, "mod.py") == MENDED
+    assert "squares(3)" in runner.server.chats[0]["messages"][0]["content"]
+    assert [call["status"] for call in said["toolCalls"]] == ["ok"] * 3

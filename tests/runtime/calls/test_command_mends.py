@@ -275,6 +275,7 @@ def test_a_script_that_the_shell_would_not_find_is_run_by_its_interpreter(comman
 )
 def test_output_is_printed_where_nobody_asked_for_a_file(asked: str, command: str, mended: str) -> None:
     assert print_answer(command, asked) == (mended or command)
+    assert print_answer("python a.py > out.txt", "Write a script a.py", lambda _: True) == "python a.py"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ class BlockResolver:
         if is_python(command):
             return feed_python(mend_lists(command, self._request))
         mended = mend_listing_command(mend_command(command), self._request)
-        mended = print_answer(mended, self._request)
+        mended = print_answer(mended, self._request, self._files.exists)
         mended = mend_slashes(count_alone(mended, self._request), self._files.read_text)
         mended = run_scripts(mended, self._files.read_text, self._files.runs)
         mended = name_script(mended, self._request, self._names)

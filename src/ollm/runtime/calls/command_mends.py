@@ -228,14 +228,16 @@ def _run_script(stage: str, read: Callable[[str], str | None], runs: Callable[[s
     return f"{found['before']}{program} {found['path'].removeprefix('./')}{stage[found.end() :]}"
 
 
-def print_answer(command: str, request: str) -> str:
-    """What is only to be seen is printed, and not left behind in a file that nobody asked for."""
+def print_answer(command: str, request: str, exists: Callable[[str], bool] = lambda _: False) -> str:
+    """What is only to be seen is printed, and not left behind in a file that nobody asked for; a file that is there is
+    never lost to it."""
     from ollm.services.request_reading.explanations import is_question
 
     found = _LAST_FILE.search(command)
     if found is None or found["path"] in request or command.count(found["path"]) > 1 + bool(found["shown"]):
         return command
-    return command[: found.start()] if is_question(request) or not _FILE_WANTED.search(request) else command
+    wanted = _FILE_WANTED.search(request) and not is_question(request) and not exists(found["path"])
+    return command if wanted else command[: found.start()]
 
 
 def names_as_target(command: str, path: str) -> bool:

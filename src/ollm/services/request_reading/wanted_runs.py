@@ -29,7 +29,8 @@ _TRIED = re.compile(
 )
 _RUN_IT = re.compile(r"\b(?:run|execute)\s+(?:it|them|the (?:script|program|tests?))\b", re.IGNORECASE)
 _RED_TESTS = re.compile(
-    r"\b(?:tests?|test\s+suite)\b(?:(?!\bfor\b)[^.?]){0,200}\b(?:pass(?:es)?|green|red|fail(?:s|ing|ed)?|broken|succeed)\b|"
+    r"\b(?:tests?|test\s+suite|pytest|unittests?)\b(?:(?!\bfor\b)[^.?]){0,200}"
+    r"\b(?:pass(?:es)?|green|red|fail(?:s|ing|ed)?|broken|succeed)\b|"
     r"\b(?:failing|broken|red)\s+tests?\b",
     re.IGNORECASE,
 )
