@@ -145,3 +145,16 @@ async def test_files_move_by_the_command_that_the_words_say(tmp_path: Path) -> N
     assert read(runner, "tests/test_run.py") == "# nothing\n"
     assert not (runner.workspace / "test_run.py").exists()
     assert said["text"].endswith("It is there.")
+
+
+async def test_in_a_file_with_crlf_a_method_goes_into_its_class_and_the_ends_of_lines_stay(tmp_path: Path) -> None:
+    parts = "".join(f"def part_{number}(x):\n    return x + {number}\n\n\n" for number in range(30))
+    text = f"class Shelf:\n    def count(self):\n        return 1\n\n\n{parts.rstrip()}\n".replace("\n", "\r\n")
+    asked = "Add a method rest to the class Shelf in shelf.py that returns 2."
+    block = "shelf.py\n```python\ndef rest(self):\n    return 2\n```"
+
+    _, runner = await run_task(tmp_path, {"shelf.py": text}, asked, [block, *["Done."] * 3])
+
+    after = (runner.workspace / "shelf.py").read_bytes().decode()
+    added = "        return 1\r\n\r\n    def rest(self):\r\n        return 2\r\n"
+    assert after == text.replace("        return 1\r\n", added)

@@ -73,6 +73,7 @@ def test_other_parts_stay_where_one_alone_is_to_change(request_: str, kept: bool
     [
         ("t.csv", "n,p\nsaw,1\nnut,3\n", "n,p\nsaw,1\nnut,3\nsaw,2\n", "A saw is 2 now.", "n,p\nsaw,2\nnut,3\n"),
         ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,2\n", "Add another saw for 2.", None),
+        ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,1\nsaw,2\n", "Put the row saw,2 at the end of t.csv.", None),
         ("t.csv", "a,1\nb,1\nc,1\n", "a,1\na,2\nb,1\nb,2\nc,1\nc,2\n", "All are 2 now.", "a,2\nb,2\nc,2\n"),
         ("t.csv", "n,p\nsaw,1\nsaw,3\n", "n,p\nsaw,2\nsaw,3\n", "The first saw is 2 now.", None),
         ("t.csv", "n,p\nsaw,1\n", "n,p\nsaw,2\nsaw,3\n", "Saws are 2 and 3.", None),

@@ -25,7 +25,9 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?<!\w)(['\"`])((?:(?!\1).)+)\1(?!\w)")
-_ADDS = re.compile(r"\b(?:add|append|insert|duplicate|another|more|new)\b", re.IGNORECASE)
+_ADDS = re.compile(
+    r"\b(?:add|append|insert|put|record|enter|include|duplicate|another|second|extra|more|new)\b", re.IGNORECASE
+)
 _OPTION = re.compile(r"\b(?:add_argument|option)\(\s*(?:['\"]-\w['\"],\s*)?['\"](--[\w-]+)['\"]")
 _SENTENCE = re.compile(r"[A-Z][\w'’-]*(?:,? [\w'’.`-]+){2,}[.!]")
 _SETTING = re.compile(r"^([A-Za-z_][\w.-]*)\s*=")

@@ -158,8 +158,9 @@ class BlockResolver:
         from ollm.services.request_reading.named_parts import find_removed_names
 
         saved = self._files.read_text(path)
-        current = self._pending.get(path, saved)
         shown = saved is not None and self._files.knows_whole(path, saved)
+        saved = saved and saved.replace("\r\n", "\n")  # the tools keep the ends of lines as they are in the file
+        current = self._pending.get(path, saved)
         if current is None and self._files.exists(path):
             return Resolved(name="write_file", arguments={"path": path, "content": content})
         removed = find_removed_names(self._request)
