@@ -220,3 +220,14 @@ async def test_the_readme_is_the_page_of_that_name(tmp_path: Path) -> None:
     _, runner = await run_task(tmp_path, files, "set the version to 2 in the README", ["No.", "No.", "No.", "No."])
 
     assert "README.md:\n```\n# A\n\nVersion 1\n```" in last_message(runner, 0)
+
+
+async def test_after_the_one_change_that_was_asked_nothing_else_is_done(tmp_path: Path) -> None:
+    files = {"shop.py": "TAX = 19\n", "app.py": "open('made.db', 'w')\n"}
+    script = ["shop.py\n```\nTAX = 7\n```", "TAX is 7.\n\n```bash\npython app.py > out.txt\n```"]
+    said, runner = await run_task(tmp_path, files, "TAX in shop.py should be 7", script)
+
+    assert read(runner, "shop.py") == "TAX = 7\n"
+    assert [call["name"] for call in said["toolCalls"]] == ["edit_file"]
+    assert not (runner.workspace / "made.db").exists()
+    assert len(runner.server.chats) == 2

@@ -170,7 +170,7 @@ async def test_a_file_that_was_written_is_not_shown_again_but_known_whole(scene:
     await scene.guide.prime_request("Write a.txt.")
     call = ToolCall(id="c", name="write_file", arguments={"path": "a.txt", "content": "x\n"})
 
-    assert await scene.step(call, a__txt="x\n") == ""
+    assert await scene.step(call, a__txt="x\n") == NO_WORDS
     assert scene.files.knows_whole("a.txt", "x\n")
     assert scene.guide.describe_deeds() == "Changed: a.txt (+1 -0)."
 
@@ -416,7 +416,7 @@ async def test_of_many_files_those_are_watched_that_are_spoken_of(scene: Scene) 
 
     assert await scene.step(shell("x"), code=0, f7__txt="z\n") == ""
     assert await scene.step(shell("x f7.txt"), code=0, f7__txt="w\n", f3__txt="q\n") == (
-        "Changed lines of f3.txt:\n-x\n+q\nChanged lines of f7.txt:\n-z\n+w"
+        f"Changed lines of f3.txt:\n-x\n+q\nChanged lines of f7.txt:\n-z\n+w\n\n{NO_WORDS}"
     )
 
 

@@ -180,7 +180,7 @@ class TurnGuide:
         if self._names_steps:
             step = self._name_next_step()
         else:
-            step = self._name_run() if changed and not failed else self._name_wrong_values()
+            step = self._name_run() or self._end_order() if changed and not failed else self._name_wrong_values()
         return "\n\n".join(filter(None, (facts, step)))
 
     def _note_changes(self, after: Mapping[str, str], names: Collection[str]) -> None:
@@ -310,6 +310,13 @@ class TurnGuide:
             return ""
         self._told[first] += 1
         return first
+
+    def _end_order(self) -> str:
+        """Words, where one change was all that was asked and it was made: a small model goes on and does more."""
+        from ollm.services.request_reading.single_orders import is_single_order
+
+        whole = self._is_work() and is_single_order(self._request) and not self._list_missing()
+        return self.ask_for_words() if whole else ""
 
     def _name_wrong_values(self) -> str:
         """What a test of this turn expects and what came, as soon as it has failed; it is run again afterwards."""
