@@ -78,9 +78,9 @@ _WISHED = re.compile(
 _AT_VERB = r"(?:^|[,;:.?!]\s+|\b(?:and|then|please|to|you|also|now|just|only)\s+|^in\s+\S+\s+)"
 _A_FILE = r"(?:a\s+|the\s+)?(?:new\s+)?(?:file\s+)?`?"
 WRITTEN_TO = re.compile(
-    rf"{_AT_VERB}(?:(?:copy|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w))*?|"
-    rf"(?:write|save|store|put|record|note|export|dump|output)\b(?:(?!\b(?:that|which|script|program|function)\b)(?:[^.;\n]|\.(?=\w)))*?|(?:{WRITE_VERBS})\b[^.;\n]*?)"
-    rf"\b(?:into|to|as|(?:in|at)(?!(?:(?!\band\b)(?:[^.;\n]|\.(?=\w)))*\b(?:into|to|as)\s+{_A_FILE}(?:{FILE_NAME})))\s+"
+    rf"{_AT_VERB}(?:(?:copy|join|combine|concatenate|merge)\b(?:[^.;\n]|\.(?=\w)){{0,300}}?|"
+    rf"(?:write|save|store|put|record|note|export|dump|output)\b(?:(?!\b(?:that|which|script|program|function)\b)(?:[^.;\n]|\.(?=\w))){{0,300}}?|(?:{WRITE_VERBS})\b[^.;\n]{{0,300}}?)"
+    rf"\b(?:into|to|as|(?:in|at)(?!(?:(?!\band\b)(?:[^.;\n]|\.(?=\w))){{0,120}}\b(?:into|to|as)\s+{_A_FILE}(?:{FILE_NAME})))\s+"
     rf"{_A_FILE}((?:(?:\.\./)+|~?/)?(?:{FILE_NAME}))`?",  # also outside, where policy decides
     re.IGNORECASE,
 )
