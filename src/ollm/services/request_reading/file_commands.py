@@ -171,7 +171,8 @@ def _list_files(said: str, paths: dict[str, str]) -> list[str]:
 
 
 def _expand(found: dict[str, str], paths: dict[str, str]) -> list[str]:
-    """A pattern of the shell for all files of a kind, where they are all in one folder."""
+    """A pattern of the shell for all files of a kind, where they are all in one folder. Their names where it is said
+    how many they are: the pattern may match files that are not listed, too."""
     said = (found["ending"] or found["type"]).lower()
     ending, inside = _LANGUAGES.get(said, said), found["inside"].strip("/")
     folder = found.get("folder") or found.get("before") or found.get("slashed") or found.get("place") or ""
@@ -182,4 +183,5 @@ def _expand(found: dict[str, str], paths: dict[str, str]) -> list[str]:
     count = 1 if found["single"] and not re.match(r"(?:every|each)\b", found["glob"], re.IGNORECASE) else count
     if not held or len(held) != count or {posixpath.dirname(path) for path in held} != {inside}:
         return []
-    return [posixpath.join(inside, f"*.{ending}")]
+    counted = found["count"] or re.search(r"\bboth\b", found["glob"], re.IGNORECASE)
+    return sorted(held) if counted else [posixpath.join(inside, f"*.{ending}")]
