@@ -190,8 +190,9 @@ async def test_output_goes_into_no_file_that_nobody_asked_for(tmp_path: Path) ->
     assert said["toolCalls"][0]["args"]["command"] == "python b.py"
 
 
-async def test_an_order_without_a_word_of_what_deletes_nothing(tmp_path: Path) -> None:
-    said, runner = await run_task(tmp_path, CODE, "delete", ["```bash\nrm a.py b.py notes.txt\n```"])
+@pytest.mark.parametrize("asked", ["delete", "clean up"])
+async def test_an_order_without_a_word_of_what_deletes_nothing(tmp_path: Path, asked: str) -> None:
+    said, runner = await run_task(tmp_path, CODE, asked, ["```bash\nrm a.py b.py notes.txt\n```"])
 
     assert said["toolCalls"] == []
     assert {name: read(runner, name) for name in CODE} == CODE
@@ -213,6 +214,13 @@ async def test_what_ran_besides_does_not_hide_that_nothing_was_changed(tmp_path:
 
     assert "No file was changed. Ran: ls (exit code 0)." in done.err
     assert read(runner, "a.py") == "x = 1\n"
+
+
+async def test_a_command_that_failed_does_not_hide_that_nothing_was_changed(tmp_path: Path) -> None:
+    script = ["```bash\nsed -i 's/1/2/' b.txt\n```", *["x is 2."] * 8]
+    said, _ = await run_task(tmp_path, {"a.py": "x = 1\n"}, "set x to 2 in a.py", script)
+
+    assert said["err"].count("No file was changed. Ran: sed -i") == 1
 
 
 async def test_the_readme_is_the_page_of_that_name(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import running
 from tests.cli.test_blocks import blocks, last_message, read, run_task
 
@@ -140,11 +142,18 @@ async def test_a_script_of_the_shell_is_tried_less_often(tmp_path: Path) -> None
     assert said["text"].endswith("I cannot.")
 
 
-async def test_that_pytest_fails_is_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "pytest is failing, can you fix it? dont touch the tests",
+        "fix mod.py so that the tests in test_mod.py pass, leave the tests alone",
+    ],
+)
+async def test_tests_that_fail_or_are_to_pass_are_run_first(tmp_path: Path, asked: str) -> None:
     said, runner = await run_task(
         tmp_path,
         FILES,
-        "pytest is failing, can you fix it? dont touch the tests",
+        asked,
         [f"{MENDED}```", "Ok."],
         kind="llama.cpp",
     )

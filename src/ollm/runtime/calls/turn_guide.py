@@ -103,7 +103,8 @@ class TurnGuide:
         ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
         if not ran and not told:
             return NOTHING_DONE if self._denied or self._is_work() else ""
-        changed = changed or (NOTHING_CHANGED if self._denied and self._is_work() else "")
+        in_vain = self._denied or (self._commands and self._commands[-1][1])  # refused, or the last command failed
+        changed = changed or (NOTHING_CHANGED if in_vain and self._is_work() else "")
         return " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
 
     def _describe_deed(self, name: str) -> str:

@@ -19,7 +19,7 @@ from ollm.services.request_reading.plain_words import (
     split_sentences,
     strip_courtesy,
 )
-from ollm.services.request_reading.reservations import forbids_runs, only_forbids, runs_forbidden
+from ollm.services.request_reading.reservations import forbids_runs, only_forbids, runs_forbidden, waits
 
 StepKind = Literal["shell", "file", "tool", "code"]
 
@@ -88,7 +88,8 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(
-    r"\W*(?:delete|remove|erase|wipe|drop|clear|empty|purge|rename|move|overwrite|replace)\W*", re.IGNORECASE
+    r"\W*(?:delete|remove|erase|wipe|drop|clear|empty|purge|rename|move|overwrite|replace|(?:clean|tidy)(?:\s+up)?|cleanup)\W*",
+    re.IGNORECASE,
 )
 _WRITES = re.compile(r"(?<![0-9&<>=-])>{1,2}(?!&)\s*(?!/dev/null\b)[^\s&|;]|<<")
 _TARGET = re.compile(r"(?<![0-9&<>=-])>{1,2}\s*([\w.-]+\.\w+)(?=\s*(?:$|[;&|\n]))")
@@ -129,7 +130,7 @@ def is_question(request: str) -> bool:
     """Whether words are wanted and no change. A question in a language that is not known here counts by its mark. Where
     it may be a wish (`Can we have …?`, `Explain it in a comment`) it is none."""
     words = _strip_greeting(request)
-    if _wants_to_know(words) or only_forbids(words):
+    if _wants_to_know(words) or only_forbids(words) or waits(words):
         return True
     if asks_for_change(words):
         return False

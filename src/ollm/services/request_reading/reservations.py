@@ -48,6 +48,13 @@ _TRIFLE = re.compile(  # a condition that whatever does it meets by itself
     r",?\s+if\s+(?:it\s+exists|they\s+exist|possible|present|necessary|needed|you\s+can|there\s+(?:is|are)\s+(?:one|any))\b",
     re.IGNORECASE,
 )
+_WAITS = re.compile(
+    r"\b(?:after|once|until|when|before|unless)\s+i\s+(?:say|said|tell|told|ok|okay|confirm|agree|approve|decide)\w*\b|"
+    r"\b(?:but|and|please)\s+(?:ask|consult|check\s+with|confirm\s+with|wait\s+for)\s+(?:me|us)\b|"
+    r"\b(?:ask|wait\s+for)\s+(?:me|us)\s+(?:first|before)\b|\b(?:wait\s+for|with)\s+my\s+(?:ok|okay|approval|permission|confirmation|go)\b|"
+    r"(?:^|[.!;]\s+)(?:delete|remove|rename|move|run|execute)\s+\S+\s+(?:later|tomorrow|next\s+\w+)\b",
+    re.IGNORECASE,
+)
 _RESERVED = re.compile(
     r"\bonly\s+(?:if|when|once|after)\b|\bunless\b|\bnot\s+yet\b(?!\s+(?:done|complete|finished))|"
     r"\b(?:after|once|until|when)\s+i\s+(?:say|said|tell|told|ok|confirm|agree|have)\w*\b|"
@@ -68,7 +75,12 @@ _FORBIDDEN = re.compile(
 def is_reserved(request: str) -> bool:
     """Whether nothing of it is to be done at once and by rule."""
     words = _TRIFLE.sub("", strip_courtesy(request))
-    return bool(_RESERVED.search(words) or _TAKEN_BACK.search(words)) or only_forbids(words)
+    return bool(_RESERVED.search(words) or _TAKEN_BACK.search(words)) or waits(words) or only_forbids(words)
+
+
+def waits(words: str) -> bool:
+    """Whether it is to be done only after another word: until then there is nothing but to look."""
+    return _WAITS.search(words) is not None
 
 
 def only_forbids(words: str) -> bool:

@@ -34,6 +34,8 @@ _RED_TESTS = re.compile(
     r"\b(?:failing|broken|red)\s+tests?\b",
     re.IGNORECASE,
 )
+_FIXED = re.compile(r"\b(?:fix|repair|mend|correct|debug)\b", re.IGNORECASE)
+_PASSES = r"`?\s+(?:to\s+|should\s+|must\s+|will\s+)?(?:pass(?:es)?|succeeds?|(?:is|be|are)\s+green)\b"
 
 
 def find_wanted_commands(request: str) -> list[str]:
@@ -61,10 +63,12 @@ def _list_failing_runs(request: str) -> list[str]:
 
 
 def find_red_tests(request: str, existing: Collection[str]) -> str:
-    """How the tests are run that are to pass, where no file of them is named and there is one alone."""
-    tests = [name for name in existing if is_test(name) and name.endswith(SCRIPTS)]
-    named = any(is_test(name) for name in NAMED_FILE.findall(request))
-    wanted = not named and len(tests) == 1 and _RED_TESTS.search(request) and asks_for_change(request)
+    """How the tests are run that are to pass, where there is one file of them alone, or code is fixed for one."""
+    named = [name for name in NAMED_FILE.findall(request) if is_test(name)]
+    passing = [name for name in named if _FIXED.search(request) and re.search(rf"{re.escape(name)}{_PASSES}", request)]
+    tests = passing or [name for name in existing if is_test(name) and name.endswith(SCRIPTS)]
+    told = bool(passing) or (not named and _RED_TESTS.search(request) is not None)
+    wanted = told and len(tests) == 1 and asks_for_change(request)
     return make_command(tests[0]) if wanted and may_run(make_command(tests[0]), request) else ""
 
 
