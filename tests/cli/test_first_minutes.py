@@ -28,14 +28,14 @@ async def test_two_messages_of_a_turn_are_two_paragraphs(tmp_path: Path) -> None
 
 
 async def test_answers_with_a_question_of_ours_between_them_are_apart_too(tmp_path: Path) -> None:
-    script = ["I will look.\n```bash\nls\n```\n", "Done: it is empty.", "Nothing is there.", "Nothing."]
+    script = ["I will look.\n```bash\nls\n```\n", "Done: it is empty.", "Nothing is there.", *["Nothing."] * 4]
     said = []
     for form in ("text", "json"):
         (place := tmp_path / form).mkdir()
         async with running(place, script) as runner:
             runner.home.mkdir()
             (runner.home / "config.yaml").write_text("provider: {callForm: blocks}\n")
-            said.append((await runner.run("-p", "List the files", "--yes", "-o", form)).out)
+            said.append((await runner.run("-p", "Write a list of the files into a.txt", "--yes", "-o", form)).out)
 
     words = "I will look.\n\nDone: it is empty.\n\nNothing is there."
     assert said[0].startswith(words)
