@@ -16,6 +16,7 @@ from ollm.services.request_reading.single_orders import is_single_order
         "Rename foo to bar in a.py.",
         "Add a docstring to load in a.py",
         "turn off debug in local.env",
+        "Please add a docstring to load in a.py. Thanks!",
     ],
 )
 def test_one_change_is_all_of_it(asked: str) -> None:

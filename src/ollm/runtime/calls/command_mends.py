@@ -55,8 +55,9 @@ _LAST_FILE = re.compile(
     r"\s*(?<![0-9&<>=-])>{1,2}\s*(?P<path>[\w.-]+\.\w+)\s*(?P<shown>(?:;|&&|\n)\s*cat\s+(?P=path)\s*)?$"
 )
 _FILE_WANTED = re.compile(
-    r"\b(?:files?|(?:sav|writ|stor|export|dump|record|redirect|creat|generat|copy|copi|extract|split|collect|convert|merg|combin|join)\w*|"
-    r"output|logs?|backup)\b",
+    r"\b(?:files?|output|results?|logs?|backup)\b|"
+    r"\b(?:sav|writ|dump|export|redirect|stor|record)(?:e|es|ing)?\s+(?:it|them|that|this|these|the|its|all|every\w*|what|an?)\b|"
+    r"(?:^|[.;,]\s+|\b(?:and|then)\s+)(?:convert|turn|merge|combine|concatenate|join|split|extract|collect|copy|generate|create|filter)\s+(?!(?:in|of|must|should)\b)",
     re.IGNORECASE,
 )
 _CHANGING = r"\b(?:sed\b.*\s(?:-\w*i|--in-place)|perl\b.*\s-\w*i|rm|mv|tee|truncate)\b"

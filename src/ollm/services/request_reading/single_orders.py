@@ -23,12 +23,16 @@ _RUNS = re.compile(
     r"crash\w*|broken|breaks?|bug|bugs|wrong|fix|mend|repair|correct|pass|passes|still)\b",
     re.IGNORECASE,
 )
+_THANKS = re.compile(
+    r"\W*(?:thanks|thank\s+you|thx|cheers|please|pls)(?:\s+(?:a\s+lot|so\s+much|very\s+much|in\s+advance))?\W*",
+    re.IGNORECASE,
+)
 
 
 def is_single_order(request: str) -> bool:
     """Whether one change in one file is all that is asked."""
     words = strip_prohibition(strip_courtesy(request))
-    sentences = [said for said in split_sentences(words) if re.search(r"\w", said)]
+    sentences = [said for said in split_sentences(words) if re.search(r"\w", said) and not _THANKS.fullmatch(said)]
     if len(sentences) != 1 or _MORE.search(words) or _RUNS.search(words):
         return False
     return len(set(NAMED_FILE.findall(words))) == 1 and len(_ORDERS.findall(words)) == 1
