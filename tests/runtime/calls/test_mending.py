@@ -82,3 +82,22 @@ def test_of_a_long_file_the_function_that_failed_is_asked_about(place: Place) ->
     assert kept.arguments == said | {"content": MENDED.rstrip()}
     for other in (said | {"path": "b.py"}, said | {"content": "x = 1\n"}):
         assert mending.keep_part(CallPiece("file_block", other)).arguments == other
+
+
+def test_a_key_that_is_not_there_comes_with_the_data(place: Place) -> None:
+    place.write("load.py", "import json\nprint(json.load(open('cfg.json'))['hostname'])\n")
+    place.write("cfg.json", '{\n  "host": "a"\n}\n')
+    failure = "Traceback\n  File \"/w/load.py\", line 2, in <module>\nKeyError: 'hostname'\n"
+    names = ["a.py", "cfg.json", "load.py"]
+
+    asked = Mending(place.files).note_run("load.py fails. Fix it.", "python load.py", failure, names)
+    other = Mending(place.files).note_run(
+        "load.py fails. Fix it.", "python load.py", failure.replace("Key", "Name"), names
+    )
+
+    assert (
+        'It ends with KeyError: \'hostname\'. cfg.json begins with { "host": "a" }. Now find the bug in load.py.'
+        in asked
+    )
+    assert "cfg.json begins" not in other
+    assert other

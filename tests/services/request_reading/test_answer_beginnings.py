@@ -89,6 +89,7 @@ def test_the_expression_replaces_the_word_and_nothing_else(
 
 def test_a_file_that_is_to_be_sorted_is_sorted_in_its_place() -> None:
     assert begin_first_step("sort cities.txt") == "```bash\nsort -o cities.txt"
+    assert begin_first_step("sort cities.txt and throw out the dupes").startswith("```bash\nsort -u -o cities.txt")
     assert begin_first_step("Sort the lines of names.txt alphabetically.") == "```bash\nsort -o names.txt"
     assert begin_first_step("Sort the imports in a.py.") == ""
 

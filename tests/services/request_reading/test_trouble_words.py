@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble
+from ollm.services.request_reading.trouble_words import find_failing, find_only_failing, has_trouble, is_complaint
 from ollm.services.request_reading.wanted_runs import find_first_command, find_wanted_commands
 
 WAYS = (
@@ -73,3 +73,35 @@ def test_it_means_the_only_script() -> None:
 )
 def test_a_command_ends_where_its_sentence_does(request_: str, commands: list[str]) -> None:
     assert find_wanted_commands(request_) == commands
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "a.py crashes when i run it??",
+        "a.py is broken",
+        "my script a.py fails",
+        "I get a KeyError from a.py",
+        "python a.py dies",
+    ],
+)
+def test_a_complaint_is_a_wish_to_have_it_mended(asked: str) -> None:
+    assert is_complaint(asked)
+    assert find_first_command(asked) == "python a.py"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "why does a.py crash?",
+        "a.py fails, what is the reason?",
+        "a.py fails. Do not change anything.",
+        "a.py crashed yesterday",
+        "a.py fails only on Windows",
+        "When a.py fails, b.py is run.",
+        "The page says that a.py fails",
+        "a.py fails. Look at it.",
+    ],
+)
+def test_other_words_about_it_are_no_complaint(asked: str) -> None:
+    assert not is_complaint(asked)

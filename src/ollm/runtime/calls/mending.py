@@ -6,6 +6,7 @@ should have come.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from ollm.providers.base import CallPiece
@@ -13,6 +14,13 @@ from ollm.runtime.calls.project_files import ProjectFiles
 
 MAX_TRIES = 8
 MAX_SCRIPT_TRIES = 4  # of the shell: what it does besides cannot be foreseen
+MAX_DATA_FILES = 2
+MAX_DATA_CHARS = 300
+DATA = (".json", ".csv", ".ini", ".toml", ".yaml", ".yml", ".txt")
+_LACKS_KEY = re.compile(
+    r"^(?:E\s+)?(?:\w+\.)?(?:KeyError|IndexError|ValueError|AttributeError|NoSectionError|NoOptionError)\b",
+    re.MULTILINE,
+)
 FIND_BUG = "Now find the bug in {}."
 
 
@@ -109,7 +117,16 @@ class Mending:
 
         if self._check.endswith(".sh"):
             return describe_script_failure(self._command, failure, request, names)
-        return describe_failure(failure, request)
+        return describe_failure(failure, request) + self._show_data(failure, names)
+
+    def _show_data(self, failure: str, names: Collection[str]) -> str:
+        """What a short file of data holds, where a key or a column of it was not found."""
+        if _LACKS_KEY.search(failure) is None:
+            return ""
+        code = "".join(self._files.read_text(name) or "" for name in names if name.endswith(".py") and name in failure)
+        told = [name for name in sorted(names) if name.endswith(DATA) and name.rpartition("/")[2] in code]
+        texts = {name: " ".join((self._files.read_text(name) or "").split()) for name in told[:MAX_DATA_FILES]}
+        return "".join(f" {name} begins with {text[:MAX_DATA_CHARS]}." for name, text in texts.items() if text)
 
     def _judge(self, request: str, failure: str, names: Collection[str]) -> None:
         """An attempt that got further is where the next ones start; the others are forgotten."""

@@ -87,6 +87,9 @@ _EARLIER = re.compile(
     re.IGNORECASE,
 )
 _CHECK = re.compile(r"(?:python3?|sh|bash|node|pytest)\s+[\w./-]+\.\w+")
+_ONCE = re.compile(
+    r"\b(?:dupes?|(?:de)?duplicat\w*|dedup\w*|doubles?|unique|only\s+once|repeated|repetitions?|twice)\b", re.IGNORECASE
+)
 _WHICH = re.compile(
     r"\s*(?:(?:in|by|with|from)\s+)?(?:which|what)\s+(class|function|method|exception|error|constant|variable|parameter|argument)\s",
     re.IGNORECASE,
@@ -162,7 +165,7 @@ def _find_command(request: str, primed: str) -> str:
         if found := pattern.match(request):
             return f"{program} {found[1]}"
     if found := _SORTED.match(request):
-        return f"sort -o {found[1]}"
+        return f"sort {'-u ' if _ONCE.search(request) else ''}-o {found[1]}"
     wanted = find_replacement(request)
     if (
         wanted and ("```" not in primed or wanted.old in primed) and not speaks_of_entry(request, primed)

@@ -16,6 +16,7 @@ from ollm.services.request_reading.plain_words import (
     split_sentences,
     strip_prohibition,
 )
+from ollm.services.request_reading.trouble_words import is_complaint
 
 WRITE_VERBS = "write|save|store|put|record|note|create|make|generate|copy|export|dump|output"
 _OFF = r"check\s+(?:(?!(?:whether|if|that|is|are|was|were)\b)\S+\s+){0,5}?off\b"  # a box
@@ -94,12 +95,12 @@ CREATED = re.compile(
 def asks_for_change(request: str) -> bool:
     """Whether files are to be different afterwards, without doubt."""
     sentences = split_sentences(strip_prohibition(request))
-    return any(map(_orders_file, sentences)) or _asks_for_edit(sentences)
+    return any(map(_orders_file, sentences)) or _asks_for_edit(sentences) or is_complaint(request)
 
 
 def asks_for_edit(request: str) -> bool:
     """Whether something that is there is to be different, and not only a file made."""
-    return _asks_for_edit(split_sentences(strip_prohibition(request)))
+    return _asks_for_edit(split_sentences(strip_prohibition(request))) or is_complaint(request)
 
 
 def _asks_for_edit(sentences: Sequence[str]) -> bool:

@@ -23,6 +23,16 @@ _SAID = re.compile(
     rf"((?:python3?|sh|bash|node|pytest)\s+[\w./-]+|[\w./-]+\.(?:py|sh|js))`?\s+(?:(?:always|now|still|just|currently)\s+)?{FAILING}",
     re.IGNORECASE,
 )
+_GOT = re.compile(
+    r"\b(?:i|we)(?:['’]m|\s+am|['’]re|\s+are)?\s+(?:get|getting|see|seeing|have|got)\s+(?:(?:an?|this|the)\s+)?\w*(?:error|exception|traceback)\b"
+    r"(?:[^.;\n]|\.(?=\w)){0,60}?\s(?:from|in|with|running|run|by|executing)\s+`?([\w./-]+\.(?:py|sh|js))\b",
+    re.IGNORECASE,
+)
+_ASKED_WHY = re.compile(
+    r"\b(?:why|what|how|where|which|who|reason|cause|explain|tell|show|say|review|look|only|if|not|no|yesterday|fixed|solved)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_COMPLAINT = re.compile(r"\s*(?:(?:my|our|the|your)\s+)?(?:(?:script|program|file)\s+)?`?$", re.IGNORECASE)
 _TROUBLE = re.compile(rf"\bfind out why\b|\bfails?\b|\bcrash|\b(?!throws\b|raises\b|reports\b){FAILING}", re.IGNORECASE)
 _SCRIPT = re.compile(r"(?<![\w./-])[\w./-]*\w\.(?:py|sh|js)(?![\w/-]|\.\w)")
 _IT_FAILS = re.compile(
@@ -34,7 +44,8 @@ _IT_FAILS = re.compile(
 
 def find_failing(request: str) -> list[str]:
     """The scripts and commands that are said to fail, as they are called."""
-    return [found[1].strip() for found in _SAID.finditer(request) if not is_supposed(request, found.start())]
+    got = [found[1] for found in _GOT.finditer(request) if not is_supposed(request, found.start())]
+    return got + [found[1].strip() for found in _SAID.finditer(request) if not is_supposed(request, found.start())]
 
 
 def has_trouble(request: str) -> bool:
@@ -46,3 +57,11 @@ def find_only_failing(request: str) -> str:
     """The only script of a request that says of it that `it` fails."""
     scripts = dict.fromkeys(_SCRIPT.findall(request))
     return next(iter(scripts)) if len(scripts) == 1 and _IT_FAILS.search(request) else ""
+
+
+def is_complaint(request: str) -> bool:
+    """Whether it says that a script fails, and nothing else: it is to be mended then. `b.py crashes when I run it??`"""
+    said = next((found for pattern in (_SAID, _GOT) if (found := pattern.search(request))), None)
+    if said is None or _ASKED_WHY.search(request) or is_supposed(request, said.start()):
+        return False
+    return _COMPLAINT.match(request[: said.start()]) is not None and not re.search(r"[.!?]\s+\w", request)
