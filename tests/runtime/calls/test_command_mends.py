@@ -1,5 +1,6 @@
 """Commands of small models without their slips."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -100,6 +101,19 @@ def test_statements_of_python_stand_on_lines_where_they_run_only_so() -> None:
     assert mend_command(f'python -c "{code}" > b') == f'python -c "{code.replace("; with", chr(10) + "with")}" > b'
     for same in ("import os; print(1)", "if x: pass; else: pass", "[x for x in (1, 2)]; print(2)"):
         assert mend_command(f"python -c '{same}'") == f"python -c '{same}'"
+
+
+def test_what_is_read_of_a_file_is_read_while_it_is_open_and_printed_once(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("name,age\nAnn,3\nBo,4\n")
+    code = (
+        "import csv, json; data = []; with open('p.csv') as file: reader = csv.DictReader(file); "
+        "for row in reader: data.append(row); print(json.dumps(data))"
+    )
+    done = subprocess.run(
+        ["sh", "-c", mend_command(f'python3 -c "{code}"')], cwd=tmp_path, capture_output=True, check=True
+    )
+
+    assert json.loads(done.stdout) == [{"name": "Ann", "age": "3"}, {"name": "Bo", "age": "4"}]
 
 
 def test_slashes_in_the_words_of_sed_are_words_where_the_file_says_so(tmp_path: Path) -> None:

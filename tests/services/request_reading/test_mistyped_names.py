@@ -45,6 +45,7 @@ def test_a_page_may_be_called_by_its_first_name() -> None:
     assert (
         mend_file_names("the README and the changelog", ["README.md", "README.rst"]) == "the README and the changelog"
     )
+    assert mend_file_names("pin x in the requirements", ["requirements.txt"]) == "pin x in the requirements.txt"
     assert mend_file_names("Fix the README.txt", ["README.md"]) == "Fix the README.txt"
 
 

@@ -22,6 +22,8 @@ _PYTHON_CODE = re.compile(r"(\bpython3?\s+-c\s+)(\"(?:[^\"\\]|\\.)*\"|'[^']*')")
 _ENTRIES = re.compile(
     r"(?<![\w-])echo\s+(?P<quote>[\"'])(?P<text>[^\"'\n\\$`]+)(?P=quote)(?=\s*>{1,2}\s*(?:\S*/)?(?:\.\w+ignore|requirements[\w-]*\.txt)(?:\s*$|\s*[;&\n]))"
 )
+_OPENED = re.compile(r"(?P<head>with\b.*?\bas\s+\w+\s*:)\s*(?P<body>\S.*)")
+_GATHERED = re.compile(r"^(for\b[^\n]*?(?:\.append\(|\+=)[^\n]*);\s*((?:print|json\.dump)\([^\n;]*\))$", re.MULTILINE)
 _SORT = re.compile(r"^(\s*sort\s+)(?=[^'\"]*-k\s*\d|-\w*k\s*\d)(?!.*(?:-t|--field-separator))")
 _PYTHON_LINE = re.compile(
     r"(?:import \w+(?: as \w+)?|from [\w.]+ import .+|(?:async )?def \w+\(.*|class \w+.*:|print\(.*\)|@\w+.*)$"
@@ -134,8 +136,22 @@ def break_code(command: str) -> str:
 def _break_statements(quoted: str) -> str:
     code = quoted[1:-1]
     broken = re.sub(r";\s*(?=(?:with|for|if|while|try|def|class)\b)", "\n", code)
-    plain = (text.replace(r"\"", '"') if quoted[0] == '"' else text for text in (code, broken))
-    return quoted[0] + broken + quoted[0] if [*map(_compiles, plain)] == [False, True] else ""
+    for made in (_indent_opened(broken), broken):
+        plain = (text.replace(r"\"", '"') if quoted[0] == '"' else text for text in (code, made))
+        if [*map(_compiles, plain)] == [False, True]:
+            return quoted[0] + made + quoted[0]
+    return ""
+
+
+def _indent_opened(code: str) -> str:
+    """What follows the opening of a file is done while it is open, and what is gathered is printed when it is whole."""
+    lines, depth = [], ""
+    given = _GATHERED.sub(r"\1\n\2", code).split("\n")
+    for line in given:
+        opened = _OPENED.fullmatch(line) if line is not given[-1] else None
+        lines += [f"{depth}{opened['head']}", f"{depth} {opened['body']}"] if opened else [f"{depth}{line}"]
+        depth += " " if opened else ""
+    return "\n".join(lines)
 
 
 def _compiles(code: str) -> bool:

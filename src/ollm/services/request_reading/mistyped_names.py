@@ -10,7 +10,9 @@ from ollm.services.request_reading.wanted_files import NAMED_FILE, find_made_fil
 
 MIN_LIKENESS = 0.85
 MIN_WORD = 5  # of letters: short words that differ are other words
-_PAGE = re.compile(r"(?<=\bthe )(?:readme|changelog|contributing|license)\b(?!\.\w)", re.IGNORECASE)
+_PAGE = re.compile(
+    r"(?<=\bthe )(?:readme|changelog|contributing|license|requirements|pyproject|tsconfig)\b(?!\.\w)", re.IGNORECASE
+)
 
 
 def mend_file_names(request: str, existing: Collection[str]) -> str:

@@ -34,7 +34,7 @@ CHANGE_VERBS = tuple(
         "truncate clear split merge concatenate combine reverse clean ensure undo revert restore reset strip "
         "trim indent capitalize capitalise toggle upgrade downgrade apply annotate overwrite migrate unify "
         "tick untick uncheck mark reorder rearrange create substitute join deduplicate dedupe uppercase "
-        "lowercase"
+        "lowercase pin unpin"
     ).split()
 )
 _ENDINGS = frozenset(
