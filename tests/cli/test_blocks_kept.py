@@ -223,6 +223,14 @@ async def test_a_command_that_failed_does_not_hide_that_nothing_was_changed(tmp_
     assert said["err"].count("No file was changed. Ran: sed -i") == 1
 
 
+async def test_a_claim_after_a_step_that_came_to_nothing_is_set_right(tmp_path: Path) -> None:
+    script = ["a.py\n```\nx = 1\n```", "The port is 8080 now."]
+    said, _ = await run_task(tmp_path, {"a.py": "x = 1\n"}, "the port is 8080 now", script)
+
+    assert [call["status"] for call in said["toolCalls"]] == ["failed"]
+    assert "No file was changed and no command was run." in said["err"]
+
+
 async def test_the_readme_is_the_page_of_that_name(tmp_path: Path) -> None:
     files = {"README.md": "# A\n\nVersion 1\n", "a.py": "V = 1\n"}
     _, runner = await run_task(tmp_path, files, "set the version to 2 in the README", ["No.", "No.", "No.", "No."])

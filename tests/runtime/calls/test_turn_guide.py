@@ -11,7 +11,7 @@ from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.block_edits import BROKEN_OFF, OUTPUT_REPEATED
 from ollm.runtime.calls.block_resolver import Resolved
-from ollm.runtime.calls.turn_guide import NO_WORDS, TurnGuide
+from ollm.runtime.calls.turn_guide import NO_WORDS, NOTHING_DONE, TurnGuide
 from ollm.runtime.model.block_answer import FILE_BLOCK
 from tests.runtime.calls.support import ASK
 from tests.runtime.calls.test_project_files import Place
@@ -458,7 +458,7 @@ async def test_only_commands_that_ended_were_run(scene: Scene) -> None:
     await scene.step(shell("ls"), error="NotFound")
     await scene.step(ToolCall(id="c", name="lint", arguments={"command": "all"}), code=0)
 
-    assert scene.guide.describe_deeds() == ""
+    assert scene.guide.describe_deeds() == NOTHING_DONE
 
 
 async def test_a_failed_call_is_followed_by_what_is_left(scene: Scene) -> None:

@@ -67,6 +67,7 @@ class TurnGuide:
         self._since_change: list[tuple[str, int]] = []
         self._told: Counter[str] = Counter()  # how often each step that is left was named
         self._rounds = 0
+        self._tried_in_vain = False  # a step was refused or failed
         self._denied: set[str] = set()  # how calls were refused
         self._refused: set[tuple[str, str]] = set()  # which calls somebody said no to
         self._answer = ""
@@ -102,7 +103,7 @@ class TurnGuide:
         changed = f"Changed: {', '.join(told)}." if told else ""
         ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
         if not ran and not told:
-            return NOTHING_DONE if self._denied or self._is_work() else ""
+            return NOTHING_DONE if self._tried_in_vain or self._is_work() else ""
         in_vain = self._denied or (self._commands and self._commands[-1][1])  # refused, or the last command failed
         changed = changed or (NOTHING_CHANGED if in_vain and self._is_work() else "")
         return " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
@@ -174,6 +175,7 @@ class TurnGuide:
         counted = _COUNTED.search(self._request) and (count_output(records) or count_changes(before, after))
         facts = "\n".join(filter(None, (facts, counted or describe_output(self._request, calls, records))))
         changed, failed = before != after, any(record.error for record in records)
+        self._tried_in_vain |= failed
         if mend := self._go_on_mending(calls, changed=changed, failed=failed):
             return "\n\n".join(filter(None, (facts, mend)))
         if not changed and ((idle := find_idle_sed(calls, records)) or failed):
