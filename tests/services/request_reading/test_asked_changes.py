@@ -93,3 +93,10 @@ def test_a_file_that_is_only_made_is_no_edit() -> None:
 def test_many_places_before_a_verb_are_read_in_no_time() -> None:
     assert not asks_for_change("in a.py " * 60)  # each twice as long as the one before, where they are read in two ways
     assert asks_for_change("In a.py, in the function f, please also rename x to y.")
+
+
+def test_what_would_be_nice_is_a_wish() -> None:
+    assert asks_for_change("would be nice if a.py also printed the level")
+    assert asks_for_change("It would be great if f in a.py returned 0.")
+    assert not asks_for_change("would be nice if you could explain a.py")
+    assert not asks_for_change("Would it be better if I used a list?")

@@ -77,6 +77,7 @@ def test_a_question_lets_look_and_changes_nothing(asked: str) -> None:
     [
         "Delete a.py",
         "Do it.",
+        "would be nice if a.py also printed the level",
         "I don't know how this broke. Fix a.py",
         "The job in a.py should start 5 minutes later.",
         "Delete a.py only if nothing imports it.",

@@ -72,6 +72,7 @@ _PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _WISHED = re.compile(
+    r"\s*(?:(?:it|that)(?:'d|\s+would)\s+|would\s+)be\s+(?:very\s+|really\s+)?(?:nice|good|great|cool|helpful|useful|better|lovely)\s+if\s+(?!you\b|i\b|we\b|some)|"
     r"\s*(?:i|we)(?:'d|\s+would)?\s+(?:like|want|need)\s+(?!to\b|you\b)(?:.*\bto\s+(?:be|say|print|have|return|show|use|become|start|end)\b|"
     r"an?\s+(?:new\s+)?(?:\w+\s+)?(?:function|method|class|file|script|test|flag|option|module|folder|page|\.\w+)\b)",
     re.IGNORECASE,
