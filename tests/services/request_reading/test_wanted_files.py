@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.request_reading.wanted_files import find_changed_files, find_sources, find_wanted_files
+from ollm.services.request_reading.wanted_files import find_changed_files, find_sources, find_wanted_files, is_expected
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,19 @@ def test_data_that_others_are_made_of_is_only_read() -> None:
 )
 def test_a_test_that_is_written_besides_is_wanted(asked: str, files: list[str]) -> None:
     assert [name for name in find_wanted_files(asked) if name.startswith("test_")] == files
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ("remove the cache setting from redis.conf", True),
+        ("fix the typo in redis.conf", True),
+        ("change the timeout in redis.conf to 20", True),
+        ("move MAX from a.py to redis.conf", False),
+        ("add a setting to redis.conf", False),
+        ("rename a.conf to redis.conf", False),
+        ("update a.py and write the rest into redis.conf", False),
+    ],
+)
+def test_what_is_changed_is_not_made_up(request_: str, expected: bool) -> None:
+    assert is_expected(request_, "redis.conf") is expected

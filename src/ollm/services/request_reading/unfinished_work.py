@@ -34,7 +34,7 @@ from ollm.services.request_reading.plain_words import (
 from ollm.services.request_reading.replaced_names import find_left_over, find_replacement
 from ollm.services.request_reading.reservations import KEEPS
 from ollm.services.request_reading.trouble_words import find_failing, has_trouble
-from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files
+from ollm.services.request_reading.wanted_files import CODE, NAMED_FILE, find_sources, find_wanted_files, is_expected
 from ollm.services.request_reading.wanted_runs import SCRIPTS, find_still_failing, find_unrun, find_wanted_commands
 
 _MOVED = re.compile(rf"\bmove\s+(?:the\s+)?(?:\w+\s+)?`?([A-Za-z_]\w*)`?\s+from\s+`?({FILE_NAME})`?", re.IGNORECASE)
@@ -95,7 +95,7 @@ def find_unfinished(request: str, deeds: Deeds, existing: Collection[str] = ()) 
     if not deeds.changed and has_trouble(request):
         failing, unrun = [*failing, *(told for told in unrun if told not in failing)], []
     facts = [*facts, *failing] if deeds.changed else [*failing, *facts]
-    new = {name: _name_new_file(request, deeds, name) for name in made}
+    new = {name: _name_new_file(request, deeds, name) for name in made if not is_expected(request, name)}
     scripts = [told for name, told in new.items() if name.endswith(SCRIPTS)]
     others = [told for name, told in new.items() if not name.endswith(SCRIPTS)]
     empty = [name for name in wanted if name in changed and not deeds.texts.get(name, "x").strip()]

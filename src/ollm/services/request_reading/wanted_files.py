@@ -52,6 +52,11 @@ _COMPARED = re.compile(
     r"\bsame\b[^,.;]*\bas\s+(?:[^,.;]*\s)?$|\b(?:as|like|unlike)\s+(?:it\s+is\s+|is\s+|was\s+|done\s+|the\s+one\s+|that\s+|those\s+|"
     r"(?:i|we|you|they)\s+[^,.;]*)?$"
 )
+_EXPECTS = re.compile(
+    r"\s*(?:in\s+\S+\s+)?(?:fix|repair|mend|correct|change|update|edit|remove|delete|drop|sort|bump|raise|lower)\b"
+    r"(?!.*\b(?:to|into|as)\s+(?:a\s+|the\s+)?new\b)",
+    re.IGNORECASE,
+)
 CODE = (".py", ".js", ".ts", ".sh", ".go", ".rs", ".java", ".c", ".cpp", ".rb", ".php")
 
 
@@ -105,6 +110,12 @@ def find_changed_files(request: str) -> list[str]:
     founds = [found for pattern in (WRITTEN_TO, CREATED, _CALLED) for found in pattern.finditer(request)]
     made = {name for found in founds for name in _list_made(request, found)}
     return [name for name in find_wanted_files(request) if name not in made]
+
+
+def is_expected(request: str, name: str) -> bool:
+    """Whether a file must be there already: nothing is fixed in a file, or removed from one, that is not."""
+    said = [sentence for sentence in split_sentences(request) if name in sentence]
+    return bool(said) and name in find_changed_files(request) and all(map(_EXPECTS.match, said))
 
 
 def _is_target(sentence: str, place: int) -> bool:
