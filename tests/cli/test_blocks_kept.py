@@ -247,3 +247,23 @@ async def test_after_the_one_change_that_was_asked_nothing_else_is_done(tmp_path
     assert [call["name"] for call in said["toolCalls"]] == ["edit_file"]
     assert not (runner.workspace / "made.db").exists()
     assert len(runner.server.chats) == 2
+
+
+async def test_after_the_command_that_the_words_say_in_full_nothing_else_is_done(tmp_path: Path) -> None:
+    files = {"app.py": "secret = 4\nprint('start')\nprint(secret)\n"}
+    more = "It is done.\n\napp.py\n```\nsecret = 4\n```"
+    asked = "In app.py comment out the line that prints secret."
+    said, runner = await run_task(tmp_path, files, asked, [more], kind="llama.cpp")
+
+    assert read(runner, "app.py") == "secret = 4\nprint('start')\n# print(secret)\n"
+    assert [call["name"] for call in said["toolCalls"]] == ["shell"]
+    assert len(runner.server.chats) == 1
+
+
+async def test_what_else_was_ordered_is_done_after_it(tmp_path: Path) -> None:
+    files = {"a.py": "def load():\n    return 1\n"}
+    script = ["a.py\n```\ndef fetch():\n    return 2\n```", "It is done."]
+    asked = "Rename load to fetch in a.py and let it return 2."
+    _, runner = await run_task(tmp_path, files, asked, ["\n```", *script], kind="llama.cpp")
+
+    assert read(runner, "a.py") == "def fetch():\n    return 2\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ollm.services.request_reading.single_orders import is_single_order
+from ollm.services.request_reading.single_orders import is_done_by, is_single_order
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,17 @@ def test_one_change_is_all_of_it(asked: str) -> None:
 )
 def test_more_may_be_wanted(asked: str) -> None:
     assert not is_single_order(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "command", "done"),
+    [
+        ("Rename load to fetch in a.py and b.py.", r"sed -i 's/\bload\b/fetch/g' a.py b.py", True),
+        ("Rename load to fetch in a.py and b.py.", r"sed -i 's/\bload\b/fetch/g' a.py", False),
+        ("Rename load to fetch in a.py and add a test to b.py.", r"sed -i 's/\bload\b/fetch/g' a.py b.py", False),
+        ("Rename load to fetch in a.py, then run it.", r"sed -i 's/\bload\b/fetch/g' a.py", False),
+        ("a.py fails.", "python a.py", False),
+    ],
+)
+def test_the_command_that_the_words_say_is_all_of_it(asked: str, command: str, done: bool) -> None:
+    assert is_done_by(asked, "Files here: a.py, b.py", command) is done

@@ -55,6 +55,7 @@ class TurnGuide:
         self._window = window
         self._request = ""
         self._names: list[str] = []
+        self._shown = ""  # with the request
         self._meant: tuple[str, ...] = ()  # files that the request is about without naming them
         self._there: set[str] = set()  # the files there were before the first step
         self._before: dict[str, str] = {}
@@ -88,6 +89,7 @@ class TurnGuide:
         self._meant = primed.meant
         for path in primed.whole:
             self._files.remember_whole(path)
+        self._shown = primed.text.lstrip("\n")
         return primed.text
 
     def adopt_request(self, request: str) -> None:
@@ -316,10 +318,11 @@ class TurnGuide:
 
     def _end_order(self) -> str:
         """Words, where one change was all that was asked and it was made: a small model goes on and does more."""
-        from ollm.services.request_reading.single_orders import is_single_order
+        from ollm.services.request_reading.single_orders import is_done_by, is_single_order
 
-        whole = self._is_work() and is_single_order(self._request) and not self._list_missing()
-        return self.ask_for_words() if whole else ""
+        ran = self._commands[-1] if self._commands else ("", 1)
+        single = is_single_order(self._request) or (ran[1] == 0 and is_done_by(self._request, self._shown, ran[0]))
+        return self.ask_for_words() if single and self._is_work() and not self._list_missing() else ""
 
     def _name_wrong_values(self) -> str:
         """What a test of this turn expects and what came, as soon as it has failed; it is run again afterwards."""

@@ -23,10 +23,22 @@ _RUNS = re.compile(
     r"crash\w*|broken|breaks?|bug|bugs|wrong|fix|mend|repair|correct|pass|passes|still)\b",
     re.IGNORECASE,
 )
+_STILL = re.compile(r"\b(?:must|should|has\s+to)\s+(?:still|go\s+on|keep)\b", re.IGNORECASE)
+_THEN = re.compile(r"\b(?:then|afterwards|also|run|execute|test|tests|tell|show|say|print\s+it)\b|;", re.IGNORECASE)
+_CHECKS = re.compile(r"(?:python3?|sh|bash|node|pytest)\b")
 _THANKS = re.compile(
     r"\W*(?:thanks|thank\s+you|thx|cheers|please|pls)(?:\s+(?:a\s+lot|so\s+much|very\s+much|in\s+advance))?\W*",
     re.IGNORECASE,
 )
+
+
+def is_done_by(request: str, primed: str, command: str) -> bool:
+    """Whether this command is the one that the words say in full, and they order nothing besides."""
+    from ollm.services.request_reading.answer_beginnings import CLOSED, COMMAND, begin_first_step
+
+    words = _STILL.sub("", strip_prohibition(strip_courtesy(request)))
+    told = len(_ORDERS.findall(words)) <= 1 and _THEN.search(words) is None and not _CHECKS.match(command)
+    return told and begin_first_step(strip_courtesy(request), primed).removesuffix(CLOSED) == f"{COMMAND}{command}"
 
 
 def is_single_order(request: str) -> bool:

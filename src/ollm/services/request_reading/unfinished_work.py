@@ -151,7 +151,8 @@ def _find_silent(request: str, deeds: Deeds, wanted: Collection[str]) -> list[st
     if not re.search(r"\b(?:that|which|should|must|to)\s+prints?\b", request, re.IGNORECASE):
         return []
     last = next((line for line, code in reversed(deeds.commands) if code == 0), "")
-    made = [name for name in wanted if name.endswith(SCRIPTS) and name in deeds.changed and name in last]
+    ran = re.search(r"(?:^|[;&|]\s*)(?:python3?|sh|bash|node|\./)", last) is not None
+    made = [name for name in wanted if ran and name.endswith(SCRIPTS) and name in deeds.changed and name in last]
     if last in deeds.silent and made and last not in [line for line, _ in deeds.since_change]:
         return [f"Now run {last}."]  # it was mended since
     return [f"{name} prints nothing. Now mend {name}." for name in made if last in deeds.silent]
