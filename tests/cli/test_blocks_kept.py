@@ -267,3 +267,18 @@ async def test_what_else_was_ordered_is_done_after_it(tmp_path: Path) -> None:
     _, runner = await run_task(tmp_path, files, asked, ["\n```", *script], kind="llama.cpp")
 
     assert read(runner, "a.py") == "def fetch():\n    return 2\n"
+
+
+async def test_what_is_written_by_hand_goes_where_it_is_written(tmp_path: Path) -> None:
+    _, runner = await run_task(
+        tmp_path, {"team.txt": "Ann\n"}, "Add Carla to our team", ["```bash\necho Carla >> team.txt\n```", "Added."]
+    )
+
+    assert read(runner, "team.txt") == "Ann\nCarla\n"
+
+
+async def test_a_new_page_may_be_a_sentence(tmp_path: Path) -> None:
+    page = "page.html\n```html\nWelcome to our small shop.\n```"
+    _, runner = await run_task(tmp_path, {}, "Create page.html that says Welcome to our small shop.", [page, "Done."])
+
+    assert read(runner, "page.html") == "Welcome to our small shop.\n"

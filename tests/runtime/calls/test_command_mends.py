@@ -284,7 +284,9 @@ def test_a_script_that_the_shell_would_not_find_is_run_by_its_interpreter(comman
         ("join in a.py must split words", "python a.py > out.txt", "python a.py"),
         ("Run a.py and save what it prints", "python a.py > out.txt", ""),
         ("Run a.py and store its output", "python a.py > out.txt", ""),
-        ("List the names, then put them in order", "sort a.txt > b.txt", "sort a.txt"),
+        ("Add Carla to our team", "echo Carla >> team.txt", ""),
+        ("The version is 2 now", "echo 2 > version.txt", ""),
+        ("Add Carla to our team", "python add.py >> team.txt", "python add.py"),
         ("Combine a.txt and b.txt", "cat a.txt b.txt > all.txt", ""),
         ("Run a.py, out.txt shall have it", "python a.py > out.txt", ""),
         ("How many lines are there?", "grep x a.txt > n.txt; wc -l n.txt", ""),
@@ -294,6 +296,8 @@ def test_a_script_that_the_shell_would_not_find_is_run_by_its_interpreter(comman
 def test_output_is_printed_where_nobody_asked_for_a_file(asked: str, command: str, mended: str) -> None:
     assert print_answer(command, asked) == (mended or command)
     assert print_answer("python a.py > out.txt", "Write a script a.py", lambda _: True) == "python a.py"
+    for kept in ("echo Carla >> team.txt", "echo 2 > version.txt", "python a.py >> log.txt"):
+        assert print_answer(kept, "Add Carla to our team", lambda _: True) == kept
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class BlockChecks:
         from ollm.services.request_reading.asked_tests import describe_missing_test
         from ollm.services.syntax_check import describe_lost_syntax
 
-        if _is_prose(path, after) and not _is_prose(path, before or ""):
+        if before and before.strip() and _is_prose(path, after) and not _is_prose(path, before):
             return NO_CODE.format(path)
         lost = describe_lost_syntax(path, before or None, after)
         if self._refused.get(path, 0) >= MAX_REFUSALS:

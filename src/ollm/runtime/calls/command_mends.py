@@ -54,8 +54,9 @@ _NAME_WANTED = re.compile(
     re.IGNORECASE,
 )
 _LAST_FILE = re.compile(
-    r"\s*(?<![0-9&<>=-])>{1,2}\s*(?P<path>[\w.-]+\.\w+)\s*(?P<shown>(?:;|&&|\n)\s*cat\s+(?P=path)\s*)?$"
+    r"\s*(?<![0-9&<>=-])(?P<mark>>{1,2})\s*(?P<path>[\w.-]+\.\w+)\s*(?P<shown>(?:;|&&|\n)\s*cat\s+(?P=path)\s*)?$"
 )
+_PROGRAM = re.compile(r"(?:^|[;&|]\s*)(?:\./|(?:python3?|sh|bash|node|npm|make|go|cargo|ruby|perl)\s)")
 _FILE_WANTED = re.compile(
     r"\b(?:files?|output|results?|logs?|backup)\b|"
     r"\b(?:sav|writ|dump|export|redirect|stor|record)(?:e|es|ing)?\s+(?:it|them|that|this|these|the|its|all|every\w*|what|an?)\b|"
@@ -246,15 +247,19 @@ def _run_script(stage: str, read: Callable[[str], str | None], runs: Callable[[s
 
 
 def print_answer(command: str, request: str, exists: Callable[[str], bool] = lambda _: False) -> str:
-    """What is only to be seen is printed, and not left behind in a file that nobody asked for; a file that is there is
-    never lost to it."""
+    """The answer to a question, and what a program prints, are shown, and not left in a file that nobody asked for; no
+    file that is there is lost to them. What is written by hand stays where it is written."""
     from ollm.services.request_reading.explanations import is_question
 
     found = _LAST_FILE.search(command)
     if found is None or found["path"] in request or command.count(found["path"]) > 1 + bool(found["shown"]):
         return command
-    wanted = _FILE_WANTED.search(request) and not is_question(request) and not exists(found["path"])
-    return command if wanted else command[: found.start()]
+    if not is_question(request):
+        added = found["mark"] == ">>" and exists(found["path"])
+        wanted = _FILE_WANTED.search(request) is not None and not exists(found["path"])
+        if added or wanted or not _PROGRAM.search(command):
+            return command
+    return command[: found.start()]
 
 
 def names_as_target(command: str, path: str) -> bool:

@@ -117,7 +117,8 @@ class Mending:
 
         if self._check.endswith(".sh"):
             return describe_script_failure(self._command, failure, request, names)
-        return describe_failure(failure, request) + self._show_data(failure, names)
+        said = describe_failure(failure, request)
+        return said + self._show_data(failure, names) if said else ""
 
     def _show_data(self, failure: str, names: Collection[str]) -> str:
         """What a short file of data holds, where a key or a column of it was not found."""

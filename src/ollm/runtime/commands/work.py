@@ -26,7 +26,7 @@ GOAL_USAGE = "[set | subtask | decision | lock | artifact | blocker TEXT | compl
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"
 MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
 PLAN_USAGE = "[pause | resume]"
-GOAL_HELP = """The goal is part of every request, even after old messages were compacted.
+GOAL_HELP = """Every request carries the goal, also when old messages were compacted.
 
 - `set TEXT`: what is wanted; `subtask TEXT`: a part of it
 - `decision TEXT`: what was decided; `lock TEXT`: a decision that is kept word for word when old messages are compacted

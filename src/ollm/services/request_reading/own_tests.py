@@ -1,4 +1,4 @@
-"""A test that a model wrote in this turn and that fails: the step for it, and the change that mends it. Pure.
+"""A failing test of the model's own: the step for it, and the change that mends it. Pure.
 
 Where code is to stay as it is and nothing is said of what it should do, a test of it holds what it does. Where the
 request speaks of the values, or the code is new too, the model is told what came, and decides.

@@ -15,7 +15,7 @@ def list_shown_names(primed: str) -> list[str]:
 
 
 def list_shown_texts(primed: str) -> list[tuple[str, str]]:
-    """The files that were shown whole, with their texts. What a page quotes as the text of a file is none of it."""
+    """The files that were shown whole, with their texts; those that a page only quotes are left out."""
     found = _WHOLE.findall(primed)
     listed = set(list_shown_names(primed)) if _NAMES in primed else {path for path, _ in found}
     return [(path, text) for path, text in found if path in listed and _is_shown_once(path, primed)]
