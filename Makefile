@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 ARGS ?= chat
+QUESTION := Say hello.
 PREFIX ?= $(HOME)/.local
 PYTEST_ARGS ?=
 # one more than there are cores: tests wait for the processes they start
@@ -35,9 +36,10 @@ $(VENV)/.test: requirements/dev.txt $(VENV)/.run
 	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
-run: $(VENV)/.run  ## install, fetch the embedded model once, and chat; ARGS='-p "Say hello"' for one shot
+run: $(VENV)/.run  ## install, fetch the embedded model once, and chat (without a terminal: one question); ARGS='-p "Say hello"' for one shot
 	@$(BIN)/ollm models get smollm2 --if-missing
-	@$(BIN)/ollm $(ARGS)
+	@if [ "$(origin ARGS)" = file ] && ! { [ -t 0 ] && [ -t 1 ]; }; then \
+	echo "> $(QUESTION)"; $(BIN)/ollm -p "$(QUESTION)" </dev/null; else $(BIN)/ollm $(ARGS); fi
 
 install: $(VENV)/.run  ## put the command ollm on your PATH, in PREFIX/bin (~/.local/bin)
 	@mkdir -p "$(PREFIX)/bin" && ln -sf "$(abspath $(BIN))/ollm" "$(PREFIX)/bin/ollm"
@@ -71,7 +73,7 @@ integration: $(VENV)/.test  ## try real MCP and model servers from the registrie
 bench: $(VENV)/.test  ## measure, beside a baseline in the same run
 	@$(BIN)/python -m bench $(BENCH) $(if $(SAVE),--save)
 
-mutants: $(VENV)/.test  ## break one thing at a time and see whether a test notices; ARGS="--count 40 --packages policy" or ARGS=--named
+mutants: $(VENV)/.test  ## break one place at a time with cosmic-ray and see whether a test fails; ARGS="--count 40 --packages policy" or ARGS=--named
 	@$(BIN)/python -m bench.mutants $(if $(filter chat,$(ARGS)),,$(ARGS))
 
 coverage: $(VENV)/.test  ## run the tests and print which lines they reach

@@ -1,8 +1,7 @@
-"""Compares two trees by processor time: `python -m bench.compare OLDTREE [NAME ...] [--rounds 3]`; each has its .venv.
+"""`python -m bench.compare OLDTREE [NAME ...] [--rounds 15]`: compare the commands of two trees, run by turns.
 
-The measurements are each tree's own. Their clock is replaced by the processor time of what they measure, so that a busy
-machine says little, and of many figures the least is kept. The trees take turns: every few milliseconds where the
-measurement itself is what works, else round by round.
+Both trees need a .venv. Nothing of the old tree but its command is used, so its bench may differ. CPU time counts all
+threads and child processes of the command; it says more than wall time on a busy machine.
 """
 
 from __future__ import annotations
@@ -13,161 +12,209 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import suppress
-from importlib import import_module
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
+from typing import NamedTuple
+from uuid import UUID
 
-HERE = Path(__file__).resolve().parent
-NAMES = ("startup", "one_shot", "turn", "screen", "sessions", "files", "policy")
-OF_A_LIVING_COMMAND = ("one_shot", "turn", "screen")  # what is measured still runs when the clock is read
-SERVERS = b"tests.servers"  # started by a measurement beside the command
-TURN_SECONDS = 0.02  # of processor time
-Figures = dict[str, tuple[float, str]]
-Trees = tuple[Path, Path]
+from bench.servers import ScriptedServer, describe_read, describe_text
+
+HERE = Path(__file__).resolve().parents[1]
+TOOL_ROUNDS = 40
+SESSIONS = 1_000
+FILES = 30_000
+SHELL_LINES = 100
+CONFIG = """\
+provider: {{type: openai, baseUrl: {url}, model: scripted, contextWindow: 131072}}
+loopDetection: {{maxTurns: 200}}
+policy: {{rules: [{{tool: read_file, action: allow}}]}}
+"""
+LINE = "git diff HEAD~{} | head -n 20 && grep -rn foo src"
+
+
+class Spent(NamedTuple):
+    """Milliseconds."""
+
+    cpu: float
+    wall: float
+
+
+class Place:
+    """A home and a workspace for the command of one tree."""
+
+    def __init__(self, tree: Path, folder: Path) -> None:
+        self.command = tree / ".venv/bin/ollm"
+        self.home, self.workspace = folder / "home", folder / "work"
+        self.home.mkdir(parents=True)
+        self.workspace.mkdir()
+        self._environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "OLLM_HOME": str(self.home)}
+
+    def start(self, *arguments: str, given: Path = Path(os.devnull)) -> subprocess.Popen[bytes]:
+        with given.open("rb") as file:
+            return subprocess.Popen(
+                [self.command, *arguments],
+                cwd=self.workspace,
+                env=self._environment,
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+
+
+def measure_command(place: Place, *arguments: str, given: Path = Path(os.devnull)) -> Spent:
+    begin = time.perf_counter()
+    process = place.start(*arguments, given=given)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.returncode == 0, (arguments, said.decode())
+    return Spent((usage.ru_utime + usage.ru_stime) * 1000, wall * 1000)
+
+
+def measure_start(place: Place) -> Iterator[tuple[str, Spent]]:
+    yield "ollm --version", measure_command(place, "--version")
+    yield "ollm --help", measure_command(place, "--help")
+
+
+def measure_turn(place: Place) -> Iterator[tuple[str, Spent]]:
+    """Run `-p` with a model that reads a file in each round, and look at the process whenever a request comes."""
+    answers = [describe_read(f"file{number}.txt", number) for number in range(TOOL_ROUNDS)]
+    with ScriptedServer([*answers, describe_text("Done.")]) as server:
+        (place.home / "config.yaml").write_text(CONFIG.format(url=server.base_url), encoding="utf-8")
+        begin = time.perf_counter()
+        process = place.start("-p", "Read all the files.")
+        server.read_cpu = lambda: read_cpu_seconds(process.pid)
+        _, said = process.communicate()
+    assert process.returncode == 0, said.decode()
+    moments = server.moments
+    assert len(moments) == TOOL_ROUNDS + 1, (len(moments), said.decode())
+    yield "first request of -p", Spent(moments[0].asked_cpu * 1000, (moments[0].asked - begin) * 1000)
+    gaps = [
+        Spent((after.asked_cpu - before.asked_cpu) * 1000, (after.asked - before.answered) * 1000)
+        for before, after in pairwise(moments)
+    ]
+    yield "gap between tool rounds", Spent(*(statistics.median(column) for column in zip(*gaps, strict=True)))
+    yield "bytes of the first request", Spent(moments[0].size, moments[0].size)
+
+
+def measure_sessions(place: Place) -> Iterator[tuple[str, Spent]]:
+    yield f"list {SESSIONS:,} sessions", measure_command(place, "sessions", "list")
+
+
+def measure_files(place: Place) -> Iterator[tuple[str, Spent]]:
+    yield f"list {FILES:,} files", measure_command(place, "files")
+
+
+def measure_policy(place: Place) -> Iterator[tuple[str, Spent]]:
+    lines = place.home / "lines.jsonl"
+    yield f"judge {SHELL_LINES} shell lines", measure_command(place, "policy", "check", "shell", "--batch", given=lines)
+
+
+MEASUREMENTS: dict[str, Callable[[Place], Iterator[tuple[str, Spent]]]] = {
+    "startup": measure_start,
+    "turn": measure_turn,
+    "sessions": measure_sessions,
+    "files": measure_files,
+    "policy": measure_policy,
+}
+
+
+def prepare(place: Place, name: str) -> None:
+    """Write what a measurement needs. Each has a home of its own, so that none finds what another one left."""
+    if name == "turn":
+        for number in range(TOOL_ROUNDS):
+            (place.workspace / f"file{number}.txt").write_text(f"File {number}.\nTwo lines.\n", encoding="utf-8")
+    elif name == "sessions":
+        write_sessions(place.home / "sessions")
+    elif name == "files":
+        for folder in range(FILES // 100):
+            inner = place.workspace / f"package_{folder % 20}" / f"module_{folder}"
+            inner.mkdir(parents=True)
+            for number in range(100):
+                (inner / f"file_{number}.py").touch()
+    elif name == "policy":
+        calls = [{"id": str(number), "params": {"command": LINE.format(number)}} for number in range(SHELL_LINES)]
+        (place.home / "lines.jsonl").write_text("".join(f"{json.dumps(call)}\n" for call in calls))
+
+
+def write_sessions(folder: Path) -> None:
+    folder.mkdir()
+    at = "2026-01-27T10:00:00.000Z"
+    for number in range(SESSIONS):
+        name = str(UUID(int=(number << 64) | 0x4000_0000_0000_0000_8000, version=4))
+        head = {"sessionId": name, "startTime": at, "lastActivity": at, "model": "m", "provider": "p"}
+        head["metadata"] = {"tokenCount": 1, "compressionCount": 0, "schemaVersion": 1, "title": f"Talk {number}"}
+        message = {"role": "user", "parts": [{"type": "text", "text": "hello"}], "timestamp": at, "id": 1}
+        text = json.dumps(head, separators=(",", ":"))[:-1]
+        text += f',"messages":[\n{json.dumps(message, separators=(",", ":"))}\n],"toolCalls":[\n]}}\n'
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def read_cpu_seconds(process: int) -> float:
+    """CPU seconds of a living process, its threads and its children, by the scheduler's own count."""
+    try:
+        spent = sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{process}/task").glob("*/schedstat"))
+        children = [path.read_text().split() for path in Path(f"/proc/{process}/task").glob("*/children")]
+    except OSError:  # it has ended meanwhile
+        return 0.0
+    return spent / 1e9 + sum(read_cpu_seconds(int(child)) for each in children for child in each)
+
+
+def compare(old: Path, new: Path, names: list[str], rounds: int) -> dict[str, tuple[list[Spent], list[Spent]]]:
+    """Run everything once to warm up, then by turns, with the other tree first in every second round."""
+    figures: dict[str, tuple[list[Spent], list[Spent]]] = defaultdict(lambda: ([], []))
+    with tempfile.TemporaryDirectory(prefix="ollm-compare-") as folder:
+        places = {
+            name: [Place(tree, Path(folder, name, side)) for tree, side in ((old, "old"), (new, "new"))]
+            for name in names
+        }
+        for name, pair in places.items():
+            for place in pair:
+                prepare(place, name)
+        for number in range(-1, rounds):
+            for name in names:
+                for side in (0, 1) if number % 2 else (1, 0):
+                    for label, spent in MEASUREMENTS[name](places[name][side]):
+                        if number >= 0:
+                            figures[label][side].append(spent)
+            print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+    return figures
+
+
+def render(figures: dict[str, tuple[list[Spent], list[Spent]]]) -> str:
+    lines = [
+        "| what | CPU old, new (median) | ratio of medians | of minima | wall: medians | minima |",
+        "|---" * 6 + "|",
+    ]
+    for label, (old, new) in figures.items():
+        unit = "bytes" if label.startswith("bytes") else "ms"
+        cells = [f"{statistics.median(s.cpu for s in old):.4g}, {statistics.median(s.cpu for s in new):.4g} {unit}"]
+        for field in ("cpu", "wall"):
+            before, after = [getattr(spent, field) for spent in old], [getattr(spent, field) for spent in new]
+            cells += [f"{statistics.median(after) / statistics.median(before):.3f}", f"{min(after) / min(before):.3f}"]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("old", type=Path, help="the tree to compare with")
-    parser.add_argument("names", nargs="*", help=f"of: {', '.join(NAMES)}")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("names", nargs="*", help=f"of: {', '.join(MEASUREMENTS)}")
+    parser.add_argument("--new", type=Path, default=HERE, help="the tree that is compared (this one)")
+    parser.add_argument("--rounds", type=int, default=15)
     asked = parser.parse_args()
-    trees = asked.old.resolve(), HERE.parent
-    old, new = {}, {}
-    for number in range(asked.rounds):
-        for name in asked.names or NAMES:
-            measured = measure_apart if name in OF_A_LIVING_COMMAND else measure_in_turns
-            for least, taken in zip((old, new), measured(trees, name, number), strict=True):
-                keep_least(least, taken)
-            print(f"round {number + 1}: {name}\n{render(old, new)}\n", file=sys.stderr, flush=True)
-    print(render(old, new))
+    if unknown := set(asked.names) - MEASUREMENTS.keys():
+        parser.error(f"no measurement named {', '.join(sorted(unknown))}")
+    names = asked.names or list(MEASUREMENTS)
+    print(render(compare(asked.old.resolve(), asked.new.resolve(), names, asked.rounds)))
     return 0
-
-
-def measure_apart(trees: Trees, name: str, number: int) -> tuple[Figures, Figures]:
-    """One tree after the other, with the other one first in every second round."""
-    order = trees if number % 2 == 0 else trees[::-1]
-    taken = {tree: _read_figures(_start(tree, name)) for tree in order}
-    return taken[trees[0]], taken[trees[1]]
-
-
-def measure_in_turns(trees: Trees, name: str, number: int) -> tuple[Figures, Figures]:
-    """Both at once, of which one works while the other waits for its turn."""
-    (old_in, new_out), (new_in, old_out) = os.pipe(), os.pipe()
-    pairs = [(old_in, old_out), (new_in, new_out)]
-    os.write((new_out, old_out)[number % 2], b".")
-    processes = [_start(tree, name, pair) for tree, pair in zip(trees, pairs, strict=True)]
-    for descriptor in (*pairs[0], *pairs[1]):
-        os.close(descriptor)
-    old, new = map(_read_figures, processes)
-    return old, new
-
-
-def _start(tree: Path, name: str, turns: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    command = [str(tree / ".venv/bin/python"), "-c", _IN_THE_TREE, str(HERE / "compare.py"), name, *map(str, turns)]
-    null = subprocess.DEVNULL
-    return subprocess.Popen(command, cwd=tree, env=kept, stdin=null, stdout=subprocess.PIPE, pass_fds=turns)
-
-
-def _read_figures(process: subprocess.Popen[bytes]) -> Figures:
-    printed, _ = process.communicate()
-    assert process.returncode == 0, process.args
-    return {name: (figure, unit) for name, figure, unit in json.loads(printed.splitlines()[-1])}
-
-
-# This file may be younger than the tree it measures: it is run from here, with that tree's modules.
-_IN_THE_TREE = """
-import importlib.util, os, sys
-sys.path[0] = os.getcwd()
-spec = importlib.util.spec_from_file_location("compare", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-module.print_figures(sys.argv[2], [int(number) for number in sys.argv[3:]])
-"""
-
-
-def print_figures(name: str, turns: list[int]) -> None:
-    """Runs inside the tree that is measured."""
-    time.perf_counter = SharedClock(*turns).read if turns else read_command_clock
-    if turns:  # a living command may do now what it did after the next reading before: there a median says more
-        statistics.median = min
-    statistics.quantiles = lambda taken, **_: [sorted(taken)[len(taken) // 2]]
-    rows = import_module(f"bench.{name}").rows()
-    print(json.dumps([(f"{name}: {row.name.removeprefix(f'{name}: ')}", row.ours, row.unit) for row in rows]))
-
-
-class SharedClock:
-    """Processor seconds of this process and of the children it has waited for. Who has worked for a while and reads it
-    lets the other tree work; what that takes is not counted."""
-
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading = reading
-        self._writing = writing
-        self._began = self._uncounted = 0.0
-        os.read(reading, 1)
-
-    def read(self) -> float:
-        spent = read_own_seconds()
-        counted = spent - self._uncounted
-        if spent - self._began > TURN_SECONDS:
-            with suppress(BrokenPipeError):  # the other has ended
-                os.write(self._writing, b".")
-            os.read(self._reading, 1)
-            self._began = read_own_seconds()
-            self._uncounted += self._began - spent
-        return counted
-
-
-def read_own_seconds() -> float:
-    ended = getrusage(RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
-
-
-def read_command_clock() -> float:
-    """Processor seconds of all that this process has started, alive or not, itself and servers of the tests aside."""
-    ended = getrusage(RUSAGE_CHILDREN)
-    return ended.ru_utime + ended.ru_stime + sum(map(_count_living, _read_children(os.getpid())))
-
-
-def _count_living(process: int) -> float:
-    try:
-        if SERVERS in Path(f"/proc/{process}/cmdline").read_bytes():
-            return 0.0
-        spent = sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{process}/task").glob("*/schedstat"))
-    except OSError:  # it has ended meanwhile
-        return 0.0
-    return spent / 1e9 + sum(map(_count_living, _read_children(process)))
-
-
-def _read_children(process: int) -> list[int]:
-    try:
-        lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
-    except OSError:
-        return []
-    return [int(number) for text in lists for number in text.split()]
-
-
-def keep_least(least: Figures, taken: Figures) -> None:
-    for name, (figure, unit) in taken.items():
-        least[name] = (min(figure, least[name][0]) if name in least else figure, unit)
-
-
-def render(old: Figures, new: Figures) -> str:
-    lines = [("what", "old", "new", "ratio"), ("---",) * 4, *(_cells(name, old, new) for name in new)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _cells(name: str, old: Figures, new: Figures) -> tuple[str, ...]:
-    (before, _), (after, unit) = old.get(name, (0.0, "")), new[name]
-    return (
-        name,
-        f"{before:.4g} {unit}" if before else "",
-        f"{after:.4g} {unit}",
-        f"{after / before:.2f}" if before else "",
-    )
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench.row import Row, pair, program, seconds
-from ollm.config.discovery_memory import BUILTIN_IGNORES
-from ollm.config.settings import FileDiscoverySettings
+from ollm.config.settings import BUILTIN_IGNORES, FileDiscoverySettings
 from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.fuzzy import PathFinder

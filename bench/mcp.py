@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.instant_server import InstantServer
 from bench.row import Row
+from bench.servers import InstantServer
 
 TIMES = 11
 WINDOWS_TOKENS = (8_192, 32_768, 131_072)

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench.instant_server import InstantServer
 from bench.row import Row
+from bench.servers import InstantServer
 
 TIMES = 15
 CONFIG = """\

@@ -10,8 +10,8 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from urllib.parse import urlsplit
 
-from bench.instant_server import InstantServer
 from bench.row import Row, pair
+from bench.servers import InstantServer
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.messages import PromptMessage
 from ollm.providers.base import ChatRequest

@@ -20,7 +20,7 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
 from ollm.store.session_files import SessionFiles, SessionPlaces
-from ollm.store.session_files.layout import iter_document
+from ollm.store.session_files.document import iter_document
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import search_sessions
 

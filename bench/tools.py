@@ -17,8 +17,7 @@ from ollm.runtime.calls.tool_call import CallServices
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
 from ollm.tools.edit_file import EditFile
-from ollm.tools.framework.base import ToolContext, make_spec
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.tools.framework.base import ToolContext, ToolRegistry, make_spec
 from ollm.tools.read_file import ReadFile, ReadFileNeeds
 
 SIZE = 1_000_000

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import psutil
 
-from bench.instant_server import InstantServer
+from bench.compare import read_cpu_seconds
 from bench.row import Row, pair, program
+from bench.servers import InstantServer
 from bench.terminal import Terminal
 from ollm.daemon.bodies import Health, OpenReply
 from ollm.daemon.client import DaemonClient
-from ollm.store.session_files.layout import iter_document
+from ollm.store.session_files.document import iter_document
 
 AT = "2026-01-01T00:00:00.000Z"
 TEXT = "A sentence of the usual length that somebody may have said in a conversation. " * 4
@@ -84,20 +85,14 @@ def _first_request(root: Path, session_id: str, window: int = WINDOW) -> tuple[f
     """Seconds from the start of the program to its first request, and those it was on a processor."""
     with InstantServer() as server:
         configure(root, server.base_url, window)
-        busy: list[float] = []
         began = time.perf_counter()
         command, null = [OLLM, "-p", "hi", "--session", session_id], subprocess.DEVNULL
         process = subprocess.Popen(
             command, env=environment(root), cwd=root / "work", stdin=null, stdout=null, stderr=null
         )
-        server.when_asked = lambda: busy.append(_on_processor(process.pid))
+        server.read_cpu = lambda: read_cpu_seconds(process.pid)
         assert process.wait() == 0
-        assert server.asked is not None
-        return server.asked - began, busy[0]
-
-
-def _on_processor(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+        return server.moments[0].asked - began, server.moments[0].asked_cpu
 
 
 def daemon(root: Path) -> Iterator[Row]:

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from ollm.config.change import format_flow_value
+from ollm.config.load import VARIABLES
 from ollm.config.settings import Settings
 from ollm.config.show import make_document
-from ollm.config.variables import VARIABLES
-from ollm.config.yaml_edit import format_flow_value
 
 HERE = Path(__file__).parent
 WORDS = {int: "number", float: "number", str: "text", bool: "true/false", type(None): "unset"}
@@ -64,7 +64,7 @@ def _module(name: str) -> Any:
 
 
 def configuration() -> str:
-    from ollm.config.layers import USER_ONLY_KEYS
+    from ollm.config.load import USER_ONLY_KEYS
 
     restricted = ", ".join(f"`{key}`" for key in USER_ONLY_KEYS)
     parts = [INTRODUCTION.format(restricted=restricted), *_sections(), _variables()]

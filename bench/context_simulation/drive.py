@@ -13,15 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.context_simulation.busy_scenario import BusyScenario
 from bench.context_simulation.figures import Figures, measure
 from bench.context_simulation.scenario import Scenario, ScriptedTurn
 from bench.context_simulation.server import CountingServer
+from bench.context_simulation.shapes import ChattyScenario, LongResultScenario, ToolScenario
 from bench.context_simulation.tokenizer import Tokenizer
 
 REOPEN_EVERY_TURNS = 50
 COMMAND = str(Path(sys.executable).parent / "ollm")
-MIXES: dict[str, type[Scenario | BusyScenario]] = {"mixed": Scenario, "busy": BusyScenario}
+MIXES: dict[str, type[Scenario]] = {
+    "mixed": Scenario,
+    "chatty": ChattyScenario,
+    "tools": ToolScenario,
+    "long": LongResultScenario,
+}
 GRANTS = ("edit_file",)
 
 
@@ -50,7 +55,7 @@ class Outcome:
     server: CountingServer
     home: Path
     workspace: Path
-    scenario: Scenario | BusyScenario
+    scenario: Scenario
     notices: list[str]
     reasons: list[str]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.context_simulation.scenario import ScriptedTurn, Step
 from bench.context_simulation.tokenizer import ANSWER_BEGINS, Tokenizer, render_pieces
-from bench.loopback_server import LoopbackServer
+from bench.servers import LoopbackServer
 
 Refuse = Callable[[int, int, int], tuple[int, dict[str, Any]]]
 
@@ -175,8 +175,11 @@ class CountingServer(LoopbackServer):
             case "hang":
                 self.left.wait(self.hang_seconds)
                 return "Goal:\n- late"
-        facts = dict.fromkeys(re.findall(r"FACT-\d+: [^.\n]{10,140}", record))
-        return "Goal:\n- go on with the work\nDecisions:\n" + "\n".join(f"- {fact}" for fact in facts)
+        lines = dict.fromkeys(re.findall(r"FACT-\d+: [^.\n]{10,140}", record))
+        if not lines:  # as a model would: the beginning of every other note, file names included
+            said = re.findall(r"(?m)^#\S+ (?:assistant|result of \S+): (.{1,90})", record)
+            lines = dict.fromkeys([*said, *re.findall(r"called (\w+ .{5,70})", record)])
+        return "Goal:\n- go on with the work\nDecisions:\n" + "\n".join(f"- {line}" for line in list(lines)[-16:])
 
     def _chunks(self, step: Step, prompt_tokens: int) -> list[dict[str, Any]]:
         deltas: list[dict[str, Any]] = [{"content": step.text}] if step.text else []

@@ -1,1 +1,1 @@
-"""What people tell a coding agent, and the questions they ask about it weeks later: how many `recall` answers."""
+"""Measures `recall`: facts of everyday life in four languages, asked for in the same and in other words."""

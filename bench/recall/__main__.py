@@ -1,124 +1,183 @@
-"""`python -m bench.recall --facts held-back`: questions about a long conversation, and how many `recall` answers."""
+"""Put facts into a long session and count how many `recall` finds: python -m bench.recall [--messages N] [--verbose].
+
+`facts.txt` and `never_said.txt` were written before any result was seen. The languages other than English are spoken in
+the facts alone, so that their grammar is as rare as their subjects.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import cache
+import asyncio
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
-from bench.recall.conversation import make_conversation, make_everyday_conversation, make_passing_conversation
-from bench.recall.everyday import EVERYDAY_HELD_BACK, EVERYDAY_TUNING, Exchange
-from bench.recall.facts import HELD_BACK, TUNING, ToldFact
-from bench.recall.fresh import FRESH
-from bench.recall.in_passing import FIRST_SET, SECOND_SET
-from ollm.services.message_search import SearchedMessage, search_messages
-from ollm.services.message_search.search import split_question, split_words
-from ollm.services.message_search.words import stem
+from ollm.config.settings import SearchSettings
+from ollm.domain.messages import Message, TextPart
+from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.message_search import MessageMatch, search_messages
+from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
+from ollm.store.session_index.index import SessionIndex
+from ollm.store.session_index.session_texts import SessionTexts
 
+HERE = Path(__file__).parent
+NOISE_TURNS = 190
 FIRST_HITS = 3
-MIN_WORD_CHARS = 5
-SETS = {"tuning": TUNING, "held-back": HELD_BACK, "fresh": FRESH}
-UNRELATED = (
-    "What is the capital of Mongolia?",
-    "quantum chromodynamics lattice",
-    "Who won the chess olympiad?",
-    "Which spice goes into a goulash?",
-    "Who painted the ceiling of the chapel?",
-    "Which key is the sonata in?",
-    "How is the Kubernetes ingress annotated?",
-    "What did the umbrella corporation announce?",
-    "xyzzy plugh",
-    "宇宙飞船的燃料是什么？",
-    "When did the Roman empire fall?",
-    "How deep is the ocean trench?",
+SUBJECTS = ("parser", "report", "invoice", "upload", "queue", "backup", "calendar", "kitchen", "shed", "bus", "song")
+MATTERS = ("slow", "wrong", "empty", "late", "long", "unreadable", "missing", "broken", "noisy", "quiet", "odd")
+ASKED = (
+    "Could you look at the {0} again? It was {1} when we tried it this morning, and I would like to know why.",
+    "I think the {0} is still {1}. What do you say, and how should we go on from here with it?",
+    "There is something {1} about the {0}; the day before it was not like that. Please have a look.",
+    "My colleague says that they need the {0} by the time we leave, even if it is a bit {1}.",
+)
+ANSWERS = (
+    "I have looked at the {0}. It is {1} because of what we changed last time; that is put right now.",
+    "The {0} was {1} for one reason only, and you had already said which. I would keep it as it is.",
+    "Done. If the {0} is {1} again, tell me when it happens and where you were in it.",
 )
 
 
-def take_part(fact: ToldFact) -> str:
-    """The middle of the word that the fewest messages have."""
-    words = [word for word in split_words(fact.text) if len(word) >= MIN_WORD_CHARS] or split_words(fact.text)
-    word = min(words, key=lambda word: (count_holding()[stem(word)], -len(word)))
-    return word[1:-1]
+class Fact(NamedTuple):
+    said: str
+    same_words: str
+    other_words: list[str]
 
 
-def drop_key_word(fact: ToldFact) -> str:
-    """The question that names the subject, without the one word that the fewest messages have."""
-    shared = split_question(fact.named).keys() & set(map(stem, split_words(fact.text)))
-    key = min(sorted(shared), key=lambda word: count_holding()[word])
-    return " ".join(word for word in fact.named.split() if key not in map(stem, split_words(word)))
+def load_facts() -> list[Fact]:
+    lines = [line for line in (HERE / "facts.txt").read_text().splitlines() if line and not line.startswith("#")]
+    parts = ([part.strip() for part in line.split("|")] for line in lines)
+    return [Fact(said, same, [query.strip() for query in others.split(";")]) for said, same, others in parts]
 
 
-@cache
-def count_holding() -> Counter[str]:
-    """How many messages have a word, by stem."""
-    return Counter(word for message in make_conversation() for word in set(map(stem, split_words(message.text))))
+def make_talk(facts: Sequence[Fact], turns: int, seed: int = 11) -> list[tuple[str, str]]:
+    """Requests and answers: the facts in a random order among `turns` of other talk."""
+    chance = random.Random(seed)
+
+    def fill(patterns: Sequence[str]) -> str:
+        return chance.choice(patterns).format(chance.choice(SUBJECTS), chance.choice(MATTERS))
+
+    asked = [fill(ASKED) for _ in range(turns)] + [fact.said for fact in facts]
+    chance.shuffle(asked)
+    return [part for text in asked for part in (("user", text), ("assistant", fill(ANSWERS)))]
 
 
-def find_shared_words(fact: ToldFact) -> set[str]:
-    """Words of the fact that the question in other words has, too."""
-    return split_question(fact.reworded).keys() & set(map(stem, split_words(fact.text)))
+async def record_session(directory: Path, talk: Sequence[tuple[str, str]]) -> str:
+    service = ChatRecordingService.in_directory(directory / "sessions")
+    session = await service.create_session("model", "provider")
+    for role, text in talk:
+        message = Message(role=role, parts=(TextPart(text),), timestamp="2026-01-01T00:00:00.000Z", id=0)  # type: ignore[arg-type]
+        await service.record_message(session, message)
+    await service.save_session(session)
+    await service.close_session(session)
+    return session
 
 
-ASKED: dict[str, Callable[[ToldFact], str]] = {
-    "names the subject": lambda fact: fact.named,
-    "without its rarest word": drop_key_word,
-    "shares no word": lambda fact: fact.reworded,
-    "part of a word": take_part,
-}
+def open_index(directory: Path) -> SessionIndex:
+    return SessionIndex(directory / "index.db", (directory / "sessions",))
 
 
-def count_found(facts: tuple[ToldFact, ...], ask: Callable[[ToldFact], str], missed: list[str] | None = None) -> int:
-    messages = make_conversation()
-    found = 0
-    for fact in facts:
-        hits = search_messages(messages, ask(fact), FIRST_HITS)
-        answered = any(fact.text in hit.message.text for hit in hits)
-        found += answered
-        if not answered and missed is not None:
-            missed.append(f"{ask(fact)} <- {fact.text}")
-    return found
+def find(
+    directory: Path, session: str, queries: Sequence[str], embedder: SessionEmbedder | None = None
+) -> list[MessageMatch]:
+    vectors = asyncio.run(embedder.embed_queries(queries)) if embedder else []
+    with closing(open_index(directory)) as index:
+        model = embedder.server.model if embedder else ""
+        return search_messages(SessionTexts(index, session), queries, FIRST_HITS, model, vectors)
 
 
-def count_found_exchanges(
-    exchanges: tuple[Exchange, ...], messages: tuple[SearchedMessage, ...], missed: list[str] | None = None
-) -> int:
-    """Those whose fact stands in the first hits, or beside them, where `recall` shows it with them."""
-    found = 0
-    for exchange in exchanges:
-        hits = search_messages(messages, exchange.question, FIRST_HITS)
-        answered = any(exchange.fact in (hit.message.text, *(other.text for other in hit.beside)) for hit in hits)
-        found += answered
-        if not answered and missed is not None:
-            missed.append(f"{exchange.question} <- {exchange.fact}")
-    return found
+async def measure_pause(work: Callable[[], object]) -> tuple[float, float]:
+    """Run it as `recall` does; return the seconds it took and the longest pause of the event loop."""
+    longest, running = 0.0, True
+
+    async def tick() -> None:
+        nonlocal longest
+        while running:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - before - 0.001)
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0.01)
+    longest, before = 0.0, time.perf_counter()
+    await asyncio.to_thread(work)
+    taken, running = time.perf_counter() - before, False
+    await ticking
+    return taken, longest
 
 
-def list_unrelated_answers() -> Iterator[str]:
-    messages = make_conversation()
-    return (question for question in UNRELATED if search_messages(messages, question, FIRST_HITS))
+def measure_facts(directory: Path, verbose: bool, server: str) -> None:
+    facts = load_facts()
+    session = asyncio.run(record_session(directory, make_talk(facts, NOISE_TURNS)))
+    embedder = None
+    if server:
+        settings = SearchSettings(embedding_model="embedding")
+        embedder = SessionEmbedder(EmbeddingServer(settings, server), lambda: open_index(directory))
+        asyncio.run(embedder.embed_session(session))
+    for name, ask in (
+        ("same words", lambda fact: [fact.same_words]),
+        ("other words", lambda fact: fact.other_words),
+    ):
+        missed = []
+        for fact in facts:
+            hits = find(directory, session, ask(fact), embedder)
+            missed += [] if fact.said in (hit.text.text for hit in hits) else [fact]
+        print(f"{name:<14} {len(facts) - len(missed)} of {len(facts)}")
+        if verbose:
+            print(*(f"  missed: {ask(fact)} <- {fact.said}" for fact in missed), sep="\n")
+    never = [line.split(";") for line in (HERE / "never_said.txt").read_text().splitlines()]
+    answered = {tuple(asked): hits for asked in never if (hits := find(directory, session, asked, embedder))}
+    print(f"never said     {len(answered)} of {len(never)} answered")
+    if verbose:
+        for asked, hits in answered.items():
+            print(f"  {asked} -> {hits[0].words}: {hits[0].passage}")
+
+
+async def measure_size(directory: Path, messages: int) -> None:
+    facts = load_facts()
+    talk = make_talk(facts, messages // 2 - len(facts))
+    session = await record_session(directory, talk[:2])
+    path = directory / "sessions" / f"{session}.json"
+    document = json.loads(path.read_text())
+    document["messages"] = [
+        document["messages"][0] | {"id": number, "role": role, "parts": [{"type": "text", "text": text}]}
+        for number, (role, text) in enumerate(talk, 1)
+    ]  # a record a message would be as many flushes of the disk
+    path.write_text(json.dumps(document))
+    asked = facts[0].other_words
+    taken, pause = await measure_pause(lambda: find(directory, session, asked))
+    print(f"{messages:,} messages, first search (indexes a part): {taken:.1f} s, longest pause {pause * 1000:.0f} ms")
+    while is_behind(directory, session):
+        find(directory, session, asked)
+    for name, queries in (("same words", [facts[0].same_words]), ("other words", asked), ("never said", ["sailing"])):
+        taken, pause = await measure_pause(partial(find, directory, session, queries))
+        print(f"{messages:,} messages, {name}: {taken * 1000:.0f} ms, longest pause {pause * 1000:.0f} ms")
+
+
+def is_behind(directory: Path, session: str) -> bool:
+    with closing(open_index(directory)) as index:
+        texts = SessionTexts(index, session)
+        texts.refresh()
+        return texts.is_behind
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.recall", description=__doc__)
-    parser.add_argument("--facts", choices=tuple(SETS), default="tuning", help="which questions are asked")
+    parser.add_argument("--messages", type=int, default=0, help="also time searches in a session of this size")
+    parser.add_argument("--embeddings", default="", metavar="URL", help="search by meaning too, with this server")
     parser.add_argument("--verbose", action="store_true", help="list what was not found")
     asked = parser.parse_args()
-    facts = SETS[asked.facts]
-    for name, ask in ASKED.items():
-        missed: list[str] = []
-        print(f"{name:<24} {count_found(facts, ask, missed)} of {len(facts)}")
-        if asked.verbose:
-            print(*(f"  {line}" for line in missed), sep="\n")
-    everyday, passing = make_everyday_conversation(), make_passing_conversation()
-    for name, exchanges, messages in (
-        ("everyday, tuned on", EVERYDAY_TUNING, everyday),
-        ("everyday, held back", EVERYDAY_HELD_BACK, everyday),
-        ("in passing, first set", FIRST_SET, passing),
-        ("in passing, second set", SECOND_SET, passing),
-    ):
-        print(f"{name:<24} {count_found_exchanges(exchanges, messages)} of {len(exchanges)}")
-    print(f"unrelated questions that found something: {len(list(list_unrelated_answers()))} of {len(UNRELATED)}")
+    with tempfile.TemporaryDirectory() as directory:
+        measure_facts(Path(directory), asked.verbose, asked.embeddings)
+    if asked.messages:
+        with tempfile.TemporaryDirectory() as directory:
+            asyncio.run(measure_size(Path(directory), asked.messages))
 
 
 if __name__ == "__main__":

@@ -1,55 +1,29 @@
-"""The public bench: 376 tasks of one to six steps, 48 of them held back, from the request to the finished work.
+"""Tasks from the request to the finished work, judged by effect.
 
-    make bench BENCH=tasks MODEL=qwen1.5b WINDOW=8192 FORM=first SEEDS=2 HALF=held_back JOBS=4
+    OLLM_BASE_URL=http://127.0.0.1:8080 make bench BENCH=tasks HALF=held_back KIND=small SEEDS=3 JOBS=16
 
-Against the server at OLLM_BASE_URL. FORM: `first` (nothing is known of the model), `probed`, or a form of calls that is
-set (`blocks`, `native`, `text`). KIND: small, long or both. AGENT: ollm, pi, opencode, codex, or `command:PROGRAM`.
-ONLY picks tasks whose name contains it, EVERY=2 every second one (FROM=1: the
-others). LOG names a file for every run as a line of JSON.
+HALF: all (the three sets nobody tuned to: held_back, strangers_second, guests_second), one of them, translated,
+twins_of_translated or other_words. KIND: small, long or empty for both. SEED: first sampling seed; SEEDS: how many.
+WITHOUT: parts of the support for small models to leave out, separated by commas. FORM: first (nothing is known of the
+model), probed, or a call form (blocks, native, text). AGENT: ollm, pi, opencode, codex or command:PROGRAM. ONLY: part
+of a name; EVERY=2 every second task, FROM=1 the others. LOG: a file that gets a line of JSON for each run.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bench.row import Row
-from bench.tasks.agents import Cell, is_installed
-from bench.tasks.extra import TASKS as EXTRA
-from bench.tasks.fresh import TASKS as FRESH
-from bench.tasks.guests_first import GUESTS_FIRST
-from bench.tasks.guests_second import GUESTS_SECOND
-from bench.tasks.held_back_long import TASKS as HELD_BACK_LONG
-from bench.tasks.held_back_small import TASKS as HELD_BACK_SMALL
-from bench.tasks.runner import TaskRun, run_tasks, summarise_runs
-from bench.tasks.strangers_first import STRANGERS_FIRST
-from bench.tasks.strangers_second import STRANGERS_SECOND
-from bench.tasks.task import Task
-from bench.tasks.tuning_long import TASKS as TUNING_LONG
-from bench.tasks.tuning_small import TASKS as TUNING_SMALL
-from bench.tasks.twins_code import CODE_TWINS
-from bench.tasks.twins_files import FILE_TWINS
-from bench.tasks.unseen import TASKS as UNSEEN
-
-HALVES = {
-    "tuning": (*TUNING_SMALL, *TUNING_LONG),
-    "extra": EXTRA,
-    "fresh": FRESH,
-    "unseen": UNSEEN,
-    "strangers_first": STRANGERS_FIRST,
-    "strangers_second": STRANGERS_SECOND,
-    "guests_first": GUESTS_FIRST,
-    "guests_second": GUESTS_SECOND,
-    "twins": (*FILE_TWINS, *CODE_TWINS),
-    "held_back": (*HELD_BACK_SMALL, *HELD_BACK_LONG),
-}
+from bench.tasks.runner import Cell, TaskRun, is_installed, run_tasks
+from bench.tasks.sets import Task, load_set
 
 
 def choose_tasks() -> list[Task]:
-    """The tasks that HALF, KIND, ONLY, FROM and EVERY name."""
     kind, only = os.environ.get("KIND", ""), os.environ.get("ONLY", "")
-    tasks = HALVES[os.environ.get("HALF", "tuning")]
+    tasks = load_set(os.environ.get("HALF") or "all")
     chosen = [task for task in tasks if task.kind.startswith(kind) and only in task.name]
     return chosen[int(os.environ.get("FROM", "0")) :: int(os.environ.get("EVERY", "1"))]
 
@@ -59,22 +33,45 @@ def describe_run(run: TaskRun) -> str:
     return f"  {mark} {run.steps:3} steps {run.seconds:6.1f} s  {run.kind:5} {run.task}"
 
 
+def count_finished(runs: Sequence[TaskRun], seeds: int = 1) -> list[str]:
+    """Build a line for each set and kind, and a total, as the mean of the seeds."""
+    groups: dict[str, list[bool]] = {}
+    for run in runs:
+        groups.setdefault(f"{run.set_name} {run.kind}", []).append(run.finished)
+    groups["total"] = [run.finished for run in runs]
+    return [f"{name} {round(sum(each) / seeds, 1):g} of {len(each) // seeds}" for name, each in groups.items()]
+
+
+def read_cell() -> Cell:
+    read = os.environ.get
+    return Cell(
+        agent=read("AGENT", "ollm"),
+        base_url=read("OLLM_BASE_URL", "").rstrip("/"),
+        model=read("MODEL") or read("OLLM_MODEL", "default"),
+        window=int(read("WINDOW", "8192")),
+        form=read("FORM", "first"),
+        seed=int(read("SEED", "0")),
+        without=read("WITHOUT", ""),
+    )
+
+
 def rows() -> Iterator[Row]:
-    base_url = os.environ.get("OLLM_BASE_URL", "").rstrip("/")
-    agent = os.environ.get("AGENT", "ollm")
-    if not base_url or not is_installed(agent):
+    cell, tasks, seeds = read_cell(), choose_tasks(), int(os.environ.get("SEEDS", "1"))
+    if not cell.base_url or not is_installed(cell.agent):
+        print("tasks: not run; OLLM_BASE_URL names the server, AGENT an installed agent")
         return
-    model, window = os.environ.get("MODEL") or os.environ.get("OLLM_MODEL", "default"), os.environ.get("WINDOW", "8192")
-    form, half = os.environ.get("FORM", "first"), os.environ.get("HALF", "tuning")
     log = Path(os.environ["LOG"]) if os.environ.get("LOG") else None
-    tasks = choose_tasks()
-    for seed in range(int(os.environ.get("SEEDS", "1"))):
-        cell = Cell(agent, base_url, model, int(window), form, seed)
+    all_runs: list[TaskRun] = []
+    title = f"{cell.agent} {cell.model} window {cell.window} form {cell.form}"
+    title += f" without {cell.without}" if cell.without else ""
+    for seed in range(cell.seed, cell.seed + seeds):
         runs = []
-        for run in run_tasks(tasks, cell, int(os.environ.get("JOBS", "1")), log):
+        for run in run_tasks(tasks, replace(cell, seed=seed), int(os.environ.get("JOBS", "1")), log):
             print(describe_run(run), flush=True)
             runs.append(run)
-        title = f"{agent} {model} window {window} form {form} {half} seed {seed}"
-        print(f"{title}: {summarise_runs(runs)}", flush=True)
+        all_runs += runs
+        print("\n".join([f"{title} seed {seed}:", *count_finished(runs)]), flush=True)
         unfinished = float(sum(not run.finished for run in runs))
-        yield Row(f"{title}: tasks not finished", unfinished, unit="tasks", note=f"of {len(runs)}")
+        yield Row(f"{title} seed {seed}: tasks not finished", unfinished, unit="tasks", note=f"of {len(runs)}")
+    if seeds > 1:
+        print("\n".join([f"{title} mean of {seeds} seeds:", *count_finished(all_runs, seeds)]), flush=True)

@@ -1,4 +1,4 @@
-"""`python -m bench.tasks`: the bench of tasks alone, with nothing but the standard library."""
+"""`python -m bench.tasks`: the task bench alone, without other packages than ollm's own."""
 
 from bench.tasks import rows
 

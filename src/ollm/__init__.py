@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from ollm.runtime.base import Attachment as Attachment
     from ollm.runtime.base import CommandReply as CommandReply
     from ollm.runtime.base import Conversation as Conversation
+    from ollm.runtime.base import ConversationOptions as ConversationOptions
     from ollm.runtime.base import Status as Status
     from ollm.runtime.conversation import LocalConversation as LocalConversation
-    from ollm.runtime.conversation_options import ConversationOptions as ConversationOptions
     from ollm.services.chat_compression import ChatCompressionService as ChatCompressionService
     from ollm.services.chat_compression import CompressionOptions as CompressionOptions
     from ollm.services.chat_recording import ChatRecordingService as ChatRecordingService
@@ -95,8 +95,8 @@ if TYPE_CHECKING:
     from ollm.system.paths import Boundary as Boundary
     from ollm.tools.framework.base import Tool as Tool
     from ollm.tools.framework.base import ToolContext as ToolContext
+    from ollm.tools.framework.base import ToolRegistry as ToolRegistry
     from ollm.tools.framework.base import ToolSpec as ToolSpec
-    from ollm.tools.framework.registry import ToolRegistry as ToolRegistry
     from ollm.tools.web.search_backends import SearchBackend as SearchBackend
     from ollm.tools.web.search_backends import SearchHit as SearchHit
 
@@ -175,9 +175,8 @@ __getattr__, __dir__ = lazy_exports(
             "TextPiece",
             "ThinkingPiece",
         ),
-        "runtime.base": ("Attachment", "CommandReply", "Conversation", "Status"),
+        "runtime.base": ("Attachment", "CommandReply", "Conversation", "ConversationOptions", "Status"),
         "runtime.conversation": ("LocalConversation",),
-        "runtime.conversation_options": ("ConversationOptions",),
         "services.chat_compression": (
             "ChatCompressionService",
             "CompressionOptions",
@@ -209,9 +208,9 @@ __getattr__, __dir__ = lazy_exports(
         "tools.framework.base": (
             "Tool",
             "ToolContext",
+            "ToolRegistry",
             "ToolSpec",
         ),
-        "tools.framework.registry": ("ToolRegistry",),
         "tools.web.search_backends": (
             "SearchBackend",
             "SearchHit",

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.client import ClientAbilities, ClientGoneError
-from ollm.acp.client_files import EditorBuffers
 from tests.acp.editor import EDIT, editing
 from tests.servers.answers import Answer
 
@@ -131,7 +129,7 @@ async def test_an_editor_that_never_gives_a_file_is_said_and_the_disk_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = prepare_file(tmp_path)
-    monkeypatch.setattr("ollm.acp.client_files.READ_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("ollm.acp.client.READ_TIMEOUT_SECONDS", 0.05)
     async with editing(tmp_path, [READ, EDIT, "Done."], "once", FILES) as (editor, server):
         editor.client.silent = True
         ended = await editor.say(await editor.open(), "change it")
@@ -150,7 +148,7 @@ async def test_a_file_that_was_read_in_the_editor_is_not_written_on_disk_when_it
         editor.client.buffers[str(file)] = "one\ntwo\n"
         session = await editor.open()
         await editor.say(session, "read it")
-        monkeypatch.setattr("ollm.acp.client_files.READ_TIMEOUT_SECONDS", 0.05)
+        monkeypatch.setattr("ollm.acp.client.READ_TIMEOUT_SECONDS", 0.05)
         editor.client.silent = True
         await editor.say(session, "change it")
 
@@ -162,7 +160,7 @@ async def test_an_editor_that_never_writes_fails_the_call_and_the_disk_keeps_its
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = prepare_file(tmp_path)
-    monkeypatch.setattr("ollm.acp.client_files.WRITE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("ollm.acp.client.WRITE_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr("tests.acp.editor.RecordingClient.write_text_file", never)
     async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, server):
         editor.client.buffers[str(file)] = "unsaved\ntwo\n"
@@ -170,25 +168,3 @@ async def test_an_editor_that_never_writes_fails_the_call_and_the_disk_keeps_its
 
     assert file.read_text() == "one\ntwo\n"
     assert "did not write a.txt: no answer within" in str(server.chats[-1])
-
-
-class GoneEditor:
-    """One that answers nothing."""
-
-    async def send_update(self, session_id: str, update: dict[str, Any]) -> None: ...
-
-    async def ask_permission(self, session_id: str, call: Any, options: Any) -> str | None:
-        return None
-
-    async def read_text_file(self, session_id: str, path: str) -> str:
-        raise ClientGoneError("gone")
-
-    async def write_text_file(self, session_id: str, path: str, text: str) -> None:
-        raise TimeoutError
-
-
-def test_an_editor_that_does_not_answer_is_passed_over() -> None:
-    buffers = EditorBuffers(GoneEditor(), ClientAbilities(reads_files=True, writes_files=True))
-
-    assert asyncio.run(buffers.read(Path("/x"))) is None
-    assert asyncio.run(buffers.write(Path("/x"), "text")) is False

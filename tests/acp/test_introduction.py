@@ -9,17 +9,8 @@ from pathlib import Path
 import pytest
 from acp import schema as wire
 
-from ollm.acp.introduction import build_introduction, is_plain_introduction, read_abilities
+from ollm.acp.transport import build_introduction, is_plain_introduction
 from tests.acp.editor import editing, raw_agent, variables
-
-
-def test_abilities_are_what_the_editor_says() -> None:
-    files = wire.FileSystemCapabilities(read_text_file=True, write_text_file=False)
-    sent = wire.ClientCapabilities(fs=files, field_meta={"terminal_output": True}).model_dump(by_alias=True)
-    found = read_abilities(sent)
-
-    assert (found.reads_files, found.writes_files, found.shows_terminals) == (True, False, True)
-    assert not read_abilities({}).reads_files
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 99, 65_535])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.mcp_servers import complete_servers, make_name, read_servers
+from ollm.acp.client import complete_servers, read_servers
 from tests.acp.editor import RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -78,32 +78,6 @@ async def test_a_server_allowed_for_good_is_not_asked_about_again_until_it_chang
     assert len(editor.client.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("sent", "entry"),
-    [
-        (
-            {"name": "a", "command": "run", "args": ["-x"], "env": [{"name": "K", "value": "v"}]},
-            {"command": "run", "args": ["-x"], "env": {"K": "v"}},
-        ),
-        (
-            {"name": "a", "type": "http", "url": "http://h", "headers": [{"name": "X", "value": "y"}]},
-            {"type": "http", "url": "http://h", "headers": {"X": "y"}},
-        ),
-    ],
-)
-def test_a_server_is_read_as_the_settings_have_it(sent: dict[str, Any], entry: dict[str, Any]) -> None:
-    assert read_servers([sent, {**sent, "command": "other"}]) == {"a": entry}
-
-
-def test_a_name_is_one_that_tools_can_begin_with() -> None:
-    assert [make_name(name) for name in ("My Server!", "__", "x" * 50, "a__b")] == [
-        "My-Server",
-        "server",
-        "x" * 32,
-        "a-b",
-    ]
-
-
 async def test_a_question_for_a_typed_text_is_declined_and_said(tmp_path: Path) -> None:
     form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     asks = {"greet": {"message": "Who are you?", "requestedSchema": form}}
@@ -131,17 +105,6 @@ async def test_a_server_that_cannot_be_used_is_said_with_the_reason(tmp_path: Pa
     assert "MCP server server cannot be used: it has no command." in said
     assert "MCP server w cannot be used: servers of type ws are not supported" in said
     assert "MCP server c cannot be used: servers of type acp are not supported" in said
-
-
-@pytest.mark.parametrize(
-    ("sent", "missing"),
-    [
-        ({"name": "a", "command": "run"}, {"args": [], "env": []}),
-        ({"name": "a", "url": "http://h"}, {"type": "http", "headers": []}),
-    ],
-)
-def test_what_an_entry_does_not_say_is_filled_in(sent: dict[str, Any], missing: dict[str, Any]) -> None:
-    assert complete_servers([sent]) == [{**sent, **missing, "_meta": None}]
 
 
 @pytest.mark.parametrize("wrong", [{"args": 3}, {"args": [3]}, {"env": {"A": "b"}}, {"env": [{"name": "A"}]}])

@@ -136,7 +136,7 @@ async def test_an_editor_that_does_not_answer_is_said_and_the_saved_text_is_atta
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare_file(tmp_path)
-    monkeypatch.setattr("ollm.acp.client_files.READ_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("ollm.acp.client.READ_TIMEOUT_SECONDS", 0.05)
     async with editing(tmp_path, ["I see."], None, FILES) as (editor, server):
         editor.client.silent = True
         await editor.say(await editor.open(), "look at @a.txt")

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from acp import RequestError
 
-from ollm.acp.sessions import PAGE_SESSIONS, parse_cursor
-from ollm.domain.errors import UsageError
 from tests.acp.editor import editing, open_editor, variables
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -154,10 +152,3 @@ async def test_more_sessions_than_a_page_holds_are_listed_page_by_page(
     assert [len(page.sessions) for page in pages] == [2, 2, 1]
     assert [one.session_id for page in pages for one in page.sessions] == made[::-1]
     assert (beyond.sessions, beyond.next_cursor) == ([], None)
-
-
-def test_a_cursor_is_one_of_ours() -> None:
-    assert (parse_cursor(None), parse_cursor("50")) == (0, PAGE_SESSIONS)
-    for wrong in ("-1", "x", "9" * 30, ""):
-        with pytest.raises(UsageError):
-            parse_cursor(wrong)

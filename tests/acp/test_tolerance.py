@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from ollm.acp.tolerance import explain_error
 from tests.acp.editor import EDIT, raw_agent, variables
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -48,8 +47,3 @@ async def test_parameters_left_out_an_answer_of_nothing_and_a_stop_that_wants_an
         agent.write(ask(7, "session/cancel", sessionId=session))
         assert (await agent.answer(7))["result"] is None
         assert (await agent.answer(6))["result"]["stopReason"] == "cancelled"
-
-
-def test_other_errors_are_left_as_they_are() -> None:
-    for message in ({"id": 1, "result": {}}, {"id": 1, "error": {"code": -1, "message": "m", "data": None}}):
-        assert explain_error(message) == message

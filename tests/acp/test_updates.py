@@ -1,14 +1,19 @@
-"""Every kind of event as an editor is told it, each checked against the protocol's schema."""
+"""Events and calls as an editor shows them."""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 from acp import schema as wire
 
-from ollm.acp.tool_calls import ToolCallViews
-from ollm.acp.updates import UpdateRenderer, render_plan
+from ollm.acp.updates import ToolCallViews, UpdateRenderer, split_diff
 from ollm.domain import events
-from ollm.domain.tools import ConfirmationDetails, Risk, Todo, ToolResult
-from ollm.tools.framework.base import ToolSpec
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.domain.tools import ConfirmationDetails, ErrorInfo, FileChange, Risk, Todo, ToolResult
+from ollm.services.edit_ledger import EditLedger
+from ollm.tools.edit_file import EditFile
+from ollm.tools.files.file_change import make_diff
+from ollm.tools.framework.base import ToolRegistry, ToolSpec, make_spec
+from ollm.tools.read_file import ReadFile
 
 DETAILS = ConfirmationDetails(call_id="c1", tool="shell", description="ls", risk=Risk.LOW, reason="r")
 STARTED = events.ToolStarted(call_id="c1", name="shell", summary="make", args={"command": "make"})
@@ -63,8 +68,6 @@ def renderer(*, terminals: bool = False, now: list[float] | None = None) -> Upda
         def _find_locations(self, spec, arguments):
             return []
 
-    from pathlib import Path
-
     clock = now if now is not None else [0.0]
     return UpdateRenderer(Views(registry, Path("/w")), terminals=terminals, now=lambda: clock[0])
 
@@ -96,18 +99,6 @@ def test_output_is_told_from_time_to_time_and_always_whole() -> None:
     assert update["content"][0]["content"]["text"] == "a\nb\nc\n"
 
 
-def test_a_terminal_of_the_editor_shows_what_our_command_prints() -> None:
-    found = renderer(terminals=True)
-    (started,) = found.render(STARTED)
-    (printed,) = found.render(events.ToolOutput(call_id="c1", text="a\n"))
-    (ended,) = found.render(FINISHED)
-
-    assert started["content"] == [{"type": "terminal", "terminalId": "c1"}]
-    assert started["_meta"]["terminal_info"] == {"terminal_id": "c1", "cwd": "/w"}
-    assert printed["_meta"]["terminal_output"] == {"terminal_id": "c1", "data": "a\r\n"}
-    assert ended["_meta"]["terminal_exit"]["exit_code"] == 0
-
-
 def test_a_call_that_was_allowed_goes_on() -> None:
     found = renderer()
     found.render(STARTED)
@@ -117,7 +108,56 @@ def test_a_call_that_was_allowed_goes_on() -> None:
     assert (update["toolCallId"], update["status"]) == ("c1", "in_progress")
 
 
-def test_the_first_open_todo_is_in_progress() -> None:
-    todos = (Todo(id="1", text="a", status="done"), Todo(id="2", text="b"), Todo(id="3", text="c"))
+@pytest.fixture
+def views(tmp_path: Path) -> ToolCallViews:
+    registry = ToolRegistry()
+    registry.register(make_spec(ReadFile, EditLedger()))
+    registry.register(make_spec(EditFile, EditLedger()))
+    return ToolCallViews(registry, tmp_path)
 
-    assert [entry["status"] for entry in render_plan(todos)["entries"]] == ["completed", "in_progress", "pending"]
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind", "location"),
+    [
+        ("read_file", {"path": "a.py", "startLine": 7}, "read", {"path": "a.py", "line": 7}),
+        ("read_file", {"file_path": "a.py"}, "read", {"path": "a.py"}),
+        ("edit_file", {"path": "b.py", "old": "x", "new": "y"}, "edit", {"path": "b.py"}),
+        ("read_file", {"wrong": 1}, "read", None),
+        ("grep", {}, "search", None),
+        ("unknown", {"path": "a"}, "other", None),
+    ],
+)
+def test_a_call_has_its_kind_and_whole_paths(
+    views: ToolCallViews, tmp_path: Path, name: str, arguments: dict[str, Any], kind: str, location: dict[str, Any]
+) -> None:
+    found = views.read_call(name, arguments)
+
+    assert found.kind == kind
+    whole = [{**location, "path": str(tmp_path / location["path"])}] if location else []
+    assert list(found.locations) == whole
+
+
+def test_a_diff_becomes_old_and_new_text_hunk_by_hunk() -> None:
+    before = "".join(f"line {number}\n" for number in range(40))
+    after = before.replace("line 3\n", "line three\n").replace("line 30\n", "")
+    first, second = split_diff(make_diff("src/a.py", before, after))
+
+    assert (first.path, second.path) == ("src/a.py", "src/a.py")
+    assert "line 3\n" in (first.before or "")
+    assert "line three\n" in first.after
+    assert "line 30\n" in (second.before or "")
+    assert "line 30\n" not in second.after
+
+
+def test_a_new_file_has_no_old_text_and_a_change_too_long_to_show_is_none() -> None:
+    assert split_diff(make_diff("new", "", "one\n")) == [FileChange(path="new", before=None, after="one\n")]
+    assert split_diff("--- a\n+++ a\n(9,000 lines become 1)\n") == []
+    assert split_diff("") == []
+
+
+def test_a_failed_edit_shows_its_reason_and_no_change(views: ToolCallViews) -> None:
+    failed = ToolResult(llm_content="no", error=ErrorInfo(type="FileChanged", message="It changed."))
+
+    assert views.render_result(failed, (FileChange(path="a", before="x", after="y"),)) == [
+        {"type": "content", "content": {"type": "text", "text": "It changed."}}
+    ]

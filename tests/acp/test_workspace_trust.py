@@ -1,15 +1,15 @@
-"""Trust in a workspace: asked in the editor, with the first message, and kept as it was answered."""
+"""Permission and trust questions in an editor."""
 
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ollm.acp.workspace_trust import MAX_SHOWN_FILES, build_trust_question, describe_trust
+from ollm.acp.permissions import MAX_SHOWN_FILES, build_options, build_trust_question, read_answer
+from ollm.domain.tools import ConfirmationDetails, Risk
 from ollm.policy.trust import TrustState
 from tests.acp.editor import RunningEditor, editing
-
-QUESTION = "Only if you know who wrote them"
 
 
 def prepare(directory: Path) -> None:
@@ -92,10 +92,36 @@ def test_a_change_is_named_and_many_files_are_counted() -> None:
     assert "and 3 more" in str(build_trust_question(many))
 
 
-def test_what_does_not_count_is_said_alike_for_one_file_and_for_many() -> None:
-    def describe(*files: str) -> str:
-        return describe_trust(TrustState(workspace="/w", trusted=False, known=True, files=files))[0]
+DETAILS = ConfirmationDetails(
+    call_id="c1",
+    tool="shell",
+    description="npm test",
+    risk=Risk.HIGH,
+    reason="may modify files",
+    grant="shell:npm test",
+    prefix="shell:npm",
+)
 
-    assert "works without AGENTS.md. Your" in describe("AGENTS.md")
-    assert "works without a, b, c, …. Your" in describe("a", "b", "c", "d")
-    assert "works without what it had" in describe()
+
+def test_every_scope_is_offered_with_what_it_grants() -> None:
+    assert {option["optionId"]: option["kind"] for option in build_options(DETAILS)} == {
+        "once": "allow_once",
+        "session": "allow_always",
+        "always": "allow_always",
+        "prefix": "allow_always",
+        "everywhere": "allow_always",
+        "reject": "reject_once",
+    }
+    assert any("shell:npm test" in option["name"] for option in build_options(DETAILS))
+
+
+def test_what_is_locked_can_only_be_allowed_once() -> None:
+    locked = msgspec.structs.replace(DETAILS, locked=True)
+
+    assert [option["optionId"] for option in build_options(locked)] == ["once", "reject"]
+    assert not read_answer("always", locked).approved
+
+
+@pytest.mark.parametrize("chosen", ["reject", None, "", "yes"])
+def test_anything_else_is_a_no(chosen: str | None) -> None:
+    assert not read_answer(chosen, DETAILS).approved

@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from ollm.app import open_conversation
-from ollm.app.conversation import ask, create_process
-from ollm.domain.errors import BusyError, OllmError
-from ollm.runtime.base import Conversation
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.domain.errors import BusyError
+from ollm.runtime.base import Conversation, ConversationOptions
 from tests.app.places import AppPlace
 from tests.servers.openai import ScriptedServer
 
@@ -128,31 +126,3 @@ async def test_a_mode_is_proposed_only_where_somebody_answers(place: AppPlace) -
         alone = ConversationOptions(workspace=place.workspace, home=place.home, one_shot=True)
         async with open_conversation(alone) as conversation:
             assert conversation.parts.state.auto_switch == "off"
-
-
-async def test_one_question_is_answered_in_a_conversation_of_its_own(place: AppPlace) -> None:
-    async with ScriptedServer(["Forty-two."]) as server:
-        use(place, server)
-        answer = await ask("what?", ConversationOptions(workspace=place.workspace, home=place.home, one_shot=True))
-
-    assert answer == "Forty-two."
-
-
-def test_a_home_that_is_given_is_used(place: AppPlace) -> None:
-    assert create_process(options(place)).home.root == place.home
-    assert create_process(ConversationOptions(workspace=place.workspace)).home.root != place.home
-
-
-async def test_a_server_that_does_not_say_shows_no_pictures(place: AppPlace) -> None:
-    async with ScriptedServer([]) as server:
-        use(place, server)
-        model = await place.process().choose_model()
-        assert await model.supports_images() is False
-        await model.provider.close()
-
-        class Away:
-            async def describe(self, _name: str) -> None:
-                raise OllmError("away")
-
-        model.provider = Away()  # type: ignore[assignment]
-        assert await model.supports_images() is False

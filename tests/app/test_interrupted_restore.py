@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from ollm.app import ClosedSession, ProcessScope
-from ollm.app.closed_redo import ClosedRedo
+from ollm.app.closed_rewind import ClosedRedo
 from ollm.app.storage import has_interrupted_restore
-from ollm.config.paths import Home
+from ollm.config.environment import Home
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 

@@ -1,15 +1,23 @@
 """MCP servers of a conversation, as they are configured."""
 
+import asyncio
 import json
+from pathlib import Path
+
+import msgspec
+import pytest
 
 from ollm.app.mcp_setup import (
+    ServerGate,
     collect_entries,
     create_mcp_servers,
     has_servers,
-    open_catalogue_file,
     read_configured_servers,
 )
-from ollm.extensions.mcp.catalogue import Catalogue
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+from ollm.extensions.mcp.settings import McpServer
+from ollm.policy.grants import GrantBook
 from ollm.system.processes import ProcessHost
 from tests.app.places import AppPlace
 
@@ -72,14 +80,6 @@ def test_one_that_a_workspace_brings_gets_what_tools_get_and_stays_in_the_box(pl
     assert theirs.boxed
 
 
-def test_what_is_wrong_is_said_of_each(place: AppPlace) -> None:
-    place.configure(mcpServers={"good": {"command": "run"}, "bad": {"command": 5}})
-    servers, problems = read_configured_servers(place.process())
-
-    assert [server.name for server in servers] == ["good"]
-    assert problems == ("mcpServers.bad: command: expected a program",)
-
-
 async def test_servers_are_made_and_none_is_started(place: AppPlace) -> None:
     place.configure(mcpServers={"one": {"command": "run"}, "off": {"command": "run", "disabled": True}, "bad": 5})
     scope = place.scope()
@@ -98,13 +98,44 @@ async def test_servers_are_made_and_none_is_started(place: AppPlace) -> None:
     await host.close()
 
 
-def test_what_servers_offered_is_kept_in_the_cache(place: AppPlace) -> None:
-    place.configure(mcpServers={"one": {"command": "run"}})
-    process = place.process()
-    (server,), _ = read_configured_servers(process)
-    open_catalogue_file(process).put(server, Catalogue(instructions="Hi."))
+SERVER = McpServer(name="docs", command="serve", args=("--port", "1"), env={"TOKEN": "secret-value"})
 
-    assert (place.home / "cache" / "mcp.json").exists()
-    found = open_catalogue_file(place.process()).get(server)
-    assert found is not None
-    assert found.instructions == "Hi."
+
+class Person:
+    def __init__(self, answer: ConfirmationAnswer) -> None:
+        self.answer = answer
+        self.asked: list[ConfirmationDetails] = []
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        self.asked.append(details)
+        await asyncio.sleep(0)
+        return self.answer
+
+
+async def test_one_question_for_any_number_of_requests_and_no_secret_in_it() -> None:
+    person = Person(ConfirmationAnswer(approved=True))
+    gate = ServerGate({"docs": {}}, person.ask, GrantBook())
+    await asyncio.gather(*(gate.approve(SERVER) for _ in range(3)))
+
+    (asked,) = person.asked
+    assert asked.description == "Start the MCP server docs: serve --port 1"
+    assert "secret-value" not in str(asked)
+
+
+async def test_a_no_counts_for_the_conversation() -> None:
+    person = Person(ConfirmationAnswer(approved=False))
+    gate = ServerGate({}, person.ask, GrantBook())
+    for _ in range(2):
+        with pytest.raises(ToolFailure, match="declined"):
+            await gate.approve(SERVER)
+
+    assert len(person.asked) == 1
+
+
+async def test_always_is_for_exactly_this_server(tmp_path: Path) -> None:
+    person = Person(ConfirmationAnswer(approved=True, scope="everywhere"))
+    for server in (SERVER, SERVER, msgspec.structs.replace(SERVER, env={"TOKEN": "other"})):
+        await ServerGate({}, person.ask, GrantBook(tmp_path / "grants.yaml")).approve(server)
+
+    assert len(person.asked) == 2
+    assert "secret-value" not in (tmp_path / "grants.yaml").read_text()

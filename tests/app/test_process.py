@@ -6,10 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ollm.app.process import READ_TIMEOUT_FACTOR
-from ollm.domain.errors import NoServerError, UsageError
+from ollm.app.process import READ_TIMEOUT_FACTOR, HiddenPaths
 from ollm.domain.messages import Message, TextPart
-from ollm.store.model_facts import make_facts_key
 from tests.app.places import AppPlace
 from tests.servers.openai import ScriptedServer
 
@@ -20,12 +18,6 @@ async def record(place: AppPlace, text: str) -> str:
     await recording.record_message(session, Message(role="user", parts=(TextPart(text),), timestamp=""))
     await recording.close_session(session)
     return session
-
-
-def test_sessions_are_in_the_home_unless_the_settings_say_where(place: AppPlace) -> None:
-    assert place.process().session_directories == (place.home / "sessions", place.home / "session-data")
-    place.configure(sessions={"dataDir": "~/.ollm/elsewhere"})
-    assert place.process().session_directories[0] == place.home / "elsewhere"
 
 
 def test_a_session_is_recorded_listed_and_erased_with_every_trace(place: AppPlace) -> None:
@@ -42,45 +34,6 @@ def test_a_session_is_recorded_listed_and_erased_with_every_trace(place: AppPlac
     process.close()
 
 
-def test_closing_opens_nothing(place: AppPlace) -> None:
-    process = place.process()
-    process.close()
-
-    assert not place.home.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "begins"),
-    [("a.md", "# "), ("a.MARKDOWN", "# "), ("a.html", "<!"), ("a.htm", "<!"), ("a.json", "{"), ("a.txt", "{")],
-)
-def test_a_session_is_exported_in_the_form_its_name_asks_for(place: AppPlace, name: str, begins: str) -> None:
-    session = asyncio.run(record(place, "hello"))
-    target = place.root / name
-    place.process().export_session(session, target)
-
-    assert target.read_text().startswith(begins)
-    with pytest.raises(UsageError, match="already exists") as found:
-        place.process().export_session(session, target)
-    assert found.value.action == "Choose another name."
-
-
-def test_extensions_are_none_unless_some_are_enabled(place: AppPlace) -> None:
-    assert place.process().extensions is None
-    place.configure(extensions={"enabled": ["gone"]})
-    found = place.process().extensions
-    assert found is not None
-    assert "gone" in found.problems[0]
-
-
-def test_files_of_the_run_are_in_the_home(place: AppPlace) -> None:
-    process = place.process()
-
-    assert process.tool_cache == place.home / "cache" / "tools.json"
-    process.notes.set("k", "v")
-    assert process.notes.get("k") == "v"
-    process.close()
-
-
 def configure_server(place: AppPlace, server: ScriptedServer, **more: object) -> None:
     place.configure(provider={"type": "openai", "baseUrl": server.base_url, "model": "scripted", **more})
 
@@ -93,17 +46,6 @@ async def test_the_model_is_chosen_with_a_window_and_why(place: AppPlace) -> Non
 
     assert (model.name, model.window, model.said_window) == ("scripted", 16_384, 16_384)
     assert "; window: " in model.why
-
-
-async def test_another_name_takes_the_place_of_the_configured_model(place: AppPlace) -> None:
-    async with ScriptedServer([], kind="llama.cpp", models=("scripted", "other")) as server:
-        configure_server(place, server)
-        process = place.process()
-        model = await process.choose_model("other")
-        await model.provider.close()
-
-    assert model.name == "other"
-    assert process.settings.provider.model == "scripted"
 
 
 @pytest.mark.parametrize(
@@ -174,19 +116,42 @@ async def test_a_model_that_reads_slowly_gets_the_time_for_a_full_window(place: 
         await model.provider.close()
 
 
-async def test_without_a_server_that_is_said(place: AppPlace) -> None:
-    place.configure(provider={"type": "openai", "baseUrl": "http://127.0.0.1:9/v1", "model": "m"})
-    with pytest.raises(NoServerError):
-        await place.process().choose_model()
+def test_rules_of_every_directory_on_the_way_count(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / ".ollmignore").write_text("*.key\nprivate/\n")
+    (tmp_path / "a" / ".ollmignore").write_text("!open.key\nnotes\n")
+    hidden = HiddenPaths(str(tmp_path)).is_hidden
+
+    paths = (
+        "x.key",
+        "a/x.key",
+        "a/open.key",
+        "private/x",
+        "a/b/notes",
+        "notes",
+        f"{tmp_path}/x.key",
+        "../x.key",
+        "a\0",
+    )
+    assert [path for path in paths if hidden(path)] == [
+        "x.key",
+        "a/x.key",
+        "private/x",
+        "a/b/notes",
+        f"{tmp_path}/x.key",
+    ]
 
 
-def test_facts_are_kept_for_the_next_run(place: AppPlace) -> None:
-    key = make_facts_key("openai", "http://x", "m")
-    place.process().save_model_facts(key, {"window": 4096})
+def test_the_settings_of_a_workspace_count_once_it_is_trusted(place: AppPlace) -> None:
+    place.configure(hooks={"before-turn": ["mine"]})
+    place.configure_workspace(modes={"default": "plan"}, hooks={"before-turn": ["theirs"]})
+    assert not place.process().trusted
+    assert place.process().settings.modes.default == "code"
+    place.trust()
+    process = place.process()
 
-    assert place.process().model_facts.get(key).window == 4096
-
-
-def test_models_are_kept_in_the_home(place: AppPlace) -> None:
-    assert place.process().model_store.find_installed("nothing") is None
-    assert not Path(place.home / "models").exists()
+    assert process.trusted
+    assert process.settings.modes.default == "plan"
+    assert process.own_settings.modes.default == "code"
+    assert process.own_hooks == {"before-turn": ("mine",)} or process.own_hooks == {"before-turn": ["mine"]}
+    assert not place.process(workspace=False).trusted

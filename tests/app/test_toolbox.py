@@ -7,15 +7,16 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pytest
+
 from ollm.app import WorkspaceScope
 from ollm.app.storage import Storage
-from ollm.app.toolbox import Toolbox
-from ollm.domain.events import AnyEvent, TodosChanged
-from ollm.domain.tools import Todo
-from ollm.extensions.base import NoHooks
-from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.app.toolbox import Toolbox, find_session_file
+from ollm.runtime.base import ConversationOptions
+from tests.acp.editor import EDIT, editing
+from tests.acp.test_client_files import FILES, prepare_file
 from tests.app.places import AppPlace
+from tests.servers.openai import ScriptedServer
 
 
 def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path) -> None:
@@ -27,7 +28,7 @@ def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path)
         from ollm.app import create_tool_registry
         create_tool_registry(Path.cwd())
         wrong = [name for name in sys.modules if name.split(".")[0] in ("mcp", "mcp_types", "pydantic", "anyio")
-                 or name in ("importlib.metadata", "ollm.extensions.loader", "ollm.extensions.manifest",
+                 or name in ("importlib.metadata", "ollm.extensions.loader", "ollm.extensions.loader",
                              "ollm.extensions.hooks") or name.startswith("ollm.extensions.mcp")]
         print(wrong)
     """)
@@ -51,48 +52,6 @@ async def toolbox(place: AppPlace, *, attached: bool = True, **options: Any) -> 
         yield Toolbox(storage, stack, lambda: attached)
 
 
-async def test_without_settings_there_are_no_hooks_servers_or_extensions(place: AppPlace) -> None:
-    async with toolbox(place) as box:
-        assert box.hooks is None
-        assert box.mcp is None
-        assert box.extensions is None
-        assert box.search.others == {}
-        assert box.search.key is None
-        assert box.storage.notices == []
-
-
-async def test_servers_of_the_settings_are_there_and_mistakes_told(place: AppPlace) -> None:
-    place.configure(mcpServers={"one": {"command": "run"}, "bad": 5})
-    async with toolbox(place) as box:
-        assert box.mcp is not None
-        assert [state.server.name for state in box.mcp.list_states()] == ["one"]
-        assert box.storage.notices == ["mcpServers.bad: expected a mapping with command or url"]
-
-
-async def test_the_servers_of_an_untrusted_workspace_are_not_there(place: AppPlace) -> None:
-    (place.workspace / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "run"}}}')
-    async with toolbox(place) as box:
-        assert box.mcp is None
-    place.trust()
-    async with toolbox(place) as box:
-        assert box.mcp is not None
-
-
-async def test_the_level_of_approval_is_that_of_the_mode_or_of_the_settings(place: AppPlace) -> None:
-    place.configure(policy={"approval": "accept-edits"})
-    async with toolbox(place, mode="code") as box:
-        assert box.policy.approval == "accept-edits"
-    async with toolbox(place, mode="plan") as box:
-        assert box.policy.approval == "read-only"
-
-
-async def test_questions_go_to_the_person_or_nowhere(place: AppPlace) -> None:
-    async with toolbox(place, interactive=True) as box:
-        assert isinstance(box.create_asker(), BusAsker)
-    async with toolbox(place, yes=True) as box:
-        assert isinstance(box.create_asker(), UnattendedAsker)
-
-
 async def test_a_name_that_is_taken_is_not_given_to_an_extension(place: AppPlace) -> None:
     folder = place.home / "extensions" / "mine"
     folder.mkdir(parents=True)
@@ -112,15 +71,6 @@ async def test_a_name_that_is_taken_is_not_given_to_an_extension(place: AppPlace
         assert names.count("ls") == 1
 
 
-async def test_todos_are_told(place: AppPlace) -> None:
-    async with toolbox(place) as box:
-        heard: list[AnyEvent] = []
-        box.storage.stream.add_listener(heard.append)
-        box.todos_changed((Todo(id="1", text="write", status="open"),))
-        assert isinstance(heard[0], TodosChanged)
-        assert heard[0].todos[0].text == "write"
-
-
 async def test_a_key_for_searching_comes_from_the_environment(place: AppPlace) -> None:
     place.configure(tools={"webSearch": {"apiKeyEnv": "SEARCH_KEY"}})
     scope = WorkspaceScope(place.process(SEARCH_KEY="abc"), place.workspace)
@@ -129,16 +79,35 @@ async def test_a_key_for_searching_comes_from_the_environment(place: AppPlace) -
         assert box.search.key == "abc"
 
 
-async def test_what_calls_take_is_put_together(place: AppPlace) -> None:
-    async with toolbox(place) as box:
-        services = box.create_call_services()
-        assert services.registry is box.registry
-        assert services.policy is box.policy
-        assert isinstance(services.hooks, NoHooks)
-        assert services.context.boundary is box.scope.boundary
-        assert box.pages.get() is box.pages.get()
-        assert box.discovery is box.scope.discovery
-        assert box.notes is box.storage.notes
-        assert box.global_notes is box.process.notes
-        assert box.edits is box.edits
-        assert box.project_files is box.project_files
+async def test_without_checkpoints_a_change_in_the_editor_is_made_all_the_same(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("checkpoints: {enabled: false}\n")
+    async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, _):
+        editor.client.buffers[str(file)] = "unsaved\ntwo\n"
+        session = await editor.open()
+        await editor.say(session, "change it")
+        await editor.say(session, "/rewind 1 files yes")
+
+    assert editor.client.buffers[str(file)] == "unsaved\nthree\n"
+    assert "Checkpoints are off" in editor.client.said()
+
+
+@pytest.fixture
+def storage(place: AppPlace) -> Storage:
+    return Storage(place.scope(), ConversationOptions(workspace=place.workspace))
+
+
+async def test_a_hook_is_told_where_the_session_is_recorded(place: AppPlace) -> None:
+    async with ScriptedServer([]) as server:
+        place.configure(
+            provider={"type": "openai", "baseUrl": server.base_url, "model": "scripted"},
+            sessions={"dataDir": "~/.ollm/elsewhere"},
+        )
+        storage = Storage(place.scope(), ConversationOptions(workspace=place.workspace))
+        assert find_session_file(storage) == ""
+        model = await storage.process.choose_model()
+        session = await storage.session.create(model)
+        await model.provider.close()
+        assert find_session_file(storage) == str(place.home / "elsewhere" / f"{session}.json")
+        await storage.session.close()

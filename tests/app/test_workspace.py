@@ -1,13 +1,18 @@
-"""What all conversations in one workspace share."""
+"""The scope of a workspace and of a conversation's storage."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ollm.app.workspace import build_rule_set
+from ollm.app.conversation import ConversationScope
+from ollm.app.storage import Storage
+from ollm.app.workspace import WorkspaceScope, build_rule_set
 from ollm.domain.errors import OllmError
+from ollm.domain.events import AnyEvent, Notice
 from ollm.domain.tools import PolicyRequest
+from ollm.runtime.base import ConversationOptions
 from tests.app.places import AppPlace
 
 
@@ -67,15 +72,6 @@ def test_the_boundary_is_the_workspace_and_what_the_settings_allow(place: AppPla
     assert other in place.scope().boundary.places.roots
 
 
-def test_files_that_hooks_and_servers_name_are_known_to_be_run(place: AppPlace) -> None:
-    (place.workspace / "check.sh").write_text("exit 0")
-    assert place.scope()._find_executed_files() == []
-    place.configure(hooks={"before-tool": ["sh check.sh"]})
-    assert place.scope()._find_executed_files() == [place.workspace / "check.sh"]
-    place.configure(mcpServers={"s": {"command": "./check.sh"}})
-    assert place.scope()._find_executed_files() == [place.workspace / "check.sh"]
-
-
 def test_a_data_file_that_a_server_names_is_not_taken_for_a_program(place: AppPlace) -> None:
     for name in ("graph.jsonl", "shop.db", "serve.py"):
         (place.workspace / name).write_text("")
@@ -90,44 +86,6 @@ def test_a_data_file_that_a_server_names_is_not_taken_for_a_program(place: AppPl
     place.configure(mcpServers=servers)
 
     assert place.scope()._find_executed_files() == [place.workspace / "serve.py"]
-
-
-def test_memory_is_kept_in_the_workspace(place: AppPlace) -> None:
-    scope = place.scope()
-    scope.notes.set("k", "v")
-    scope.close()
-
-    again = place.scope()
-    assert again.notes.get("k") == "v"
-    assert (again.memory_directory / "memory.db").exists()
-    again.close()
-
-
-def test_a_memory_of_a_newer_version_is_left_alone(place: AppPlace) -> None:
-    import sqlite3
-
-    scope = place.scope()
-    scope.notes.set("k", "v")
-    own = scope.memory_directory
-    scope.close()
-    with sqlite3.connect(own / "memory.db") as database:
-        database.execute("PRAGMA user_version = 999")
-    database.close()
-    said: list[str] = []
-    newer = place.scope()
-    newer.report = said.append
-
-    assert newer.memory_directory != own
-    assert newer.memory_directory.is_relative_to(place.home)
-    assert said == [
-        f"{own / 'memory.db'} was written by a newer ollm and is left alone; this run uses {newer.memory_directory}."
-    ]
-    assert newer.notes.get("k") is None
-    newer.close()
-
-
-def test_what_nobody_listens_to_is_no_error(place: AppPlace) -> None:
-    place.scope().report("a problem")
 
 
 def test_trust_is_asked_for_and_given(place: AppPlace) -> None:
@@ -149,12 +107,6 @@ def test_trust_is_asked_for_and_given(place: AppPlace) -> None:
     )
 
 
-def test_the_sandbox_is_as_the_settings_say(place: AppPlace) -> None:
-    place.configure(sandbox={"mode": "off"})
-
-    assert "off" in place.scope().create_sandbox().description
-
-
 async def test_files_are_found_with_the_users_own_ignore_rules(place: AppPlace) -> None:
     config = place.root / "config"
     (config / "git").mkdir(parents=True)
@@ -168,3 +120,35 @@ async def test_files_are_found_with_the_users_own_ignore_rules(place: AppPlace) 
     scope.close()
 
     assert [Path(path).name for path in found.paths] == ["b.txt"]
+
+
+def open_storage(place: AppPlace, **options: Any) -> Storage:
+    return Storage(place.scope(), ConversationOptions(workspace=place.workspace, **options))
+
+
+def test_a_problem_is_a_notice_now_and_when_the_conversation_opens(place: AppPlace) -> None:
+    storage = open_storage(place)
+    heard: list[AnyEvent] = []
+    storage.stream.add_listener(heard.append)
+    storage.scope.report("the disk is slow")
+    storage.entries.add_context("", "", priority=50, source="hook")
+
+    assert storage.notices == ["the disk is slow"]
+    assert isinstance(heard[0], Notice)
+    assert (heard[0].level, heard[0].text) == ("warning", "the disk is slow")
+    assert all(isinstance(event, Notice) and event.level == "warning" for event in heard)
+    assert len(heard) == 2
+
+
+def test_commands_of_the_workspace_come_first_once_it_is_trusted(place: AppPlace) -> None:
+    ours, theirs = place.home / "commands", place.workspace / ".ollm" / "commands"
+    assert open_storage(place).command_directories == (ours,)
+    place.trust()
+    assert open_storage(place).command_directories == (theirs, ours)
+
+
+def scope(place: AppPlace, **more: object) -> ConversationScope:
+    from contextlib import AsyncExitStack
+
+    options = ConversationOptions(workspace=place.workspace, **more)  # type: ignore[arg-type]
+    return ConversationScope(WorkspaceScope(place.process(), place.workspace), options, AsyncExitStack())

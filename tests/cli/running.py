@@ -2,15 +2,15 @@
 
 import json
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.cli.forked import finish, run_aside
 from tests.cli.forked_child import start_command
-from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
+from tests.servers.scripted import Script
 
 
 class Ended:
@@ -51,7 +51,7 @@ class Runner:
 
 
 @asynccontextmanager
-async def running(directory: Path, script: Sequence[Answer | str], **options: Any) -> AsyncIterator[Runner]:
+async def running(directory: Path, script: Script, **options: Any) -> AsyncIterator[Runner]:
     async with ScriptedServer(script, **options) as server:
         yield Runner(directory, server)
 

@@ -1,12 +1,14 @@
-"""Where the question of `ollm -p` comes from."""
+"""Options and input of the chat command."""
 
 import io
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ollm.cli.chat_command import read_question, read_stdin
-from ollm.cli.start import Question
+from ollm.cli.chat import chat, read_question
+from ollm.cli.start import ChatArguments
 from ollm.domain.errors import UsageError
 from tests.cli.inside import Inside
 
@@ -47,13 +49,6 @@ def test_nothing_to_say_is_refused(monkeypatch: pytest.MonkeyPatch, prompt: str,
     assert (found.value.message, found.value.action) == (EMPTY, HINT)
 
 
-def test_without_standard_input_there_is_nothing_beside_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", None)
-
-    assert read_question("explain") == Question(text="explain")
-    assert read_stdin() == ""
-
-
 def test_two_prompts_are_one_too_many(inside: Inside) -> None:
     said = inside.fail("-p", "one", "two two", code=2)
 
@@ -73,3 +68,16 @@ def test_without_a_terminal_a_text_is_asked_once_and_none_is_read_from_the_pipe(
 
     assert inside.run("chat", "hello", "--new").code == 3
     assert EMPTY in inside.fail("chat", "--new", code=2)
+
+
+def options(**given: Any) -> dict[str, Any]:
+    return {**chat.make_context("chat", []).params, **given}
+
+
+@pytest.mark.parametrize(
+    "given", [{"new": True, "continue_": True}, {"new": True, "session": "abcd"}, {"session": "", "continue_": True}]
+)
+def test_only_one_way_to_begin_is_taken(tmp_path: Path, given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="Use only one of --new, --resume and --continue") as found:
+        ChatArguments.from_options(options(workspace=tmp_path, **given))
+    assert found.value.action == "Give one of them."

@@ -147,7 +147,7 @@ async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
 CRASH = """
 import asyncio, contextlib
 from pathlib import Path
-from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.screen import ChatScreen
 
 @contextlib.asynccontextmanager

@@ -82,16 +82,26 @@ def test_a_setting_bounds_the_map(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
-def test_without_the_extra_patterns_do(tmp_path: Path) -> None:
-    """A module that cannot be imported stands in for an extra that is not installed."""
-    root, blocked = plant(tmp_path / "project"), tmp_path / "blocked"
-    blocked.mkdir()
-    (blocked / "tree_sitter.py").write_text("raise ImportError('not installed')\n")
+def test_without_the_extra_outlines_are_not_offered_and_doctor_says_how_to_get_them(tmp_path: Path) -> None:
+    """A finder that hides the packages stands in for an extra that is not installed."""
+    root, hiding = plant(tmp_path / "project"), tmp_path / "hiding"
+    hiding.mkdir()
+    (hiding / "sitecustomize.py").write_text(
+        "import sys, importlib.machinery as m\n"
+        "find = m.PathFinder.find_spec\n"
+        "hide = lambda name, *more: None if name.startswith('tree_sitter') else find(name, *more)\n"
+        "m.PathFinder.find_spec = hide\n"
+    )
+    hidden = {"home": tmp_path / "home", "cwd": root, "PYTHONPATH": str(hiding)}
 
-    done = ollm("files", "outline", "shop/server.go", home=tmp_path / "home", cwd=root, PYTHONPATH=str(blocked))
-
-    assert "   14 func (s *Server) Run(ctx context.Context) error\n" in done.stdout
-    assert done.returncode == 0
+    for done in (ollm("files", "outline", "shop/server.go", **hidden), ollm("files", "map", **hidden)):
+        assert done.returncode == 1
+        assert "need the extra `code`" in done.stderr
+        assert "[code]" in done.stderr or "[all]" in done.stderr
+    told = ollm("doctor", **hidden)
+    assert "[code]" in told.stdout + told.stderr
+    assert "outline" not in ollm("tools", "list", **hidden).stdout
+    assert "outline" in ollm("tools", "list", home=tmp_path / "home", cwd=root).stdout
 
 
 def test_a_map_of_a_directory_keeps_to_its_tokens_with_its_paths(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_the_context_is_shown_part_by_part(place: RecordedPlace) -> None:
     assert (shown["window"], shown["limit"]) == (8192, 6963)
     parts = {part["name"]: part["tokens"] for part in shown["parts"]}
     before = sum(parts[name] for name in ("instructions", "context entries", "tool schemas"))
-    assert shown["available"] == 6963 - before
+    assert abs(shown["available"] - (6963 - before)) <= 1, "each part is rounded"
     assert parts["user messages"] > 0 < parts["assistant messages"]
     text = place.run("context", "show", place.session[:8])
     assert "tool schemas" in text

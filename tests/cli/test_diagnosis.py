@@ -9,19 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.app import ProcessScope
 from ollm.cli.diagnosis import (
     Diagnosis,
     ReachableServer,
     ServerReport,
-    diagnose,
     suggest_next_step,
 )
 from ollm.cli.hardware import Hardware
 from ollm.cli.machine import MachineCheck
 from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
-from tests.cli.inside import Inside
 from tests.cli.running import Runner
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
@@ -210,56 +207,3 @@ def test_steps_for_the_toy_model_and_for_windows_nobody_says() -> None:
     assert "window is small (4,096): serve 8,192 tokens" in suggest_next_step(found(unknown), None)
     assert "ollm models probe" in suggest_next_step(found(fits), None)
     assert suggest_next_step(found(None, facts=None), None) == "Start a model server."
-
-
-async def diagnose_at(inside: Inside, base_url: str, model: str = "scripted", **more: Any) -> tuple[Diagnosis, Any]:
-    provider = {"type": "openai", "baseUrl": base_url, "model": model, **more}
-    inside.configure(json.dumps({"provider": provider}))
-    return await diagnose(ProcessScope(workspace=inside.workspace), measured=False)
-
-
-async def test_a_server_is_reported_with_why_and_its_window(inside: Inside) -> None:
-    async with ScriptedServer([], kind="llama.cpp", window=16_384) as server:
-        report, error = await diagnose_at(inside, server.base_url)
-
-    assert error is None
-    assert report.server is not None
-    assert (report.server.model, report.server.window, report.server.served) == ("scripted", 16_384, 16_384)
-    assert not report.server.guessed
-    assert report.error is None
-    assert report.home == inside.home
-    assert (report.log, report.log_bytes) == (inside.home / "logs" / "ollm.log", 0)
-    assert report.next
-    assert report.sandbox
-
-
-async def test_a_window_that_nobody_says_is_guessed_unless_it_is_set(inside: Inside) -> None:
-    async with ScriptedServer([]) as server:
-        guessed, _ = await diagnose_at(inside, server.base_url)
-        set_one, _ = await diagnose_at(inside, server.base_url, contextWindow=4096)
-
-    assert guessed.server is not None
-    assert set_one.server is not None
-    assert (guessed.server.guessed, set_one.server.guessed) == (True, False)
-
-
-async def test_what_is_wrong_is_reported_and_not_raised(inside: Inside) -> None:
-    report, error = await diagnose_at(inside, "http://127.0.0.1:9/v1")
-
-    assert isinstance(error, NoServerError)
-    assert report.server is None
-    assert report.facts is None
-    assert report.error == error.message
-
-
-async def test_a_model_that_is_not_listed_is_named(inside: Inside) -> None:
-    async with ScriptedServer([], models=("one", "two")) as server:
-        _, error = await diagnose_at(inside, server.base_url, model="three")
-        _, fine = await diagnose_at(inside, server.base_url, model="two")
-    async with ScriptedServer([], kind="llama.cpp", models=("one",)) as server:
-        _, any_name = await diagnose_at(inside, server.base_url, model="three")
-
-    assert error is not None
-    assert "three" in error.message
-    assert fine is None
-    assert any_name is None

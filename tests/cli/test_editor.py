@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.editor import find_editor
+from ollm.cli.config import find_editor
 from ollm.domain.errors import UsageError
 from tests.cli.command import ollm
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import resource
 import signal
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from tests.covers import covers
 from tests.servers.answers import Answer
 
 SLOW = Answer(text=" ".join(f"word{number}" for number in range(60)), pace=0.1)
-UNLIMITED = resource.RLIM_INFINITY
 
 
 @covers("S10.1")

@@ -60,11 +60,6 @@ def test_debug_shows_the_whole_of_an_unforeseen_error_redacted(
     assert token not in shown
 
 
-def test_debug_belongs_to_no_command_and_stops_at_the_double_dash() -> None:
-    assert edge._extract_debug_flag(["files", "--debug", "--", "--debug"]) == (True, ["files", "--", "--debug"])
-    assert edge._extract_debug_flag(["files"]) == (False, ["files"])
-
-
 def test_a_reader_that_goes_away_is_no_error() -> None:
     writer = subprocess.Popen([SCRIPT, "completion", "bash"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert writer.stdout is not None
@@ -114,15 +109,6 @@ def test_a_full_disk_behind_the_output_is_said(
     assert capfd.readouterr().err == (
         "ollm: Cannot write the output: No space left on device.\n  Check the file or disk it is written to.\n"
     )
-
-
-def test_an_error_of_the_system_without_a_file_is_internal(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert ended_by(monkeypatch, OSError(errno.ECHILD, "No child")) == 1
-    said = capfd.readouterr().err
-    assert said.startswith("ollm: internal error: ChildProcessError: ")
-    assert said.endswith("  Run again with --debug for details.\n")
 
 
 def test_everyday_lines_do_without_click(inside: Inside) -> None:

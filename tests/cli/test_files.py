@@ -2,8 +2,12 @@
 
 import json
 import os
+import pty
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import SCRIPT, ollm
 from tests.covers import covers
@@ -116,3 +120,96 @@ def test_ignored_paths_are_told_and_the_patterns_listed(tmp_path: Path) -> None:
     patterns = told()
     assert patterns[-1] == "gen/"
     assert "node_modules" in patterns
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_a_terminal_gets_no_name_that_drives_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    root = tmp_path / "odd"
+    plant(root, "a\x1b[31m.txt", "two\nlines")
+
+    shown = read_terminal(root, tmp_path / "home", *arguments)
+
+    assert b"\x1b[31m" not in shown
+    assert b"txt" in shown
+
+
+def read_terminal(root: Path, home: Path, *arguments: str) -> bytes:
+    """What the command shows at a terminal."""
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "ollm", "files", *arguments],
+            cwd=root,
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "OLLM_HOME": str(home)},
+            check=True,
+        )
+        return os.read(ours, 1 << 16)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_reader_that_goes_away_and_a_full_disk(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    plant(root, *(f"a_rather_long_name_to_fill_a_pipe_{number:06}" for number in range(3000)))
+    environment = {**os.environ, "OLLM_HOME": str(tmp_path / "home"), "PYTHONUNBUFFERED": "1"}
+    command = subprocess.Popen(
+        [SCRIPT, "files"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    assert command.stdout
+    command.stdout.read(10)
+    command.stdout.close()
+    assert command.stderr
+    assert (command.stderr.read(), command.wait()) == (b"", 1)
+    command.stderr.close()
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [SCRIPT, "files"], cwd=root, stdout=full, stderr=subprocess.PIPE, env=environment, check=False
+        )
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 2)
+    assert b"Cannot write the output" in done.stderr
+
+
+def test_settings_of_the_person_and_of_a_trusted_workspace_count_at_once(tmp_path: Path) -> None:
+    root, home = project(tmp_path / "project"), tmp_path / "home"
+    plant(root, "own/x")
+    (root / ".ollm").mkdir()
+    (root / ".ollm" / "config.yaml").write_text("fileDiscovery:\n  builtinIgnores: [own]\n")
+    home.mkdir()
+    assert "own/x" in ollm("files", home=home, cwd=root).stdout
+    (home / "config.yaml").write_text("fileDiscovery:\n  builtinIgnores: [.github]\n")
+    assert "node_modules/x.js" in ollm("files", home=home, cwd=root).stdout
+    assert ollm("trust", home=home, cwd=root).returncode == 0
+    assert "own/x" not in ollm("files", home=home, cwd=root).stdout
+    (home / "config.yaml").write_text("fileDiscovry: {}\n")
+    assert "fileDiscovry" in ollm("files", home=home, cwd=root).stderr
+
+
+def test_the_list_needs_neither_asyncio_nor_a_heavy_library(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    code = (
+        f"import sys; sys.argv = ['ollm', 'files', '*.py', '--workspace', {str(root)!r}]\n"
+        "from ollm.cli.main import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'asyncio', 'rich', 'ruamel', 'rapidfuzz', 'ssl'} & set(sys.modules)), file=sys.stderr)"
+    )
+
+    environment = {**os.environ, "OLLM_HOME": str(tmp_path / "home")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+
+    assert (done.stdout, done.stderr) == ("src/a.py\n", "[]\n")
+
+
+def test_an_empty_list_prints_nothing_and_an_unknown_option_is_an_error(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+
+    nothing = ollm("files", "*.rs", home=tmp_path / "home", cwd=root)
+    wrong = ollm("files", "--jsn", home=tmp_path / "home", cwd=root)
+    unfinished = ollm("files", "--workspace", home=tmp_path / "home", cwd=root)
+
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    assert (wrong.returncode, unfinished.returncode) == (2, 2)
+    assert "--json" in wrong.stderr

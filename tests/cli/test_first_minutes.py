@@ -27,8 +27,8 @@ async def test_two_messages_of_a_turn_are_two_paragraphs(tmp_path: Path) -> None
     assert json.loads(document.out)["text"] == "Fixing it now.\n\nAll done."
 
 
-async def test_answers_with_a_question_of_ours_between_them_are_apart_too(tmp_path: Path) -> None:
-    script = ["I will look.\n```bash\nls\n```\n", "Done: it is empty.", "Nothing is there.", *["Nothing."] * 4]
+async def test_answers_with_a_step_between_them_are_apart_too(tmp_path: Path) -> None:
+    script = ["I will look.\n```bash\nls\n```\n", "Done: it is empty."]
     said = []
     for form in ("text", "json"):
         (place := tmp_path / form).mkdir()
@@ -37,7 +37,7 @@ async def test_answers_with_a_question_of_ours_between_them_are_apart_too(tmp_pa
             (runner.home / "config.yaml").write_text("provider: {callForm: blocks}\n")
             said.append((await runner.run("-p", "Write a list of the files into a.txt", "--yes", "-o", form)).out)
 
-    words = "I will look.\n\nDone: it is empty.\n\nNothing is there."
+    words = "I will look.\n\nDone: it is empty."
     assert said[0].startswith(words)
     assert json.loads(said[1])["text"].startswith(words)
 

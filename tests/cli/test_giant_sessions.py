@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from ollm.store.session_files import SessionFiles, SessionPlaces
-from ollm.store.session_files.layout import iter_document
+from ollm.store.session_files.document import iter_document
 from ollm.store.session_files.store import MessagePage
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import running

@@ -1,4 +1,6 @@
-"""What a machine can run, and the commands that bring it."""
+"""The machine as the doctor reports it."""
+
+from __future__ import annotations
 
 import json
 import sys
@@ -7,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from ollm.cli.hardware import Gpu, Hardware, choose_model_size, inspect_hardware, suggest_models
+from ollm.cli.machine import check_machine, measure_disk_usage
+from ollm.system.install_command import describe_extra_install
 from tests.cli.command import ollm
 
 GB = 2**30
@@ -80,3 +84,24 @@ def test_a_driver_that_does_not_answer_holds_nobody_up(tmp_path: Path, monkeypat
 
     assert (hardware.gpu, hardware.gpu_silent) == (None, True)
     assert "a GPU whose driver does not answer" in hardware.describe()
+
+
+def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
+    (tmp_path / "sessions" / "deep").mkdir(parents=True)
+    (tmp_path / "sessions" / "deep" / "a").write_bytes(bytes(300))
+    (tmp_path / "sessions" / "loop").symlink_to(tmp_path)
+    (tmp_path / "index.db").write_bytes(bytes(20))
+
+    assert [(part.name, part.bytes) for part in measure_disk_usage(tmp_path)] == [("sessions", 300), ("index.db", 20)]
+    assert measure_disk_usage(tmp_path / "none") == ()
+
+
+def test_every_program_and_extra_is_looked_for() -> None:
+    checks = {check.name: check for check in check_machine()}
+
+    assert {"rg", "shfmt", "FTS5", "[daemon]", "[embedded]", "[mcp]"} <= checks.keys()
+    assert checks["rg"].ok
+    assert Path(checks["rg"].detail).name == "rg"
+    assert checks["FTS5"].ok
+    assert checks["[daemon]"].ok
+    assert checks["[mcp]"].detail == describe_extra_install("mcp")

@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from ollm.cli.hooks import collect_hooks
 from tests.cli.inside import Inside
 from tests.cli.running import running
 from tests.servers.answers import Answer
@@ -125,24 +122,6 @@ def test_what_cannot_run_here_is_told_once_and_not_written_down(inside: Inside) 
     assert "only hooks of type command are run; not imported" in done.err
     listed = inside.run("hooks", "list", "--json")
     assert ([hook["command"] for hook in json.loads(listed.out)], listed.err) == (["guard.sh"], "")
-
-
-@pytest.mark.parametrize(
-    ("text", "hooks"),
-    [
-        ('{"hooks": {"Stop": ["a"]}}', {"Stop": ["a"]}),
-        ('{"hooks": {"Stop": "a"}}', {"Stop": ["a"]}),
-        ('{"hooks": []}', {}),
-        ("{}", {}),
-        ("[]", {}),
-    ],
-)
-def test_hooks_are_collected_by_event(tmp_path: Path, text: str, hooks: dict[str, list[str]]) -> None:
-    (tmp_path / "s.json").write_text(text)
-
-    assert collect_hooks([tmp_path / "s.json"], tmp_path) == hooks
-    both = {event: entries * 2 for event, entries in hooks.items()}
-    assert collect_hooks([tmp_path / "s.json"] * 2, tmp_path) == both
 
 
 def test_a_file_that_cannot_be_read_is_said(inside: Inside) -> None:

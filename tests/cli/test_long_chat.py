@@ -1,7 +1,7 @@
 """A chat that passes several compressions in a 4K window and goes on, through the command.
 
 In every run with a scripted server; in `make soak` with the embedded model and with a real llama.cpp server. What it came
-to is printed (`pytest -s`); `docs/context.md` has the figures.
+to is printed (`pytest -s`); `docs/performance.md` has the figures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The entry point of the script: what it answers without importing anything."""
 
-import gc
 import subprocess
 import sys
 from types import ModuleType
@@ -37,33 +36,6 @@ def test_the_version_is_told_however_it_is_asked_for(arguments: list[str]) -> No
     done = ollm(*arguments)
 
     assert (done.returncode, done.stdout) == (0, f"ollm {__version__}\n")
-
-
-@pytest.mark.parametrize("word", ["--version", "-V"])
-def test_the_version_alone_is_printed_at_once(
-    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["ollm", word])
-    run()
-
-    assert capsys.readouterr().out == f"ollm {__version__}\n"
-
-
-def test_the_exit_code_is_that_of_the_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    threshold = gc.get_threshold()
-    monkeypatch.setattr(sys, "argv", ["ollm", "xyzzy"])
-    try:
-        with pytest.raises(SystemExit) as ended:
-            run()
-        assert gc.get_threshold()[0] == 50_000
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*threshold)
-    assert ended.value.code == 2
-    assert "unknown command 'xyzzy'" in capsys.readouterr().err
 
 
 def test_ctrl_c_before_anything_has_begun_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`ollm models`, run as people run it."""
+"""ollm models: fetching, listing and removing models."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from ollm.cli.models import offer_missing_model, show_progress
+from ollm.domain.errors import NoServerError
+from ollm.providers.local_models.model_files import ModelFileMissingError
 from tests.servers.files import FileServer, serving
 
 CONTENT = b"GGUF" + bytes(50_000)
@@ -121,3 +124,19 @@ def test_a_configured_server_that_is_away_does_not_hide_the_files(home: Path) ->
     assert listed.returncode == 0
     assert "mine" in listed.stdout
     assert "No model server answers at http://127.0.0.1:9" in listed.stderr
+
+
+def test_without_a_terminal_a_line_is_written_for_each_quarter(capsys: pytest.CaptureFixture[str]) -> None:
+    with show_progress("tiny", 100_000_000) as tell:
+        for done in range(0, 100_000_001, 10_000_000):
+            tell(done, 100_000_000)
+
+    assert capsys.readouterr().err == "".join(
+        f"ollm: downloading tiny {share} % of 100 MB\n" for share in (0, 25, 50, 75, 100)
+    )
+
+
+def test_only_a_missing_model_file_is_offered_and_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not offer_missing_model(NoServerError("gone"), {})
+    assert not offer_missing_model(ModelFileMissingError("The model smollm2 is not here.", model="smollm2"), {})
+    assert capsys.readouterr().err == ""

@@ -200,7 +200,6 @@ async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) ->
     imported = set(err.decode().splitlines())
     assert "h11" in imported
     heavy = {
-        "click",
         "pydantic",
         "httpx2",
         "stamina",

@@ -6,25 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.options import confirm_or_fail, print_json, resolve_workspace, style_text
+from ollm.cli.options import confirm_or_fail, print_json, resolve_workspace
 from ollm.domain.errors import OllmError, UsageError
-
-
-def test_a_question_without_a_terminal_is_an_error_unless_yes_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-
-    confirm_or_fail("Delete it?", yes=True)
-    with pytest.raises(UsageError, match="--yes"):
-        confirm_or_fail("Delete it?", yes=False)
-
-
-def test_a_workspace_must_be_a_directory(tmp_path) -> None:
-    (tmp_path / "file").touch()
-
-    assert resolve_workspace(str(tmp_path)) == tmp_path.resolve()
-    for wrong in ("file", "absent"):
-        with pytest.raises(UsageError, match="workspace"):
-            resolve_workspace(str(tmp_path / wrong))
 
 
 def test_json_is_one_document_even_with_text_that_is_no_unicode(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,16 +55,3 @@ def test_the_workspace_is_where_one_stands_or_what_is_named(tmp_path: Path, monk
     assert found.value.action == "Choose one with --workspace DIR."
     with pytest.raises(UsageError, match="Cannot use the workspace gone"):
         resolve_workspace("gone")
-
-
-def test_json_keeps_letters_and_is_indented(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json({"a": "é"})
-
-    assert capsys.readouterr().out == '{\n  "a": "é"\n}\n'
-
-
-def test_text_is_styled_unless_colours_are_unwanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert style_text("x", fg="red") == "\x1b[31mx\x1b[0m"
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert style_text("x", fg="red") == "x"

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bench.instant_server import InstantServer
+from bench.servers import InstantServer
 
 from tests.cli.command import SCRIPT, ollm
 from tests.covers import covers

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.inside import Inside
 from tests.covers import covers
 
 CORE = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -62,22 +61,3 @@ def test_secrets_in_odd_places_go_and_what_is_none_stays(tmp_path: Path) -> None
     for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein"):
         assert part not in said
     assert said.endswith(plain)
-
-
-KEY = "sk-proj-" + "a1B2" * 12
-
-
-def test_secrets_are_taken_out_of_a_file_and_of_a_pipe(inside: Inside) -> None:
-    (inside.workspace / "a.txt").write_text(f"key {KEY} end é")
-
-    assert KEY not in inside.read("redact", "a.txt")
-    assert inside.read("redact", "a.txt").startswith("key ")
-    for words in (("redact",), ("redact", "-")):
-        said = inside.read(*words, stdin=f"key {KEY} end")
-        assert KEY not in said
-        assert said.endswith(" end")
-
-
-def test_a_file_that_cannot_be_read_is_said(inside: Inside) -> None:
-    assert "no such file: gone." in inside.fail("redact", "gone", code=1)
-    assert "Cannot read .:" in inside.fail("redact", ".", code=1)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import PromptTooLongError
-from ollm.providers.overflow import read_overflow_numbers
-from ollm.providers.server_errors import make_server_error
+from ollm.providers.server_errors import make_server_error, read_overflow_numbers
 from ollm.system.http import FullResponse
 from tests.cli.running import running
 from tests.servers.answers import Answer

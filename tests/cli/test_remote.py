@@ -33,10 +33,6 @@ def test_what_belongs_to_one_run_is_refused(given: dict[str, Any], named: str) -
     assert found.value.action == "Use `ollm config set`, or /model and /approval in the chat."
 
 
-def test_everything_else_may_be_told_to_it() -> None:
-    refuse_local_flags(arguments(mode="plan", full=True, force=True, flags={"policy": {"approval": "ask"}}))
-
-
 def line(name: str, status: str) -> SessionLine:
     return SessionLine(session_id=name, title="", model="", status=status, updated_at=0)
 

@@ -1,13 +1,10 @@
 """Two chats in one project, each on a terminal of its own."""
 
-import time
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ollm.cli import second_chat
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
@@ -98,50 +95,3 @@ async def test_the_daemon_is_named_and_lets_go_when_nobody_is_attached(tmp_path:
                 assert "in use" not in other.text()
         finally:
             ollm("daemon", "stop", home=runner.home)
-
-
-def test_the_wait_for_the_daemon_is_told_and_the_line_goes(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Held:
-        is_daemon = is_requested = True
-
-        def ask_owner_to_close(self, *, only_when_idle: bool) -> bool:
-            return only_when_idle
-
-        def find_other_owner(self) -> object:
-            return self
-
-        def withdraw_request(self) -> None:
-            pass
-
-    held: Any = Held()
-    monkeypatch.setattr(second_chat, "DAEMON_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(second_chat, "QUIET_SECONDS", 0)
-
-    assert second_chat._ask_daemon(held, held) is False
-    assert capsys.readouterr().out == "Asking the daemon for the workspace …\r\x1b[K"
-
-
-def test_a_daemon_that_says_no_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    class InUse:
-        is_daemon = True
-        is_requested = False
-
-        def __init__(self) -> None:
-            self.asked = 0
-
-        def ask_owner_to_close(self, *, only_when_idle: bool) -> bool:
-            self.asked += 1
-            return only_when_idle
-
-        def find_other_owner(self) -> object:
-            return self
-
-    held: Any = InUse()
-    monkeypatch.setattr(second_chat, "REFUSED_SECONDS", 0.2)
-
-    began = time.monotonic()
-    assert second_chat._ask_daemon(held, held) is False
-    assert time.monotonic() - began < second_chat.DAEMON_TIMEOUT_SECONDS / 2
-    assert held.asked > 1, "one that has just left may still be counted there"

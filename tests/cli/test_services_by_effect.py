@@ -160,7 +160,7 @@ async def test_a_snapshot_says_what_was_asked_and_whether_the_model_thinks(tmp_p
     assert json.loads(index.read_text()) == [shown, newer]
 
 
-@covers("S1.8", "D113", "H84", "H481", "P3", "P13")
+@covers("S1.8", "D113", "D114", "H84", "H481", "P3", "P13")
 async def test_the_archive_names_the_model_and_every_compression_and_the_history_its_times(tmp_path: Path) -> None:
     async with running(tmp_path, [f"Noted. {STORY}"] * 8, window=8192) as runner:
         configure(runner, compression={"strategy": "truncate", "preserveRecent": 256, "idle": "off"})

@@ -8,9 +8,8 @@ from ollm.app import open_conversation
 from ollm.cli.remote import open_remote_conversation
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
-from ollm.runtime.base import Conversation
+from ollm.runtime.base import Conversation, ConversationOptions
 from ollm.runtime.commands import build_command_table
-from ollm.runtime.conversation_options import ConversationOptions
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.covers import covers

@@ -198,3 +198,20 @@ async def test_words_are_streamed_while_they_cannot_be_a_call(tmp_path: Path) ->
         assert await process.stdout.readexactly(13) == b"One two three"
         process.terminate()
         await process.communicate()
+
+
+@pytest.mark.parametrize(("form", "tools"), [("auto", False), ("native", True)])
+async def test_a_model_under_0_4_billion_parameters_chats_without_tools_unless_asked_for(
+    tmp_path: Path, form: str, tools: bool
+) -> None:
+    async with running(tmp_path, ["Hello!"], model="smollm2-135m") as runner:
+        (runner.workspace / "a.py").write_text("x = 1\n")
+        done = await runner.run("-p", "Say hello", "--model", "smollm2-135m", OLLM_CALL_FORM=form)
+
+        assert (done.code, done.out.strip()) == (0, "Hello!")
+        assert ("tools" in runner.server.chats[0]) is tools
+        assert ("is good for a short chat, without tools" in done.err) is not tools
+        if not tools:
+            system, asked = (message["content"] for message in runner.server.chats[0]["messages"])
+            assert "tool" not in system
+            assert asked == "Say hello"

@@ -5,7 +5,7 @@ import sys
 import pexpect
 import pytest
 
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import print_table, warn
 from ollm.system.terminal_text import make_printable
 
 
@@ -22,25 +22,6 @@ def test_one_line_of_text_has_no_line_breaks() -> None:
     assert make_printable("a\nb\tc\u200b") == "a⏎b c\\u200b"
 
 
-def test_columns_are_as_wide_as_they_need_to_be(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(("A", "LONGER"), [("x", 1), ("日本", "…"), ("", "")])
-
-    assert capsys.readouterr().out == "A     LONGER\nx     1\n日本  …\n\n"
-
-
-def test_a_table_without_rows_is_its_head(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(("A", "B"), [])
-
-    assert capsys.readouterr().out == "A  B\n"
-
-
-def test_a_warning_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    warn("mind the gap")
-    shown = capsys.readouterr()
-
-    assert (shown.out, shown.err) == ("", "ollm: mind the gap\n")
-
-
 def test_a_sentence_is_broken_between_words_at_a_terminal_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     text = "No model server is running on its usual port, and no model is installed yet. " * 2
     warn(text)
@@ -48,7 +29,7 @@ def test_a_sentence_is_broken_between_words_at_a_terminal_and_nowhere_else(capsy
 
     child = pexpect.spawn(
         sys.executable,
-        ["-c", f"from ollm.cli.table import warn; warn({text!r})"],
+        ["-c", f"from ollm.cli.options import warn; warn({text!r})"],
         dimensions=(24, 40),
         encoding="utf-8",
     )
@@ -61,7 +42,7 @@ def test_only_the_first_line_is_broken_since_a_command_may_follow() -> None:
     text = "a b c d e f g h i j k l m n o p q r s t\n  ollm chat --workspace /one/long/path --session 1234"
     child = pexpect.spawn(
         sys.executable,
-        ["-c", f"from ollm.cli.table import warn; warn({text!r})"],
+        ["-c", f"from ollm.cli.options import warn; warn({text!r})"],
         dimensions=(24, 30),
         encoding="utf-8",
     )

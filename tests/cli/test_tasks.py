@@ -245,23 +245,6 @@ async def test_an_agent_that_writes_asks_as_its_parent_would(tmp_path: Path) -> 
         assert (runner.workspace / "made.txt").read_text() == "x"
 
 
-async def test_a_weak_model_in_a_full_context_gets_the_report_of_a_task(tmp_path: Path) -> None:
-    long = "Remember these notes. " + " ".join(f"note{number} says {number * 7}" for number in range(160))
-    async with running(tmp_path, ["I will.", "pay is at cart.py:1.", "In cart.py."]) as runner:
-        plant(runner)
-        runner.home.mkdir()
-        (runner.home / "config.yaml").write_text("provider: {callForm: text, contextWindow: 4096}\n")
-        await runner.run("-p", long)
-
-        done = await runner.run("-p", "where is pay defined?", "--continue")
-
-        assert "Exploring in a task" in done.err
-        assert "[Report of a task:]\npay is at cart.py:1." in json.dumps(
-            runner.server.chats[2], ensure_ascii=False
-        ).replace("\\n", "\n")
-        assert "note7 says" not in json.dumps(runner.server.chats[1])
-
-
 async def test_tasks_need_a_conversation(tmp_path: Path) -> None:
     async with running(tmp_path, []) as runner:
         done = await runner.run("tools", "run", "task", "--args", '{"prompt": "x"}')

@@ -1,7 +1,6 @@
 """`ollm chat` on a terminal that can do no more than lines, in this process; and what is decided before it."""
 
 import asyncio
-import gc
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,58 +12,14 @@ import pytest
 from ollm.app import ProcessScope
 from ollm.cli.start import ChatArguments
 from ollm.cli.terminal import (
-    GC_THRESHOLD_OBJECTS,
     Terminal,
-    asked_to_close,
     load_screen_settings,
-    tune_garbage_collection,
-    wants_plain,
 )
 from tests.cli.screen.inside import point_at
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
 PATIENCE = 60.0
-
-
-@pytest.mark.parametrize(
-    ("environment", "plain"),
-    [
-        ({}, True),
-        ({"TERM": "dumb"}, True),
-        ({"TERM": ""}, True),
-        ({"TERM": "xterm"}, False),
-        ({"TERM": "xterm", "OLLM_PLAIN": "1"}, True),
-        ({"TERM": "xterm", "OLLM_PLAIN": ""}, False),
-    ],
-)
-def test_lines_are_for_terminals_that_can_do_no_more(environment: dict[str, str], plain: bool) -> None:
-    assert wants_plain(environment) is plain
-
-
-def test_only_a_conversation_that_can_be_asked_for_is_asked() -> None:
-    class Asked:
-        def asked_to_close(self) -> bool:
-            return True
-
-    assert not asked_to_close(None)
-    assert not asked_to_close(object())  # type: ignore[arg-type]
-    assert asked_to_close(Asked())  # type: ignore[arg-type]
-
-
-def test_collecting_garbage_is_tuned_once() -> None:
-    threshold = gc.get_threshold()
-    gc.unfreeze()
-    try:
-        tune_garbage_collection()
-        assert gc.get_freeze_count()
-        assert gc.get_threshold()[0] == GC_THRESHOLD_OBJECTS
-        gc.set_threshold(123)
-        tune_garbage_collection()
-        assert gc.get_threshold()[0] == 123
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*threshold)
 
 
 def test_the_settings_of_the_screen_are_read_where_a_file_speaks_of_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.trust_question import MAX_SHOWN_FILES, ask_trust, describe_untrusted, format_question
+from ollm.cli.trust import ask_trust, describe_untrusted, format_question
 from ollm.policy.trust import TrustBook, TrustState
 
 
@@ -100,15 +100,6 @@ def test_a_change_is_asked_about_with_what_changed(
     said = capsys.readouterr().out
     assert f"{workspace} has changed since you trusted it:" in said
     assert "  .mcp.json (new)\n  AGENTS.md (changed)\n  CLAUDE.md (gone)\n" in said
-
-
-@pytest.mark.parametrize(("count", "more"), [(12, []), (13, ["  and 1 more"]), (30, ["  and 18 more"])])
-def test_only_so_many_files_are_listed(count: int, more: list[str]) -> None:
-    state = TrustState(workspace="/w", trusted=False, files=tuple(f"f{n:02}" for n in range(count)))
-    lines = format_question(state).splitlines()
-
-    assert lines[1 : 1 + MAX_SHOWN_FILES] == [f"  f{n:02}" for n in range(12)]
-    assert lines[13:] == more
 
 
 def test_names_cannot_drive_the_terminal() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from ollm.config.environment import Home
 from ollm.config.load import LoadedSettings, load_settings
-from ollm.config.paths import Home
 
 
 def loaded(

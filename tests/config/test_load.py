@@ -1,14 +1,15 @@
-"""Settings: defaults of the seeds, layers, both forms of the keys, and how the program goes on after a mistake."""
+"""Settings from all their sources."""
 
 from pathlib import Path
 
 import pytest
 
-from ollm.config.discovery_memory import BUILTIN_IGNORES
-from ollm.config.environment import copy_environment, find_home, read_log_level, wants_colour
-from ollm.config.load import load_policy, load_settings
-from ollm.config.paths import Home
-from ollm.config.settings import Settings
+from ollm.config.environment import Home, copy_environment, find_home, read_log_level, wants_colour
+from ollm.config.load import (
+    load_policy,
+    load_settings,
+)
+from ollm.config.settings import BUILTIN_IGNORES, Settings
 from ollm.domain.errors import UsageError
 from tests.config.files import loaded, problems
 from tests.covers import covers
@@ -67,6 +68,8 @@ SERVICES_FORM = """
         allowList: [PATH, EDITOR]
         denyPatterns: ['*_KEY', 'AWS_*']
 """
+
+
 TOP_FORM = """
     sessions: {dataDir: ~/elsewhere, maxSessions: 7, autoSave: false}
     compression: {enabled: false, threshold: 0.5, strategy: truncate, preserveRecent: 100}
@@ -435,3 +438,49 @@ def test_the_level_of_the_log_and_colour_come_from_the_environment() -> None:
     assert not wants_colour({"NO_COLOR": "1"})
     assert not wants_colour({"TERM": "dumb"})
     assert "PATH" in copy_environment()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "policy: {approval: yolo}",
+        "environment: {allowList: [SECRET]}",
+        "provider: {baseUrl: 'http://evil.example'}",
+        "provider: {apiKeyEnv: AWS_SECRET}",
+        "tools: {allowedRoots: [/]}",
+        "tools: {webFetch: {allowPrivate: ['127.0.0.1:80']}}",
+        "sessions: {dataDir: /tmp/elsewhere}",
+        "policy: {defaultAction: allow}",
+        "policy: {rules: [{tool: shell, action: allow}]}",
+    ],
+)
+def test_a_workspace_gives_no_right_and_is_told_so(tmp_path: Path, text: str) -> None:
+    found = loaded(tmp_path, workspace=text)
+
+    assert found.settings == Settings()
+    assert len(found.problems) == 1
+    assert "workspace" in problems(found)[0]
+
+
+def test_a_workspace_adds_rules_that_ask_or_deny(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        "policy: {rules: [{tool: ls, action: allow}]}",
+        workspace="policy: {defaultAction: deny, rules: [{tool: shell, action: deny}]}\nenvironment: {denyPatterns: ['X_*']}",
+    )
+
+    assert [(rule["tool"], rule["action"]) for rule in found.settings.policy.rules] == [
+        ("ls", "allow"),
+        ("shell", "deny"),
+    ]
+    assert found.settings.policy.default_action == "deny"
+    assert "X_*" in found.settings.environment.deny_patterns
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "http:///", "http://a b", '"http://a\\tb"'])
+def test_an_address_that_is_none_is_a_mistake(tmp_path: Path, url: str) -> None:
+    found = loaded(tmp_path, f"provider: {{type: openai, baseUrl: {url}}}")
+
+    assert "provider.baseUrl" in " ".join(problems(found))
+    assert found.settings.provider.base_url is None

@@ -10,14 +10,12 @@ import pytest
 
 from ollm.app import ProcessScope, open_conversation
 from ollm.daemon.application import build_application
-from ollm.daemon.client import DaemonClient
+from ollm.daemon.auth import WebAccess
+from ollm.daemon.client import DaemonClient, RemoteConversation, open_remote
 from ollm.daemon.hub import Hub, HubLimits
-from ollm.daemon.loopback_port import LoopbackPort
 from ollm.daemon.places import RunFiles
-from ollm.daemon.remote import RemoteConversation, open_remote
-from ollm.daemon.server import DaemonServer, bind_unix, build_server_config
+from ollm.daemon.server import DaemonServer, LoopbackPort, bind_unix, build_server_config
 from ollm.daemon.service import DaemonService
-from ollm.daemon.web_access import WebAccess
 from ollm.domain.events import AnyEvent, TextDelta
 from tests.cli.screen.inside import point_at
 from tests.servers.answers import Answer

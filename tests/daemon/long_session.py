@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ollm.store.session_files.layout import iter_document
+from ollm.store.session_files.document import iter_document
 
 LONG = "11111111-1111-4111-8111-111111111111"
 AT = "2026-01-02T03:04:05.000Z"

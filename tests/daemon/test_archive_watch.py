@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from ollm.daemon.archive_watch import ArchiveWatch
+from ollm.daemon.server import ArchiveWatch
 from ollm.system.locks import read_owner
 from tests.daemon.running import daemon
 from tests.servers.archive_machine import ArchiveMachine, MakeMachine

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from ollm.daemon.attachments import MAX_ATTACHMENT_BYTES, PendingAttachments, TooLargeError, make_attachment
-from ollm.daemon.bodies import AttachmentBody
-from ollm.daemon.client import DaemonClient
-from ollm.daemon.remote import open_remote
+from ollm.daemon.bodies import MAX_ATTACHMENT_BYTES, AttachmentBody, PendingAttachments, TooLargeError
+from ollm.daemon.client import DaemonClient, open_remote
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, TextDelta
 from ollm.domain.messages import ImagePart
@@ -90,17 +88,6 @@ def test_pieces_become_one_text_and_wait_no_more_once_taken() -> None:
     assert found.value.action == "Send it again."
 
 
-def test_a_name_that_is_not_known_takes_nothing() -> None:
-    pending = PendingAttachments()
-    name = pending.add(piece(b"x"))
-    with pytest.raises(NotFoundError):
-        pending.take((name, "nobody"))
-    with pytest.raises(NotFoundError):
-        pending.add(piece(b"x", "nobody"))
-
-    assert len(pending.take((name,))) == 1
-
-
 def test_one_file_and_all_together_have_their_limits() -> None:
     pending = PendingAttachments()
     name = pending.add(piece(bytes(MAX_ATTACHMENT_BYTES)))
@@ -113,7 +100,3 @@ def test_one_file_and_all_together_have_their_limits() -> None:
     with pytest.raises(TooLargeError):
         pending.add(piece(b"x"))
     assert len(pending.take(tuple(kept))) == 3
-
-
-def test_bytes_that_are_no_text_are_replaced() -> None:
-    assert make_attachment(piece(b""), b"\xff").text == "\ufffd"

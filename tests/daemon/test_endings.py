@@ -1,4 +1,4 @@
-"""How a daemon ends: told to, within a limit, or killed; and what is there afterwards. And how events look on the wire."""
+"""Stops and kills of the daemon."""
 
 import asyncio
 import json
@@ -68,3 +68,18 @@ async def test_a_turn_that_outlasts_the_limit_is_cut_off_and_kept(tmp_path: Path
     document = json.loads((found.home / "sessions" / f"{session}.json").read_text())
     assert document["messages"][-1]["interrupted"]
     assert not (found.home / "sessions" / f"{session}.journal").exists()
+
+
+async def test_running_turns_may_end_when_the_daemon_is_stopped(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [Answer(text="a slow but whole answer", pace=0.1)]) as found:
+        session = await found.open()
+        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "slowly"}) as events:
+            async for event in events:
+                if event["type"] == "text-delta":
+                    break
+            assert await found.end(signal.SIGTERM) == 0
+
+        document = json.loads((found.home / "sessions" / f"{session}.json").read_text())
+
+    assert document["messages"][-1]["parts"][0]["text"] == "a slow but whole answer"
+    assert not (found.home / "run" / "daemon.sock").exists()

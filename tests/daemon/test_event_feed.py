@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon import event_feed
-from ollm.daemon.event_feed import EventFeed, FeedReader
-from ollm.daemon.event_log import EventFrame
+from ollm.daemon import event_log
+from ollm.daemon.event_log import EventFeed, EventFrame, FeedReader
 from ollm.domain.events import TextDelta
 from tests.daemon.running import Daemon, Reply, daemon
 from tests.servers.answers import Answer
@@ -71,7 +70,7 @@ async def test_one_that_cannot_go_on_is_told_so_and_gets_the_running_turns(known
 
 
 async def test_one_that_was_away_too_long_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_feed, "MAX_KEPT_EVENTS", 3)
+    monkeypatch.setattr(event_log, "MAX_KEPT_EVENTS", 3)
     feed = EventFeed()
     for number in range(10):
         feed.add(make_frame("a", f"text {number}"))
@@ -92,14 +91,14 @@ async def test_named_sessions_alone_are_sent() -> None:
 
 
 async def test_a_silent_stream_says_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_feed, "PING_SECONDS", 0.01)
+    monkeypatch.setattr(event_log, "PING_SECONDS", 0.01)
     feed = EventFeed()
 
     assert await take(feed.open_reader(f"{feed.run}-0", list), 2) == [": ping\n\n"] * 2
 
 
 async def test_one_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_feed, "MAX_WAITING_EVENTS", 3)
+    monkeypatch.setattr(event_log, "MAX_WAITING_EVENTS", 3)
     feed = EventFeed()
     reader = feed.open_reader(f"{feed.run}-0", list)
     for number in range(5):

@@ -1,15 +1,15 @@
-"""The newest events of a session, for clients that come back."""
+"""Events of a session, kept and sent."""
 
 import asyncio
-import gc
+import json
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from ollm.daemon.event_log import MAX_KEPT_EVENTS, MAX_WAITING_EVENTS, EventFrame, EventLog, EventReader
+from ollm.daemon.event_log import MAX_WAITING_EVENTS, EventLog, EventReader
 from ollm.domain.events import TextDelta
-from tests.daemon.running import daemon
+from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 
 
@@ -61,34 +61,6 @@ async def test_a_reader_gets_what_came_after_the_number_it_names_and_what_comes(
     assert await take(reader, len(seen)) == seen
 
 
-async def test_only_the_newest_events_are_kept() -> None:
-    log = EventLog()
-    for number in range(1, MAX_KEPT_EVENTS + 3):
-        log.add(event(number))
-
-    assert (await take(log.open_reader(0), 2)) == [3, 4]
-
-
-async def test_readers_are_counted_until_they_leave() -> None:
-    log = EventLog()
-    first, second = log.open_reader(0), log.open_reader(0)
-    assert log.reader_count == 2
-    log.add(event(1))
-    assert await take(first, 1) == [1]
-    assert log.readers == [second]
-    log.release(second)
-    assert log.reader_count == 0
-    assert await take(second, 2) == [1]
-
-
-async def test_a_reader_that_nobody_iterates_over_is_gone_at_once() -> None:
-    log = EventLog()
-    log.open_reader(0)
-    gc.collect()
-
-    assert log.reader_count == 0
-
-
 async def test_a_closed_log_ends_its_readers_and_gives_later_ones_what_it_has() -> None:
     log = EventLog()
     log.add(event(1))
@@ -113,8 +85,36 @@ async def test_a_client_that_does_not_read_is_let_go() -> None:
     assert len(await take(slow, MAX_WAITING_EVENTS + 5)) == MAX_WAITING_EVENTS
 
 
-def test_an_event_is_put_into_bytes_once() -> None:
-    frame = EventFrame(event(1))
+async def raw_events(found: Daemon, session: str, last: str, enough: int) -> list[list[str]]:
+    """The first events of a stream, each as the lines it was sent in."""
+    reader, writer = await asyncio.open_unix_connection(str(found.socket))
+    request = f"GET /sessions/{session}/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: {last}\r\n\r\n"
+    writer.write(request.encode())
+    content = b""
+    while content.count(b"\n\n") < enough:
+        content += await asyncio.wait_for(reader.read(65536), 10)
+    writer.close()
+    head, _, body = content.partition(b"\r\n\r\n")
+    assert b"content-type: text/event-stream" in head
+    lines = [line for line in body.decode().split("\r\n") if line.startswith("id: ")]
+    return [line.rstrip("\n").split("\n") for line in lines]
 
-    assert frame.data is frame.data
-    assert frame.data.startswith(b"id: 1\n")
+
+async def test_an_event_is_sent_as_its_number_its_type_and_itself(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["hi"]) as found:
+        session = await found.open()
+        said = await found.say(session, "hello")
+
+        for last in ("0", "-1", "nonsense", "9" * 30):
+            first, *_ = await raw_events(found, session, last, 3)
+            assert first[0] == "id: 1", "what cannot be the number of an event is none"
+        known = said[1]["seq"]
+        found_again = await raw_events(found, session, str(known), len(said) - 2)
+
+    assert [[name.partition(":")[0] for name in lines] for lines in found_again] == [["id", "event", "data"]] * (
+        len(said) - 2
+    )
+    events = [json.loads(lines[2].removeprefix("data: ")) for lines in found_again]
+    assert events == said[2:]
+    for lines, event in zip(found_again, events, strict=True):
+        assert lines[:2] == [f"id: {event['seq']}", f"event: {event['type']}"]

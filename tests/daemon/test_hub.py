@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from ollm.daemon.hub import ClosingError, TooManyClientsError
-from ollm.domain.errors import BusyError, NotFoundError
 from ollm.domain.events import TurnFinished
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.base import ConversationOptions
 from tests.covers import covers
-from tests.daemon.inside import daemon_inside, join_text
+from tests.daemon.inside import daemon_inside
 from tests.daemon.running import WRITE, daemon, listing
 from tests.servers.answers import Answer
 
@@ -133,47 +132,6 @@ async def test_who_hears_of_the_end_of_a_turn_may_begin_the_next_at_once(
             assert (status.turn_after, told["running"]) == (None, False)
 
 
-async def test_a_turn_is_begun_followed_and_heard_of_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, "Hello there.") as found:
-        session = await found.open()
-        assert found.hub.count == 1
-        before = await found.hub.start_turn(session, "hi")
-        held = found.hub.get(session)
-        assert held.running
-        assert not held.idle
-        assert held.turn_after == before
-        with pytest.raises(BusyError, match="A turn is running in this session"):
-            await found.hub.start_turn(session, "again")
-        events = [frame.event async for frame in found.hub.follow_turn(session, before)]
-        assert join_text(events) == "Hello there."
-        assert isinstance(events[-1], TurnFinished)
-        assert held.turn is not None
-        await held.turn
-        assert held.idle
-        assert held.turn_message == 1
-        assert held.log.last_seq >= events[-1].seq
-
-
-async def test_a_session_of_the_same_workspace_takes_the_place_of_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with daemon_inside(tmp_path, monkeypatch) as found:
-        first = await found.open()
-        second = await found.open()
-        assert found.hub.find(first) is None
-        assert (await found.post("/sessions", workspacePath=str(found.workspace), sessionId=second)) == {
-            "sessionId": second,
-            "resumed": True,
-        }
-        with pytest.raises(NotFoundError, match="is not open here") as gone:
-            found.hub.get(first)
-        assert gone.value.action == "Open it with POST /sessions."
-        other = tmp_path / "other"
-        other.mkdir()
-        await found.open(other)
-        assert found.hub.count == 2
-
-
 async def test_as_many_sessions_are_open_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with daemon_inside(tmp_path, monkeypatch, Answer(text="a b", pace=30.0), sessions=2) as found:
         places = [tmp_path / name for name in "abc"]
@@ -209,14 +167,6 @@ async def test_the_oldest_stream_makes_way_where_nothing_happens(
         del third
 
 
-async def test_a_session_nobody_uses_is_closed_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, idle=0.1) as found:
-        await found.open()
-        async with asyncio.timeout(60):
-            while found.hub.count:
-                await asyncio.sleep(0.02)
-
-
 async def test_a_hub_that_closes_takes_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with daemon_inside(tmp_path, monkeypatch) as found:
         session = await found.open()
@@ -227,17 +177,3 @@ async def test_a_hub_that_closes_takes_nothing_new(tmp_path: Path, monkeypatch: 
             await found.hub.open(ConversationOptions(workspace=found.workspace, interactive=True))
         await found.hub.drain(0.1)
         assert found.hub.count == 0
-
-
-async def test_running_turns_may_end_before_everything_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, Answer(text="one two", delay=0.3)) as found:
-        session = await found.open()
-        await found.hub.start_turn(session, "hi")
-        held = found.hub.get(session)
-        reader = held.log.open_reader(0)
-        await found.hub.drain(60.0)
-        events = [frame.event async for frame in reader]
-
-    assert join_text(events) == "one two"

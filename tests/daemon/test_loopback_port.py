@@ -6,9 +6,9 @@ import socket
 import threading
 from pathlib import Path
 
-from ollm.config.paths import Home
-from ollm.daemon.loopback_port import OWN_PORTS, LoopbackPort, bind_tcp
+from ollm.config.environment import Home
 from ollm.daemon.places import RunFiles
+from ollm.daemon.server import OWN_PORTS, LoopbackPort, bind_tcp
 from tests.daemon.running import daemon
 
 

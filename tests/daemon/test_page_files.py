@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon import page_files
+from ollm.daemon import web_routes
 from ollm.domain.errors import NotFoundError
 from tests.daemon.running import daemon
 
 ROOT = Path(__file__).parents[2]
-WEB = Path(page_files.__file__).with_name("web")
+WEB = Path(web_routes.__file__).with_name("web")
 
 
 async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_pat
         names = [address.rpartition("/")[2] for address in addresses]
         for name, address in zip(names, addresses, strict=True):
             reply = await found.ask("GET", address, url=url)
-            assert (reply.status, reply.headers["cache-control"]) == (200, page_files.KEPT), name
+            assert (reply.status, reply.headers["cache-control"]) == (200, web_routes.KEPT), name
             assert "default-src 'none'" in reply.headers["content-security-policy"]
             assert reply.headers["x-content-type-options"] == "nosniff"
             again = await found.ask("GET", address, url=url, headers={"if-none-match": reply.headers["etag"]})
@@ -37,9 +37,9 @@ async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_pat
         foreign = await found.ask("GET", "/web/files/app.js", url=url, headers={"origin": "http://127.0.0.1:1"})
 
     assert {"app.js", "all.css", "icon.svg"} <= set(names)
-    assert all(page_files.read_file(name)[0] in page_files.read_file("all.css")[0] for name in page_files.STYLES)
+    assert all(web_routes.read_file(name)[0] in web_routes.read_file("all.css")[0] for name in web_routes.STYLES)
     assert foreign.status == 403
-    assert [one.headers["cache-control"] for one in (page, plain)] == [page_files.CHECKED] * 2
+    assert [one.headers["cache-control"] for one in (page, plain)] == [web_routes.CHECKED] * 2
     assert "unsafe" not in page.headers["content-security-policy"]
 
 
@@ -67,7 +67,7 @@ def test_a_page_names_every_module_when_it_is_wanted() -> None:
 def test_nothing_else_can_be_named() -> None:
     for name in ("..", ".", "", "../auth.py", "__init__.py", "a" * 1000):
         with pytest.raises(NotFoundError):
-            page_files.find_file(name)
+            web_routes.find_file(name)
 
 
 SOURCES = sorted(WEB.glob("*.js"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.paths import Home
+from ollm.config.environment import Home
 from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
 from ollm.domain.errors import StorageError
 from tests.cli.command import SCRIPT
@@ -100,18 +100,3 @@ def test_a_daemon_is_running_while_it_holds_the_lock(files: RunFiles) -> None:
         assert files.find_running() is None
         files.pid_file.write_bytes(b"garbage")
         assert files.find_running() is None
-
-
-def test_the_files_of_a_run_are_taken_away(files: RunFiles) -> None:
-    files.prepare()
-    files.write_token("x")
-    files.socket.touch()
-    files.remove_files()
-
-    assert list(files.directory.iterdir()) == []
-    files.remove_files()
-
-
-def test_only_a_daemon_with_a_port_has_an_address() -> None:
-    assert DaemonProcess(pid=1, started=0.0).url is None
-    assert DaemonProcess(pid=1, started=0.0, port=81).url == "http://127.0.0.1:81"

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon.client import DaemonClient
-from ollm.daemon.remote import RemoteConversation, open_remote
+from ollm.daemon.client import DaemonClient, RemoteConversation, open_remote
 from ollm.domain.errors import OllmError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, TextDelta, TurnFinished
+from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
 from ollm.domain.messages import ImagePart
-from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, Conversation, ForeignTurn
 from tests.daemon.inside import daemon_inside, join_text
 from tests.daemon.running import Daemon, daemon
@@ -129,36 +127,4 @@ async def test_leaving_a_turn_early_cancels_it(tmp_path: Path, monkeypatch: pyte
         async with asyncio.timeout(60):
             while held.running:
                 await asyncio.sleep(0.02)
-        await conversation.close()
-
-
-async def test_an_answer_that_comes_second_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
-    async with daemon_inside(tmp_path, monkeypatch, write, "Done.") as found:
-        conversation = await found.converse()
-        said: list[bool] = []
-        async with conversation.turn("write") as events:
-            async for event in events:
-                if isinstance(event, ConfirmationRequested):
-                    for _ in range(2):
-                        said.append(await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=True)))
-        assert said == [True, False]
-        await conversation.close()
-
-
-async def test_a_turn_another_one_begins_is_heard_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
-        conversation = await found.converse()
-        await take_turn(conversation, "mine")
-        waiting = asyncio.ensure_future(conversation.wait_for_foreign_turn())
-        held = found.hub.get(conversation.session_id or "")
-        async with asyncio.timeout(60):
-            while not held.log.reader_count:
-                await asyncio.sleep(0.02)
-        await found.hub.start_turn(conversation.session_id or "", "theirs")
-        begun = await asyncio.wait_for(waiting, 60)
-        assert begun is not None
-        assert begun.text == "theirs"
-        async with conversation.follow_turn(begun.after) as events:
-            assert join_text([event async for event in events]) == "Two."
         await conversation.close()

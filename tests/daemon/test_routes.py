@@ -3,16 +3,13 @@
 import asyncio
 import contextlib
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from ollm import __version__
-from ollm.daemon.routes import parse_event_number
-from ollm.domain.errors import BusyError, NotFoundError, UsageError
+from ollm.domain.errors import BusyError, NotFoundError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
-from tests.daemon.inside import daemon_inside, join_text
+from tests.daemon.inside import daemon_inside
 from tests.daemon.running import daemon, listing
 from tests.servers.answers import Answer
 
@@ -112,42 +109,6 @@ async def test_a_message_is_text_and_commands_have_a_route_of_their_own(tmp_path
     assert changed.status == 200
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("0", 0), ("17", 17), ("9" * 18, 10**18 - 1), ("9" * 19, 0), ("-1", 0), ("x", 0), ("", 0), ("٣", 0), ("1.5", 0)],
-)
-def test_an_event_number_is_digits_and_anything_else_is_the_beginning(text: str, number: int) -> None:
-    assert parse_event_number(text) == number
-
-
-async def test_every_route_of_a_session_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, "Hello there.") as found:
-        assert await found.get("/health") == {"status": "ok", "version": __version__, "sessions": 0}
-        known = await found.post("/init", workspacePath=str(found.workspace))
-        assert (known["workspacePath"], known["trusted"], known["sessions"]) == (str(found.workspace), False, [])
-        session = await found.open()
-        base = f"/sessions/{session}"
-        assert join_text(await found.say(session, "hi")) == "Hello there."
-        assert (await found.get("/health"))["sessions"] == 1
-        status = await found.get(f"{base}/status")
-        assert (status["sessionId"], status["turnAfter"]) == (session, None)
-        assert status["lastEvent"] > 0
-        assert [message["role"] for message in await found.get(f"{base}/history")] == ["user", "assistant"]
-        assert [message["id"] for message in await found.get(f"{base}/history?limit=1&before=2")] == [1]
-        assert (await found.get(base))["sessionId"] == session
-        assert (await found.post(f"{base}/commands", name="/mode", arguments="plan"))["ok"]
-        assert await found.post(f"{base}/cancel") == {"accepted": False}
-        assert await found.post(f"{base}/typing") == {"accepted": True}
-        listed = await found.get(listing(found.workspace))
-        assert [(line["sessionId"], line["status"]) for line in listed] == [(session, "active")]
-        changed = await found.client.call("PATCH", base, {"title": "New"}, type=Any)
-        assert changed["metadata"]["title"] == "New"
-        await found.client.call("PATCH", base, {"status": "archived"}, type=Any)
-        assert [line["status"] for line in await found.get(listing(found.workspace))] == ["archived"]
-        await found.client.call("DELETE", f"{base}?erase=true", type=Any)
-        assert await found.get("/sessions") == []
-
-
 async def test_events_come_after_the_number_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
         session = await found.open()
@@ -175,16 +136,3 @@ async def test_questions_are_answered_once_by_their_number(tmp_path: Path, monke
                     with pytest.raises(BusyError, match="already answered or withdrawn"):
                         await found.post(path, approved=False)
         assert (found.workspace / "new.txt").exists()
-
-
-async def test_sessions_are_listed_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, *["Hi."] * 3) as found:
-        for name in "abc":
-            (tmp_path / name).mkdir()
-            await found.say(await found.open(tmp_path / name), "hi")
-        assert len(await found.get("/sessions?limit=2")) == 2
-        assert len(await found.get("/sessions?limit=2&offset=2")) == 1
-        assert [line["sessions"] for line in await found.get("/workspaces")] == [1, 1, 1]
-        for wrong in ("limit=0", "limit=1001", "offset=-1"):
-            with pytest.raises(UsageError):
-                await found.get(f"/sessions?{wrong}")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon.service import BadFieldError, BadPathError, get_archive_status, parse_id, parse_workspace
-from ollm.domain.session import Session, SessionMetadata
+from ollm.daemon.service import BadPathError, parse_workspace
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.covers import covers
 from tests.daemon.running import WRITE, daemon, listing, texts
@@ -92,46 +91,8 @@ async def test_a_session_survives_a_killed_daemon_and_goes_on_from_where_it_stoo
     assert states == {first: "closed", second: "closed"}
 
 
-def test_a_workspace_is_an_absolute_path_of_a_directory(tmp_path: Path) -> None:
-    assert parse_workspace(str(tmp_path)) == tmp_path
-    assert parse_workspace(f"{tmp_path}/") == tmp_path
-
-
 @pytest.mark.parametrize("path", ["relative", "/tmp/../etc", "//tmp", "/tmp//x", "/tmp/./x", "/tmp\0", ""])
 def test_a_path_that_could_mean_two_things_is_refused(path: str) -> None:
     with pytest.raises(BadPathError, match="is not an absolute path") as found:
         parse_workspace(path)
     assert found.value.action == "Send an absolute path of a directory."
-
-
-def test_a_path_that_is_no_directory_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "file", tmp_path / "nothing"):
-        with pytest.raises(BadPathError, match="is not a directory"):
-            parse_workspace(str(path))
-    with pytest.raises(BadPathError):
-        parse_workspace(f"/{'x' * 5000}")
-
-
-def test_an_id_is_a_uuid_in_its_plain_form() -> None:
-    assert parse_id(NOBODY.upper()) == NOBODY
-    with pytest.raises(BadFieldError, match="'abc' is not a UUID"):
-        parse_id("abc")
-
-
-@pytest.mark.parametrize(
-    ("state", "status"), [({}, "closed"), ({"status": "archived"}, "archived"), ({"status": "x"}, "closed")]
-)
-def test_the_archive_says_whether_a_session_is_archived(state: dict[str, str], status: str) -> None:
-    session = Session(
-        session_id=NOBODY,
-        start_time="",
-        last_activity="",
-        model="m",
-        provider="p",
-        messages=(),
-        tool_calls=(),
-        metadata=SessionMetadata(workspace_state=state),
-    )
-
-    assert get_archive_status(session) == status

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
 from ollm.app import ProcessScope
-from ollm.daemon import transcript
 from ollm.daemon.transcript import TranscriptCache, read_transcript
 from tests.daemon.long_session import LONG, write_long_session
 from tests.daemon.running import daemon
@@ -65,14 +62,3 @@ def test_of_a_session_of_ours_a_page_is_read_and_no_more(tmp_path: Path) -> None
         last = (before or 3001) - 1
         assert [message.number for message in page.messages] == list(range(max(1, last - limit + 1), last + 1))
         assert page.last == last
-
-
-def test_a_session_too_large_to_keep_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript, "MAX_KEPT_BYTES", 10)
-    process = ProcessScope({"HOME": str(tmp_path), "OLLM_HOME": str(tmp_path / ".ollm")})
-    write_long_session(tmp_path / ".ollm", tmp_path, 30, foreign=True)
-    cache = TranscriptCache()
-
-    assert cache.load(process, LONG, None, 4)[1] is not cache.load(process, LONG, None, 4)[1]
-    page = read_transcript(process, cache, LONG, None, 0, 4)
-    assert [message.number for message in page.messages] == [27, 28, 29, 30]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon.web_access import (
+from ollm.daemon.auth import (
     LOGIN_SECONDS,
     MAX_LOGINS,
     MAX_TICKETS,

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ollm.extensions.hook_process import HookReply, HookRunner, decode_output, find_reason, read_plain_text, read_reply
+from ollm.extensions.hook_process import HookReply, HookRunner, read_reply
 from ollm.extensions.hook_settings import Hook
 from ollm.system.processes import ProcessHost
 from tests.cli.running import Runner, running
@@ -82,31 +82,8 @@ def test_what_a_hook_prints_is_nothing_or_one_object(out: bytes, reply: HookRepl
     assert read_reply(out) == reply
 
 
-def test_what_is_no_json_is_told() -> None:
-    assert read_reply(b"{oops").failure.startswith("its output is not JSON: ")
-
-
 def test_the_words_of_claude_code_are_understood() -> None:
     assert not read_reply(b'{"decision": "block", "reason": "no"}').go_on
-
-
-@pytest.mark.parametrize(
-    ("out", "errors", "reason"),
-    [
-        (b'{"message": "from json"}', b"from stderr", "from json"),
-        (b"from stdout", b" from stderr\n", "from stderr"),
-        (b"from stdout", b"", "from stdout"),
-        (b"", b"", "no reason was given"),
-    ],
-)
-def test_the_reason_for_a_no_is_looked_for_everywhere(out: bytes, errors: bytes, reason: str) -> None:
-    assert find_reason(out, errors) == reason
-
-
-def test_words_in_place_of_a_document_are_for_the_model() -> None:
-    assert read_plain_text(b"Mind the gap.\x1b[2J\n").told.startswith("Mind the gap.")
-    assert "\x1b" not in decode_output(b"\x1b[2J")
-    assert decode_output(b"x" * 900) == "x" * 500
 
 
 @pytest.fixture

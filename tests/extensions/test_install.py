@@ -10,7 +10,7 @@ import pytest
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.extensions import install
 from ollm.extensions.install import install_extension, list_installed, remove_extension
-from ollm.extensions.manifest import Manifest
+from ollm.extensions.loader import Manifest
 from tests.cli.running import running
 
 

@@ -11,7 +11,7 @@ from ollm import TextDelta, open_conversation
 from ollm.config.settings import Settings
 from ollm.domain.errors import UsageError
 from ollm.extensions.loader import ExtensionContext, load_attribute, load_extensions, locate_extension
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.base import ConversationOptions
 from tests.cli.running import Runner, running
 from tests.covers import covers
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import UsageError
-from ollm.extensions.manifest import read_manifest
+from ollm.extensions.loader import read_manifest
 
 
 @pytest.mark.parametrize(
@@ -60,38 +60,10 @@ def test_a_manifest_says_what_it_adds_and_asks_for(tmp_path: Path) -> None:
     assert bare.description == ""
 
 
-@pytest.mark.parametrize("name", ["a", "a1", "a-b", "a" * 40])
-def test_names_that_can_be_used(tmp_path: Path, name: str) -> None:
-    assert read_manifest(write(tmp_path, f"name: {name}\nversion: 1\nadds: {{tools: {{t: 'code:T'}}}}\n")).name == name
-
-
 @pytest.mark.parametrize("name", ["''", "A", "-a", "a-", "a_b", "a" * 41, "5", "[a]"])
 def test_names_that_cannot(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="name: expected up to 40 lowercase letters, digits and -"):
         read_manifest(write(tmp_path, f"name: {name}\nversion: 1\nadds: {{tools: {{t: 'code:T'}}}}\n"))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("version: 1\nadds: {tools: {t: 'code:T'}}\nname: a\ncolour: red", "unknown key colour"),
-        ("name: a\nadds: {tools: {t: 'code:T'}}", "version is missing"),
-        ("name: a\nversion: 1\nasks: files\nadds: {tools: {t: 'code:T'}}", "asks: expected a list"),
-        ("name: a\nversion: 1", "adds: expected a mapping with some of tools, context, searchBackends, providers"),
-        ("name: a\nversion: 1\nadds: {}", "adds: expected a mapping with some of"),
-        ("name: a\nversion: 1\nadds: {toys: {t: 'code:T'}}", "adds.toys: unknown; available: tools, context,"),
-        ("name: a\nversion: 1\nadds: {tools: [t]}", "adds.tools: expected a mapping of names to module:attribute"),
-        ("name: a\nversion: 1\nadds: {tools: {t: code}}", "adds.tools.t: expected module:attribute"),
-        ("name: a\nversion: 1\nadds: {tools: {t: 5}}", "adds.tools.t: expected module:attribute"),
-        ("name: a\nversion: 1\nadds: {tools: {t: 'gone:T'}}", "adds.tools.t: no module gone"),
-        ("[1]", "is not a mapping"),
-        ("", "is not a mapping"),
-    ],
-)
-def test_each_fault_is_told(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(UsageError) as found:
-        read_manifest(write(tmp_path, text))
-    assert said in found.value.message
 
 
 def test_a_file_that_is_missing_or_too_large_is_told(tmp_path: Path) -> None:

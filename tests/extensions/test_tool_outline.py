@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ollm.extensions.manifest import Addition, Manifest
-from ollm.extensions.tool_outline import describe_tools
+from ollm.extensions.install import describe_tools
+from ollm.extensions.loader import Addition, Manifest
 from tests.cli.running import running
 
 

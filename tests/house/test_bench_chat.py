@@ -8,9 +8,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from bench.context_chat.figures import describe_chat, measure_turn
-from bench.context_chat.relay import Exchanged, Relay
-from bench.context_chat.script import play_turns, write_files
+from bench.context_chat import CountingRelay, Exchanged, describe_chat, measure_turn, play_turns, write_files
 
 ANSWER = (
     b'data: {"choices": [{"delta": {"content": "45871"}}]}\n\n'
@@ -34,8 +32,8 @@ def test_the_relay_passes_on_and_keeps_what_the_server_counted() -> None:
     server = HTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 4000}
-    with Relay(f"http://127.0.0.1:{server.server_address[1]}") as relay:
-        request = urllib.request.Request(f"{relay.root}/v1/chat/completions", json.dumps(body).encode())
+    with CountingRelay(f"http://127.0.0.1:{server.server_address[1]}/v1") as relay:
+        request = urllib.request.Request(f"{relay.base_url}/chat/completions", json.dumps(body).encode())
         with urllib.request.urlopen(request) as answer:
             assert answer.read() == ANSWER
     server.shutdown()

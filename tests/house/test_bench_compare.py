@@ -1,63 +1,48 @@
-"""Comparing two trees: each tree's own measurements, by processor time, in turns."""
+"""Comparing two trees: the commands of both, by turns, in CPU time."""
 
 import os
-import sys
 from pathlib import Path
 
-from bench.compare import keep_least, measure_apart, measure_in_turns, render
+import bench.compare as comparison
+import pytest
 
-MEASUREMENT = """
-import statistics, subprocess, sys, time
-from types import SimpleNamespace
-
-def rows():
-    taken = []
-    for _ in range(4):
-        begin = time.perf_counter()
-        {work}
-        time.sleep(0.02)
-        taken.append(time.perf_counter() - begin)
-    yield SimpleNamespace(name="policy: work", ours=statistics.median(taken), unit="s")
-"""
-SPIN = "end = time.process_time() + {seconds}\nwhile time.process_time() < end: pass"
+SPIN = "end = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\n"
 
 
-def make_tree(place: Path, name: str, work: str) -> Path:
-    (place / ".venv" / "bin").mkdir(parents=True)
-    (place / ".venv" / "bin" / "python").symlink_to(os.path.realpath(sys.executable))
-    (place / "bench").mkdir()
-    (place / "bench" / f"{name}.py").write_text(MEASUREMENT.format(work=work), encoding="utf-8")
+def make_tree(place: Path, *, seconds: float) -> Path:
+    """A tree whose command works for a while and then sleeps, and whose bench is of no use."""
+    command = place / ".venv/bin/ollm"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/usr/bin/env python3\nimport time\n{SPIN.format(seconds=seconds)}time.sleep(0.05)\n")
+    command.chmod(0o755)
     return place
 
 
-def test_each_tree_is_measured_by_the_processor_time_of_its_own_work(tmp_path: Path) -> None:
-    work = [SPIN.format(seconds=seconds).replace("\n", "\n        ") for seconds in (0.01, 0.03)]
-    trees = make_tree(tmp_path / "old", "policy", work[0]), make_tree(tmp_path / "new", "policy", work[1])
+def test_the_commands_of_two_trees_are_compared_by_cpu_time(tmp_path: Path) -> None:
+    old, new = make_tree(tmp_path / "old", seconds=0.1), make_tree(tmp_path / "new", seconds=0.3)
 
-    old, new = measure_in_turns(trees, "policy", 0)
+    figures = comparison.compare(old, new, ["startup"], rounds=2)
 
-    assert 0.01 <= old["policy: work"][0] < 0.025  # the sleep is not in it, nor is the other's turn
-    assert 0.03 <= new["policy: work"][0] < 0.06
-
-
-def test_a_command_that_still_runs_is_counted_and_the_measuring_process_is_not(tmp_path: Path) -> None:
-    spin = SPIN.format(seconds=0.03)
-    started = f"subprocess.run([sys.executable, '-c', {'import time' + chr(10) + spin!r}])"
-    trees = (
-        make_tree(tmp_path / "old", "turn", spin.replace("\n", "\n        ")),
-        make_tree(tmp_path / "new", "turn", started),
-    )
-
-    old, new = measure_apart(trees, "turn", 1)
-
-    assert old["turn: policy: work"][0] == 0
-    assert new["turn: policy: work"][0] >= 0.03
+    before, after = figures["ollm --help"]
+    assert len(before) == len(after) == 2
+    assert min(spent.cpu for spent in after) >= 300
+    assert min(spent.wall for spent in after) >= 350
+    line = next(line for line in comparison.render(figures).splitlines() if "--help" in line)
+    ratio = float(line.split("|")[4])
+    assert 1.5 < ratio < 3
 
 
-def test_the_least_of_all_rounds_is_shown_beside_the_others_with_its_ratio() -> None:
-    old, new = {}, {}
-    for before, after in ((3.0, 4.0), (2.0, 5.0)):
-        keep_least(old, {"a": (before, "ms")})
-        keep_least(new, {"a": (after, "ms"), "b": (1.0, "")})
+def test_a_living_process_is_counted_with_its_children(tmp_path: Path) -> None:
+    begin = comparison.read_cpu_seconds(os.getpid())
+    sum(range(2_000_000))
 
-    assert render(old, new).splitlines()[2:] == ["| a | 2 ms | 4 ms | 2.00 |", "| b |  | 1  |  |"]
+    assert comparison.read_cpu_seconds(os.getpid()) > begin > 0
+    assert comparison.read_cpu_seconds(2**22 + 1) == 0
+
+
+def test_an_unknown_measurement_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["compare", ".", "nosuch"])
+
+    with pytest.raises(SystemExit):
+        comparison.main()
+    assert "nosuch" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_every_property_that_is_covered_has_a_generated_test_tagged_with_it() ->
 def example_counts(text: str) -> Iterator[int]:
     """Every `max_examples` of a file in the usual run: a number, or a constant of the same file."""
     constants = dict(re.findall(r"^([A-Z_]+) = (?:size\()?(\d+)", text, re.MULTILINE))
-    for value in re.findall(r"max_examples=(\w+)", text):
+    for value in re.findall(r"max_examples=(?:size\()?(\w+)", text):
         yield int(value if value.isdigit() else constants.get(value, 0))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ollm.domain.messages import ImagePart, PromptMessage
 from ollm.providers.server_errors import make_server_error
-from ollm.runtime.model.pictures import RefusedPictures
+from ollm.runtime.model.model import RefusedPictures
 from ollm.system.http import FullResponse
 from tests.cli.running import Ended, Runner
 from tests.integration.model_cases import CASES, SCENARIOS

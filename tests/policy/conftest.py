@@ -8,8 +8,11 @@ import pytest
 
 from ollm.domain.tools import PolicyRequest, Verdict
 from ollm.policy.engine import PolicyEngine
+from ollm.policy.grants import Grant
 from ollm.policy.rules import RuleSet, read_rules
+from ollm.policy.shell.verdict import ShellJudge
 from ollm.system.paths import Boundary
+from ollm.system.sandbox.box import Level
 
 FILES = ("src/a.py", "src/b.py", "README.md", "package.json", ".env", "a", "b", "x")
 
@@ -40,6 +43,16 @@ class Place:
 
 def shell(engine: PolicyEngine, command: str, **params: Any) -> Verdict:
     return engine.evaluate(PolicyRequest(tool="shell", params={"command": command, **params}))
+
+
+def judge(place: Place, line: str, level: Level = "landlock", *grants: str) -> Verdict:
+    """The built-in rules in a trusted workspace, at a level of the box."""
+    shell = ShellJudge(place.engine().rules, place.boundary, trusted=True, find_level=lambda: level)
+    return shell.judge({"command": line}, [Grant(tool="shell", text=text) for text in grants], "ask").verdict
+
+
+def name_verdict(verdict: Verdict) -> str:
+    return "lock" if verdict.locked else verdict.decision
 
 
 def rule(action: str, operator: str, value: Any, **more: Any) -> dict[str, Any]:

@@ -186,13 +186,6 @@ def test_configured_rules_come_before_built_in_ones(place: Place):
     assert shell(engine, "pwd").decision == "allow"
 
 
-@pytest.mark.parametrize(
-    "tool", ["read_file", "read_many_files", "glob", "grep", "ls", "memory", "write_todos", "recall"]
-)
-def test_reading_and_notes_run_unasked(place: Place, tool: str):
-    assert call(place.engine(), tool, path="src").decision == "allow"
-
-
 @pytest.mark.parametrize("tool", ["write_file", "edit_file", "shell", "web_fetch", "web_search", "unknown_tool"])
 def test_everything_else_asks(place: Place, tool: str):
     assert call(place.engine(), tool, path="src/a.py", command="make", url="https://x.org", query="x").decision == "ask"
@@ -305,16 +298,6 @@ def test_the_grant_on_offer_is_the_narrowest_that_makes_sense_and_it_answers(
 
     again = call(place.engine(grants=GrantBook(granted=[grant])), tool, **params)
     assert again.decision == "allow"
-
-
-@pytest.mark.parametrize(
-    "more", ["rm build/x src", "rm build/x -r", "rm build", "rm build/x > log", "rm build/x; rm y"]
-)
-def test_a_grant_for_one_command_covers_no_more_of_it(place: Place, more: str):
-    engine = place.engine(grants=GrantBook(granted=["shell:=rm build/x"]))
-
-    assert shell(engine, "rm 'build/x'").decision == "allow"
-    assert shell(engine, more).decision == "ask"
 
 
 def test_a_locked_question_offers_no_grant(place: Place):
@@ -448,35 +431,6 @@ def test_a_command_in_a_sum_is_judged_as_any_other(place: Place) -> None:
 
     assert shell(engine, "let x=$(touch a)").decision == "deny"
     assert shell(engine, "let x=1").decision == "ask"
-
-
-@pytest.mark.parametrize(
-    ("value", "line", "decision"),
-    [
-        (".ssh", "mytool --path=a/.ssh/b", "deny"),
-        (".ssh", "mytool --dir=x.ssh/.ssh", "deny"),
-        (".ssh", "ls x.ssh", "allow"),
-        (".ssh", "ls a.sshx", "allow"),
-        ("rm", "docker run --rm x", "allow"),
-    ],
-)
-def test_a_forbidden_word_is_found_inside_a_path_as_a_whole_name_only(
-    place: Place, value: str, line: str, decision: str
-) -> None:
-    assert shell(place.engine([rule("deny", "contains", value)], "allow"), line).decision == decision
-
-
-@pytest.mark.parametrize(
-    ("line", "decision"),
-    [
-        *((line, "deny") for line in ("rm -rf a", "rm -fr a", "rm -r -f a", "sudo rm -r -v -f a", "rm a --force -r")),
-        *((line, "allow") for line in ("rm a", "rm -r a", "mytool rm -r -f")),
-    ],
-)
-def test_a_forbidden_command_with_its_options_is_found_however_they_are_written(
-    place: Place, line: str, decision: str
-) -> None:
-    assert shell(place.engine([rule("deny", "contains", "rm -rf")], "allow"), line).decision == decision
 
 
 @pytest.mark.parametrize("line", ["cat @x", "sort @x", "test a = /etc/passwd", "[ x = /etc/passwd ]"])

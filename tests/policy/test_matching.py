@@ -34,19 +34,6 @@ def test_a_condition_on_a_path(place: Place, action: str, operator: str, value: 
     assert rule_matches(rule, {}, place.boundary) is False
 
 
-def test_other_values_are_compared_as_they_are_written(place: Place) -> None:
-    for value, given, held in [
-        (True, True, True),
-        ("true", True, True),
-        (3, 3, True),
-        ("3", 3, True),
-        ("x", True, False),
-    ]:
-        condition = {"param": "flag", "operator": "equals", "value": value}
-        (rule,) = read_rules([{"tool": "x", "action": "deny", "conditions": [condition]}])
-        assert rule_matches(rule, {"flag": given}, place.boundary) is held
-
-
 def test_a_text_that_is_no_path_is_not_taken_for_one(place: Place) -> None:
     condition = {"param": "text", "operator": "equals", "value": "a"}
     (rule,) = read_rules([{"tool": "x", "action": "deny", "conditions": [condition]}])
@@ -60,35 +47,3 @@ def test_a_path_is_compared_from_where_it_is_meant(place: Place) -> None:
     assert is_under("a.py", "src", place.boundary, allows=True, base=source)
     assert not is_under("a.py", "src", place.boundary, allows=True)
     assert not is_under("a\0b", "src", place.boundary, allows=False)
-
-
-@pytest.mark.parametrize(
-    ("item", "directory", "allowed", "restricted"),
-    [
-        ("src/a.py", "src", True, True),
-        ("src", "src", True, True),
-        ("srcs/a.py", "src", False, False),
-        ("src/../a", "src", False, False),
-        ("src/link-out", "src", False, True),
-        ("out/passwd", "/etc", False, True),
-        ("/etc/passwd", "out", True, True),
-        ("/etc/passwd", "src", False, False),
-        ("/etc/passwd", "src/dir-out", True, True),
-        ("src/dir-out/passwd", "out", False, True),
-    ],
-)
-def test_what_stands_under_a_directory(
-    place: Place, item: str, directory: str, allowed: bool, restricted: bool
-) -> None:
-    assert is_under(item, directory, place.boundary, allows=True) is allowed
-    assert is_under(item, directory, place.boundary, allows=False) is restricted
-
-
-def test_a_home_and_a_base_are_filled_in(place: Place) -> None:
-    key = str(place.home / ".ssh" / "id")
-
-    assert is_under(key, "~/.ssh", place.boundary, allows=True)
-    assert is_under(key, "~", place.boundary, allows=True)
-    assert not is_under(key, "~other", place.boundary, allows=True)
-    assert is_under("a.py", "src", place.boundary, allows=True, base=place.workspace / "src")
-    assert not is_under("a.py", "src", place.boundary, allows=True)

@@ -8,9 +8,9 @@ import pytest
 from ollm.system.sandbox.box import Level
 from tests.ordinary_user import as_ordinary_user
 from tests.policy.effect_world import EffectWorld
-from tests.policy.red_team_lines import RED_TEAM
+from tests.policy.verdicts import load_sections
 
-LINES = [line.replace("⏎", "\n") for line in RED_TEAM.strip().splitlines()]
+LINES = [row.line for row in load_sections()["red team"]]
 
 
 def lay_traps(world: EffectWorld) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import Risk
-from ollm.policy.rules import RuleSet, RuleSource, compile_pattern, find_strictest_rule, read_rules
+from ollm.policy.rules import RuleSet, RuleSource, find_strictest_rule, read_rules
 
 CONDITION = {"param": "command", "operator": "program", "value": ["rm", "dd"], "flags": ["force"]}
 MISTAKES: list[tuple[Any, str]] = [
@@ -72,8 +72,3 @@ def test_the_strictest_rule_counts_and_among_equals_the_first() -> None:
     assert found is not None
     assert found.tool == "b"
     assert find_strictest_rule([]) is None
-
-
-def test_the_longest_match_is_found_where_it_is_asked_for() -> None:
-    assert compile_pattern("a|ab", longest=True).match("ab").end() == 2
-    assert compile_pattern("a|ab").match("ab").end() == 1

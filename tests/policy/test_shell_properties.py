@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ollm.policy.shell import analyse_command
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
-from tests.policy.shell_lines import HARMLESS, RISKY, lines
+from tests.policy.verdicts import load_sections
 
 SLOW = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -114,7 +114,7 @@ STRICT = {"allow": 0, "ask": 1, "deny": 2}
 @SLOW
 @given(
     parts=st.lists(
-        st.sampled_from([*lines(HARMLESS)[:60], *lines(RISKY)[:100]]).filter(lambda line: "\n" not in line),
+        st.sampled_from([row.line for row in load_sections()["built-in rules"] if "\n" not in row.line]),
         min_size=1,
         max_size=4,
     ),

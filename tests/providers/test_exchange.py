@@ -150,14 +150,6 @@ async def test_what_is_no_json_is_said_with_what_to_check(data: Any) -> None:
     assert caught.value.message == "The model server at http://h:1 sent something that is not JSON."
 
 
-async def test_only_a_longer_wait_for_the_first_token_counts() -> None:
-    asked = exchange(first_token=10)
-    asked.extend_first_token_timeout(5)
-    assert asked._timeouts.first == 10
-    asked.extend_first_token_timeout(50)
-    assert asked._timeouts.first == 50
-
-
 async def test_what_a_server_may_or_may_not_offer_is_none_where_it_does_not() -> None:
     async with ScriptedServer([]) as server:
         asked = Exchange(

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, TextPiece, ThinkingPiece
-from ollm.providers.key_hiding import KeyHider
+from ollm.providers.exchange import KeyHider
 
 KEY = "abab-abac"
 

@@ -4,7 +4,7 @@ import asyncio
 
 from ollm.domain.context import Usage
 from ollm.providers.base import ChatRequest, FinishPiece, PieceStream, ProgressPiece, TextPiece
-from ollm.providers.measure import MAX_ANSWER_TOKENS, MeasuredSpeed, measure_speed
+from ollm.providers.window import MAX_ANSWER_TOKENS, MeasuredSpeed, measure_speed
 
 
 class Model:

@@ -3,7 +3,7 @@
 import pytest
 
 from ollm.providers.base import ModelInfo
-from ollm.providers.model_families import choose_first_form, read_size
+from ollm.providers.model_families import choose_first_form
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from ollm.providers.model_families import choose_first_form, read_size
         (ModelInfo(name="x"), "gemma-3n-E4B-it", "blocks"),
         (ModelInfo(name="x"), "granite-4.0-micro", "blocks"),
         (ModelInfo(name="x", template="<start_of_turn> tools"), "model.gguf", "unknown"),
-        (ModelInfo(name="x", parameters=135_000_000), "smollm2", "blocks"),
+        (ModelInfo(name="x", parameters=135_000_000), "smollm2", "none"),
         (ModelInfo(name="x"), "default", "unknown"),
         (ModelInfo(name="x", parameters=1_700_000_000), "my-model", "blocks"),
         (ModelInfo(name="x", parameters=70_000_000_000), "my-1b-model", "unknown"),
@@ -48,17 +48,3 @@ from ollm.providers.model_families import choose_first_form, read_size
 )
 def test_template_and_size_decide_and_the_name_comes_last(info: ModelInfo, name: str, form: str) -> None:
     assert choose_first_form(info, name) == form
-
-
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("qwen2.5-coder-1.5b", 1.5e9),
-        ("gemma-3-270m-it", 270e6),
-        ("mixtral-8x7b", 56e9),
-        ("gpt-4", None),
-        ("a-7B-q4", 7e9),
-    ],
-)
-def test_a_size_is_read_out_of_a_name(name: str, size: float | None) -> None:
-    assert read_size(name) == size

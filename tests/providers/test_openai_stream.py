@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError
-from ollm.providers import openai_stream
-from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
-from ollm.providers.openai_stream import CallFragments, StreamAssembler
+from ollm.domain.messages import PromptMessage
+from ollm.domain.tools import ToolSchema
+from ollm.providers import openai_messages
+from ollm.providers.base import CallPiece, ChatRequest, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
+from ollm.providers.openai_messages import MessageEncoder, StreamAssembler, build_chat_body
 
 
 def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -60,34 +63,6 @@ def test_why_it_stopped(said: str, reason: str) -> None:
     assert assembler.finish()[-1].reason == reason  # type: ignore[union-attr]
 
 
-def test_an_answer_that_never_says_why_it_stopped() -> None:
-    assembler, _ = assemble(delta(content="a"))
-
-    assert not assembler.ended
-    assert assembler.finish() == [FinishPiece("unknown", Usage(), counts_reuse=False)]
-
-
-def test_what_was_sent_whole_is_understood_and_only_the_first_choice_counts() -> None:
-    _, pieces = assemble({"choices": [{"message": {"content": "whole"}}, {"delta": {"content": "second"}}]})
-
-    assert pieces == [TextPiece("whole")]
-
-
-@pytest.mark.parametrize(
-    "chunk", [{}, {"choices": None}, {"choices": ["x"]}, {"choices": [{}]}, {"choices": [{"delta": 5}]}]
-)
-def test_nonsense_brings_nothing(chunk: dict[str, Any]) -> None:
-    assembler, pieces = assemble(chunk)
-
-    assert pieces == []
-    assert (assembler.grew, assembler.writing, assembler.ended, assembler.calls_complete) == (
-        False,
-        False,
-        False,
-        False,
-    )
-
-
 @pytest.mark.parametrize(
     ("chunks", "found"),
     [
@@ -106,34 +81,8 @@ def test_calls_are_put_together_from_their_fragments(chunks: list[dict], found: 
     assert calls(*chunks) == found
 
 
-def test_a_call_is_complete_when_its_arguments_are() -> None:
-    assembler, _ = assemble(fragment('{"a"', "ls", index=0))
-    assert assembler.writing
-    assert not assembler.calls_complete
-    assembler.add_chunk(fragment(":1}", index=0))
-    assert assembler.calls_complete
-    assert assembler.finish()[-1] == FinishPiece("tool_calls", Usage(), counts_reuse=False)
-    whole = CallFragments("")
-    assert not whole.ended
-    whole.add({"name": "x", "arguments": {}})
-    assert whole.ended
-
-
-def test_whether_the_last_chunk_brought_something() -> None:
-    assembler, _ = assemble(delta(content="a"))
-    assert assembler.grew
-    assembler.add_chunk(delta())
-    assert not assembler.grew
-    assembler.add_chunk(fragment("x", "ls"))
-    assert assembler.grew
-    assembler.add_chunk(delta(finish="stop"))
-    assert assembler.grew
-    assembler.add_chunk(delta(finish="stop"))
-    assert not assembler.grew
-
-
 def test_a_call_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_stream, "MAX_CALL_CHARACTERS", 10)
+    monkeypatch.setattr(openai_messages, "MAX_CALL_CHARACTERS", 10)
     assembler, _ = assemble(fragment("12345678", "ls", index=0))
     with pytest.raises(ModelError) as caught:
         assembler.add_chunk(fragment("9", index=0))
@@ -141,7 +90,7 @@ def test_a_call_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_very_many_calls_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_stream, "MAX_CALLS", 2)
+    monkeypatch.setattr(openai_messages, "MAX_CALLS", 2)
     assembler, _ = assemble(fragment("{}", "a", index=0), fragment("{}", "b", index=1))
     with pytest.raises(ModelError):
         assembler.add_chunk(fragment("{}", "c", index=2))
@@ -178,3 +127,40 @@ def test_progress_of_reading_the_prompt_is_told() -> None:
     assert pieces == [ProgressPiece(5, 10)]
     assert assembler.grew
     assert not assembler.writing
+
+
+USER = PromptMessage(role="user", content="hi")
+
+
+def test_a_request_with_everything() -> None:
+    body = build_chat_body(
+        ChatRequest(
+            model="m",
+            messages=(USER,),
+            window=9,
+            tools=(ToolSchema(name="t", description="d", parameters={}),),
+            max_tokens=0,
+            temperature=0.0,
+            response_schema={"type": "object"},
+            stop=("x", "y"),
+        )
+    )
+
+    assert body["tools"] == [{"type": "function", "function": {"name": "t", "description": "d", "parameters": {}}}]
+    assert (body["max_tokens"], body["temperature"], body["stop"]) == (0, 0.0, ["x", "y"])
+    assert body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": True, "schema": {"type": "object"}},
+    }
+
+
+def test_a_message_that_was_sent_before_is_not_encoded_again() -> None:
+    encode = MessageEncoder()
+    [first] = encode([USER])
+    same, other = encode([USER, PromptMessage(role="user", content="hi")])
+
+    assert same is first
+    assert other is not first
+    assert bytes(other) == bytes(first) == msgspec.json.encode({"role": "user", "content": "hi"})
+    encode([])
+    assert encode([USER])[0] is not first, "only the messages of the last request are kept"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.paths import Home
+from ollm.config.environment import Home
 from ollm.config.settings import ProviderSettings
 from ollm.domain.errors import ExitCode, ModelError, NoServerError, UnknownModelError, UsageError
 from ollm.providers.base import ModelInfo

@@ -1,5 +1,7 @@
 """A server's refusal as one clear sentence with what to do next."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 
@@ -15,9 +17,7 @@ from ollm.domain.errors import (
 from ollm.providers.server_errors import (
     MAX_ERROR_CHARACTERS,
     ModelLoadingError,
-    as_int,
     extract_error_text,
-    lists_no_models,
     make_error_from_text,
     make_server_error,
     make_unknown_model_error,
@@ -82,21 +82,6 @@ def test_what_the_words_and_the_status_mean(words: str, status: int, kind: type[
 
 
 @pytest.mark.parametrize(
-    ("words", "action"),
-    [
-        ("needs --enable-auto-tool-choice", "start vLLM with --enable-auto-tool-choice"),
-        ("tools param requires --jinja flag", "start llama.cpp with --jinja"),
-        ("tool calling is not supported", "choose another model"),
-    ],
-)
-def test_how_the_server_would_take_tools(words: str, action: str) -> None:
-    error = make_error_from_text(URL, words, 400)
-
-    assert isinstance(error, ToolsUnsupportedError)
-    assert action in error.action
-
-
-@pytest.mark.parametrize(
     ("words", "status", "body"),
     [
         ("the request exceeds the available context size", 400, None),
@@ -152,14 +137,6 @@ def test_an_answer_that_is_not_200(body: bytes, words: str) -> None:
     assert error.status == 502
 
 
-@pytest.mark.parametrize(("status", "none"), [(404, True), (405, True), (501, True), (400, False), (500, False)])
-def test_a_server_that_keeps_no_list_is_told_from_one_that_refuses(status: int, none: bool) -> None:
-    error = ModelError("x")
-    error.status = status
-
-    assert lists_no_models(error) is none
-
-
 @pytest.mark.parametrize(
     ("known", "message", "action"),
     [
@@ -184,19 +161,61 @@ def test_an_unknown_model_brings_the_nearest(known: list[str], message: str, act
 
 
 @pytest.mark.parametrize(
-    ("value", "number"),
+    ("words", "status", "numbers"),
     [
-        (5, 5),
-        (5.9, 5),
-        (0, 0),
-        (-1, 0),
-        (True, 0),
-        ("5", 0),
-        (None, 0),
-        (1e15, 0),
-        (1e15 - 1, 10**15 - 1),
-        (float("nan"), 0),
+        (
+            "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages.",
+            400,
+            (8192, 9000),
+        ),
+        (
+            "The decoder prompt (length 9000) is longer than the maximum model length of 8192. Make sure that `max_model_len` is no smaller than the number of text tokens.",
+            400,
+            (8192, 9000),
+        ),
+        ("The input (9001 tokens) is longer than the model's context length (8192 tokens).", 400, (8192, 9001)),
+        (
+            "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9100 tokens: 8100 tokens from the input messages and 1000 tokens for the completion.",
+            400,
+            (8192, 8100),
+        ),
+        ("Input length 9000 exceeds maximum allowed token size 8192", 422, (8192, 9000)),
+        ("Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", 422, (4095, 5000)),
+        (
+            "`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 8000 `inputs` tokens and 512 `max_new_tokens`",
+            422,
+            (8192, 8000),
+        ),
+        ("Prompt length 9000 is greater than max_seq_len 8192", 400, (8192, 9000)),
+        ("Requested tokens (9000) exceed context window of 8192", 400, (8192, 9000)),
+        (
+            "The number of tokens to keep from the initial prompt is greater than the context length. Try to load the model with a larger context length, or provide a shorter input (9000 > 8192)",
+            400,
+            (8192, 9000),
+        ),
+        (
+            "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
+            400,
+            (8192, 9000),
+        ),
+        ("prompt is too long: 9000 tokens > 8192 maximum", 400, (8192, 9000)),
+        ("Your input is 9,000 tokens, which is over the limit of 8,192.", 413, (8192, 9000)),
+        ("Token limit exceeded: got 9000, max 8192", 400, (8192, 9000)),
+        ("Sequence too long (9000/8192)", 400, (8192, 9000)),
+        ("input tokens 9000 > max input tokens 8192", 400, (8192, 9000)),
+        ("The total number of tokens (9000) is above the allowed 8192.", 400, (8192, 9000)),
+        ("context overflow: have 9000 need <= 8192 tokens", 400, (8192, 9000)),
+        ("Prompt has 9000 tokens but only 8192 fit into the KV cache", 400, (8192, 9000)),
+        ("Request too big for the model: 9000 tokens requested, window holds 8192 tokens", 413, (8192, 9000)),
+        ("Temperature must be at most 2, got 300", 400, None),
+        ("tool name is longer than 64 characters: 130", 400, None),
+        ("Image exceeds the maximum size of 1024 pixels", 400, None),
     ],
 )
-def test_a_count_is_a_number_that_is_not_negative(value: Any, number: int) -> None:
-    assert as_int(value) == number
+def test_the_window_and_the_prompt_are_read_from_any_wording(
+    words: str, status: int, numbers: tuple[int, int] | None
+) -> None:
+    error = make_error_from_text("http://server", words, status, {"error": {"message": words}})
+
+    found = (error.window, error.prompt_tokens) if isinstance(error, PromptTooLongError) else None
+    assert found == numbers

@@ -6,7 +6,7 @@ import pytest
 
 from ollm.config.settings import ProviderSettings
 from ollm.providers.base import ModelInfo
-from ollm.providers.window import MIN_WINDOW_TOKENS, choose_window, explain_small_window, explain_window
+from ollm.providers.window import choose_window, explain_small_window, explain_window
 
 
 class Server:
@@ -49,14 +49,6 @@ async def test_the_window_and_the_reason(
     server: Any, set_to: int | None, probed: int | None, window: int, reason: str
 ) -> None:
     assert await choose_window(server, "m", ProviderSettings(context_window=set_to), probed) == (window, reason)
-
-
-def test_a_window_in_which_little_can_be_done_is_told() -> None:
-    assert explain_small_window(MIN_WINDOW_TOKENS) == ""
-    assert explain_small_window(2047) == (
-        "A context window of 2047 tokens is too small: use at least 2048, ideally 4096 or more."
-        " Set provider.contextWindow, or serve the model with more."
-    )
 
 
 def test_a_window_that_is_less_than_was_said_is_told() -> None:

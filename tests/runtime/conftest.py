@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ollm.app import open_conversation
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.base import ConversationOptions
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer

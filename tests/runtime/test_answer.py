@@ -67,23 +67,6 @@ async def test_pieces_become_events_parts_and_the_end() -> None:
     assert heard.checked == [("h", True), ("m", True), ("a", False), ("b", False), ("again", True)]
 
 
-async def test_an_answer_without_anything_is_empty_and_unfinished() -> None:
-    answer = await Heard().read(TextPiece(""))
-
-    assert (answer.parts, answer.text, answer.calls, answer.finish) == ((), "", [], "unknown")
-
-
-async def test_when_it_began_is_when_the_first_text_came() -> None:
-    heard = Heard(step=1.0)
-    assert heard.answer.started is None
-    answer = await heard.read(ProgressPiece(total=1))
-    assert answer.started is None
-
-    await heard.read(TextPiece("a"), TextPiece("b"))
-
-    assert answer.started == 2.0
-
-
 async def test_what_was_said_is_saved_every_two_seconds_and_not_more_often() -> None:
     quick = Heard(step=SAVE_INTERVAL_SECONDS / 20)
     await quick.read(*[TextPiece("x")] * 8)
@@ -104,35 +87,3 @@ async def test_a_check_that_stops_it_leaves_what_was_said() -> None:
         await heard.read(TextPiece("a"), TextPiece("b"), TextPiece("c"), check=stop)
 
     assert heard.answer.text == "ab"
-
-
-@pytest.mark.parametrize(
-    ("pieces", "calls", "told"),
-    [
-        ([], False, "an empty answer"),
-        ([], True, ""),
-        ([ThinkingPiece("hm")], False, "only thought and gave no answer"),
-        ([ThinkingPiece("hm"), TextPiece(" \n")], False, "only thought and gave no answer"),
-        ([ThinkingPiece("hm")], True, ""),
-        (
-            [TextPiece("a"), FinishPiece("length", Usage(completion_tokens=1))],
-            False,
-            "cut the answer off after 1 token;",
-        ),
-        ([TextPiece("a"), FinishPiece("length", Usage(completion_tokens=49))], False, "off after 49 tokens; /continue"),
-        (
-            [TextPiece("a"), FinishPiece("length", Usage(completion_tokens=50))],
-            False,
-            "hit the end of the context window",
-        ),
-        ([TextPiece("a"), FinishPiece("length", Usage())], False, "hit the end of the context window"),
-        ([TextPiece("a"), FinishPiece("stop", Usage(completion_tokens=1))], False, ""),
-    ],
-)
-async def test_what_an_answer_lacks_is_said(pieces: list[AnyPiece], calls: bool, told: str) -> None:
-    answer = await Heard().read(*pieces)
-
-    said = answer.describe_missing(101, calls=calls)
-
-    assert told in said
-    assert bool(said) is bool(told)

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from ollm.domain.errors import UsageError
+from ollm.domain.events import ModeChanged, Notice
 from ollm.runtime import changes
 from ollm.tools.framework.base import ToolSpec
-from ollm.tools.framework.deferred_tools import make_find_spec
+from ollm.tools.framework.tool_selection import make_find_spec
 from tests.runtime.talking import Talking
 
 
@@ -101,14 +102,6 @@ async def test_a_rewind_takes_back_checkpoints_of_what_it_went_behind(talking: T
         assert [point.id for point in parts.prompt.get_active_context().checkpoints] == ["old", "empty"]
 
 
-async def test_before_there_is_a_session_no_snapshot_is_taken(talking: Talking) -> None:
-    async with talking() as talk:
-        parts = talk.conversation.parts
-        await changes.take_snapshot(parts, "window")
-
-        assert parts.session.id is None
-
-
 async def test_a_restored_snapshot_brings_its_mode_back(talking: Talking) -> None:
     async with talking(["one"]) as talk:
         parts = talk.conversation.parts
@@ -121,32 +114,6 @@ async def test_a_restored_snapshot_brings_its_mode_back(talking: Talking) -> Non
         assert parts.prompt.mode == "code"
         assert parts.policy.get().approval == "ask"
         assert parts.session.load().metadata.context_history[-1]["snapshotId"] == taken.id
-
-
-async def test_tools_from_outside_follow_the_rules(talking: Talking) -> None:
-    from typing import ClassVar
-
-    from ollm.domain.tools import ToolResult
-    from ollm.tools.framework.base import Tool, ToolContext
-
-    class Far(Tool[None], frozen=True):
-        """Reach far."""
-
-        name: ClassVar[str] = "far_tool"
-
-        async def run(self, context: ToolContext, needs: None) -> ToolResult:
-            return ToolResult(llm_content="far")
-
-    async with talking(["one"]) as talk:
-        parts = talk.conversation.parts
-        assert changes.judge_foreign_tools(parts)[1] == frozenset()
-        talk.conversation.add_tool(Far)
-
-        tools, permitted = changes.judge_foreign_tools(parts)
-
-        assert "far_tool" in {tool.name for tool in tools}
-        assert permitted == frozenset()
-        assert parts.registry.get().get("find_tool") is not None
 
 
 async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talking: Talking) -> None:
@@ -170,43 +137,30 @@ async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talkin
         assert {tool.name for tool in find.parse({"query": "far"}).tools} == {"far_two", "far_three"}
 
 
-def test_a_rewind_holds_until_something_is_said_or_a_context_restored() -> None:
-    rewind = {"step": "rewind", "before": 3, "timestamp": "2"}
-
-    assert changes.is_rewound([rewind], "1", 3)
-    assert changes.is_rewound([rewind], "1", 4)
-    assert not changes.is_rewound([rewind], "1", 2)
-    assert not changes.is_rewound([rewind], "2", 3)
-    assert not changes.is_rewound([{**rewind, "step": "rewind-files"}], "1", 3)
-    assert not changes.is_rewound([rewind, {"step": "restore", "timestamp": "3"}], "1", 3)
-    assert changes.is_rewound([rewind, {"step": "mode", "timestamp": "3"}], "1", 3)
-    assert not changes.is_rewound([rewind, {"step": "redo", "timestamp": "3"}], "1", 3)
+DEBUG = "debug the crash with this traceback"
 
 
-def test_which_step_a_redo_takes_back() -> None:
-    rewind = {"step": "rewind", "before": 3, "timestamp": "2"}
-    left = {"step": "redo", "before": 3, "record": 0, "left": 1, "timestamp": "4"}
+@pytest.mark.parametrize("setting", ["off", "propose", "on"])
+async def test_a_message_that_fits_another_mode_does_what_the_setting_says(talking: Talking, setting: str) -> None:
+    async with talking(["one", "two"]) as talk:
+        state = talk.conversation.parts.state
+        state.auto_switch = setting  # type: ignore[assignment]
+        first, second = await talk.say(DEBUG), await talk.say(DEBUG)
+        mode = talk.conversation.parts.prompt.mode
 
-    assert changes.find_redoable_step([rewind], "1") == rewind
-    assert changes.find_redoable_step([rewind, {**rewind, "before": 1, "timestamp": "3"}], "2")["before"] == 1
-    assert changes.find_redoable_step([rewind, left], "3", force=True) == left
-    for history, said, action in (
-        ([], "1", ""),
-        ([rewind], "2", ""),
-        ([rewind, {**left, "left": 0}], "3", ""),
-        ([rewind, {key: left[key] for key in left if key != "record"}], "3", ""),
-        ([rewind, left], "4", ""),
-        ([rewind, left], "3", "Files that were left alone come with `force`."),
-    ):
-        with pytest.raises(UsageError, match="Nothing to redo") as told:
-            changes.find_redoable_step(history, said)
-        assert told.value.action == action
-    assert changes.describe_redo(rewind) == "The rewind to before message 3 is taken back."
-    assert changes.describe_redo(left) == "What the last redo left alone is put back too."
-    assert changes.make_redo_step({**rewind, "record": 5, "x": 1}, {"left": 0}) == {
-        "step": "redo",
-        "before": 3,
-        "record": 5,
-        "left": 0,
-    }
-    assert changes.make_redo_step(left, {})["step"] == "redo-files"
+    proposed = [event.text for event in (*first, *second) if isinstance(event, Notice)]
+    changed = [event for event in first if isinstance(event, ModeChanged)]
+    assert mode == ("debug" if setting == "on" else "code")
+    assert proposed == (["This looks like work for mode debug: /mode debug"] if setting == "propose" else [])
+    assert [(event.to, event.trigger, event.confidence) for event in changed] == (
+        [("debug", "auto", 0.95)] if setting == "on" else []
+    )
+
+
+async def test_a_message_that_fits_this_mode_changes_nothing(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        talk.conversation.parts.state.auto_switch = "on"
+        events = await talk.say("Implement the cache and add a test")
+
+        assert talk.conversation.parts.prompt.mode == "code"
+        assert not any(isinstance(event, ModeChanged) for event in events)

@@ -48,39 +48,6 @@ async def test_work_on_files_taken_back_and_put_back(talking: Talking) -> None:
         course.end("work")
 
 
-async def test_goals_notes_and_settings_by_command(talking: Talking) -> None:
-    async with talking(["One.", "Two.", "Three."]) as talk:
-        course = Course(talk)
-        await course.run("/goal", "/goal set Ship it", "/goal subtask One", "/goal decision Tabs", "/goal lock SQLite")
-        await course.run("/goal artifact a.py", "/goal blocker No key", "/goal x y", "/goal set", "/goal")
-        await course.run(
-            "/todos", "/todos add first", "/todos add second", "/todos done 1", "/todos done 9", "/todos x"
-        )
-        await course.run(
-            "/plan", "/plan pause", "/plan", "/plan resume", "/plan x", "/memory", "/memory set build make"
-        )
-        await course.run(
-            "/memory set", "/memory", "/memory get build", "/memory get x", "/memory delete x", "/memory x"
-        )
-        await course.say("hello")
-        await course.run("/mode", "/mode plan", "/mode plan", "/mode auto", "/mode nothing", "/mode code")
-        await course.run("/approval", "/approval read-only", "/approval nothing", "/approval ask", "/permissions")
-        await course.run("/model", "/model nothing", "/model other", "/model scripted", "/agents", "/skills", "/trust")
-        await course.say("again")
-        await course.run("/context add a", "/context add a Be brief.", "/context add b Be nice.", "/context entries")
-        await course.run(
-            "/context remove a", "/context remove a", "/context clear", "/context entries", "/context list"
-        )
-        await course.run(
-            "/context size 511", "/context size 512", "/context size x", "/context size 8192", "/context x"
-        )
-        await course.run("/context restore", "/context restore zz", "/continue", "/continue now", "/init too")
-        await course.run("/goal complete", "/goal", "/todos remove 1", "/todos", "/memory delete build", "/nothing")
-        await course.run("/contex", "/clear", "/exit", "/mcp", "/resource")
-        await course.say("last")
-        course.end("settings")
-
-
 async def test_what_goes_wrong_in_a_turn_and_what_is_asked(talking: Talking) -> None:
     refused, approved = ConfirmationAnswer(approved=False), ConfirmationAnswer(approved=True)
     script = [

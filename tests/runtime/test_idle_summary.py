@@ -7,19 +7,13 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ollm import ConversationOptions, open_conversation
-from ollm.config.settings import CompressionSettings
-from ollm.daemon.client import DaemonClient
-from ollm.daemon.remote import open_remote
-from ollm.domain.context import ActiveContext
-from ollm.domain.errors import OllmError
+from ollm.daemon.client import DaemonClient, open_remote
 from ollm.domain.events import Compressed
-from ollm.domain.messages import PromptMessage
 from ollm.runtime import idle_summary
 from ollm.runtime.conversation import LocalConversation
 from tests.daemon.running import daemon
@@ -195,136 +189,3 @@ async def test_the_daemon_prepares_one_too_and_a_key_in_a_chat_with_it_stops_it(
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             await running.server.left.wait()
         await chat.close()
-
-
-class Server:
-    """A server that says that it is idle."""
-
-    async def is_idle(self) -> bool:
-        return True
-
-
-class Parts:
-    """What of a conversation is needed: a context of `used` tokens in a window of a thousand."""
-
-    def __init__(self, said: str = MINUTES, used: int = 500, provider: object | None = None, **settings: Any) -> None:
-        self.asked: list[tuple[Any, ...]] = []
-        self.said = said
-        context = ActiveContext(messages=(PromptMessage(role="user", content="x", sources=(3, 7)),))
-        self.prompt: Any = SimpleNamespace(
-            message_tokens=61,
-            used_tokens=used,
-            tools=("a tool",),
-            counter=SimpleNamespace(count_message=lambda order: 100),
-            compute_budget=lambda: SimpleNamespace(trigger=100, limit=600, window=1000),
-            get_active_context=lambda: context,
-            preview_request=lambda: ("before",),
-        )
-        wanted = CompressionSettings(**{"summary_max_tokens": 1024, **settings})
-        self.compactor: Any = SimpleNamespace(settings=wanted, prepared=None)
-        self.model: Any = SimpleNamespace(provider=provider or Server(), summarise_aside=self.summarise)
-
-    async def summarise(self, *given: Any) -> AsyncIterator[str]:
-        self.asked.append(given)
-        yield self.said
-
-    async def wait(self) -> None:
-        idle = idle_summary.IdleSummary(self)
-        idle.start()
-        if idle._task:
-            await idle._task
-
-
-@pytest.fixture
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_summary, "QUIET_SECONDS", 0.0)
-
-
-@pytest.mark.usefixtures("_quick")
-async def test_a_summary_covers_the_newest_message_it_was_written_from() -> None:
-    parts, nothing = Parts(), Parts()
-    await parts.wait()
-    nothing.prompt.get_active_context = ActiveContext
-    await nothing.wait()
-
-    ((messages, tools, tokens),) = parts.asked
-    assert (messages[0], tools, tokens) == ("before", ("a tool",), 50)
-    assert is_aside({"messages": [{"content": messages[1].content}]})
-    assert (parts.compactor.prepared.text, parts.compactor.prepared.last_number) == (MINUTES, 7)
-    assert nothing.compactor.prepared.last_number == 0
-
-
-@pytest.mark.usefixtures("_quick")
-@pytest.mark.parametrize(("used", "asked"), [(850, 1), (851, 0)])
-async def test_it_is_asked_for_where_order_and_answer_fit_beside_what_stands(used: int, asked: int) -> None:
-    parts = Parts(used=used)
-    await parts.wait()
-
-    assert len(parts.asked) == asked
-
-
-@pytest.mark.usefixtures("_quick")
-@pytest.mark.parametrize(
-    ("settings", "tokens", "provider", "asked"),
-    [
-        ({}, 61, None, 1),
-        ({}, 60, None, 0),
-        ({}, 61, object(), 0),
-        ({"enabled": False}, 61, None, 0),
-        ({"idle": "off"}, 61, None, 0),
-        ({"strategy": "truncate"}, 61, None, 0),
-    ],
-)
-async def test_when_one_is_prepared(settings: dict[str, Any], tokens: int, provider: object, asked: int) -> None:
-    parts = Parts(provider=provider, **settings)
-    parts.prompt.message_tokens = tokens
-    await parts.wait()
-
-    assert len(parts.asked) == asked
-
-
-@pytest.mark.usefixtures("_quick")
-async def test_an_empty_answer_prepares_nothing_and_an_error_is_nobodys() -> None:
-    empty, failing = Parts(said="  "), Parts()
-    await empty.wait()
-
-    async def fail() -> bool:
-        raise OllmError("gone")
-
-    failing.model.provider.is_idle = fail
-    await failing.wait()
-
-    assert (len(empty.asked), empty.compactor.prepared) == (1, None)
-    assert (failing.asked, failing.compactor.prepared) == ([], None)
-
-
-async def test_nothing_happens_before_it_was_quiet_for_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    monkeypatch.setattr(idle_summary.asyncio, "sleep", sleep)
-    parts = Parts()
-    await parts.wait()
-
-    assert slept == [2.0]
-
-
-async def test_stopping_waits_for_its_end_and_discarding_forgets() -> None:
-    parts = Parts()
-    idle = idle_summary.IdleSummary(parts)
-    idle.cancel()
-    await idle.stop()
-    idle.start()
-    task = idle._task
-    assert task is not None
-    await idle.stop()
-    assert task.cancelled()
-    parts.compactor.prepared = "old"
-    idle.start()
-    task = idle._task
-    assert task is not None
-    await idle.discard()
-    assert task.cancelled()
-    assert parts.compactor.prepared is None

@@ -14,8 +14,8 @@ import pytest
 
 from ollm.app import open_conversation
 from ollm.domain.events import AnyEvent, Compressed, TurnFinished
+from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import ConversationOptions
 from tests.covers import covers
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer

@@ -1,12 +1,7 @@
 """Files that a message names with `@`."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
 
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path, suggest_neighbour
 
@@ -49,21 +44,6 @@ def test_a_mistyped_name_is_told_with_the_one_that_was_meant(tmp_path: Path) -> 
     assert say("src/crat.py") == "no such file; did you mean @src/cart.py?"
     assert [say(name) for name in ("alice", "env", "...", "", "n" * 5000, "a\0b", "oddname", "~bob")] == [""] * 8
     assert [say(name) for name in ("gone.py", "src/", "nowhere/cart.py", "../x/cart.py")] == ["no such file"] * 4
-
-
-@pytest.mark.parametrize(("others", "near"), [(1_999, "parser.py"), (2_000, "")])
-def test_a_mistyped_name_is_compared_with_two_thousand_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int, near: str
-) -> None:
-    names = [*(f"{number:04}" for number in range(others)), "parser.py"]
-
-    @contextmanager
-    def scan(_place: Path) -> Iterator[Iterator[SimpleNamespace]]:
-        yield (SimpleNamespace(name=name) for name in names)
-
-    monkeypatch.setattr("ollm.runtime.mentions.os", SimpleNamespace(scandir=scan))
-
-    assert suggest_neighbour("parsr.py", tmp_path) == near
 
 
 def test_outside_the_workspace_nothing_is_looked_for(tmp_path: Path) -> None:

@@ -1,22 +1,13 @@
 """What is said of files that go back: long lists are cut, odd names are shown safely."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from ollm.domain.errors import StorageError
 from ollm.runtime.rewind import (
-    changes_nothing,
-    describe_nothing,
     describe_outcome,
     describe_plan,
     describe_result,
     describe_scope,
-    list_skipped,
-    render_diff,
     render_diffs,
-    show_bytes,
     to_plain_data,
 )
 from ollm.services.file_checkpoints import PathChange, RestorePlan, RestoreResult, SkippedPath
@@ -104,94 +95,3 @@ def test_a_file_that_is_no_text_is_named_only(tmp_path: Path) -> None:
         "--- a/bytes\n+++ b/bytes\n(not text)",
         "--- a/empty\n+++ b/empty\n(created, empty)",
     ]
-
-
-def test_a_list_of_twenty_is_shown_whole() -> None:
-    twenty = [SkippedPath(path=f"p{number}", why="is ignored now") for number in range(20)]
-
-    assert not any("more" in line for line in list_skipped(twenty))
-    assert list_skipped([*twenty, twenty[0]])[-1] == "- … and 1 more"
-    assert list_skipped([]) == []
-    assert list_skipped(twenty)[:3] == ["", "20 files left alone:", "- p0: is ignored now"]
-
-
-def test_diffs_stop_when_there_is_more_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["", "x" * 150_000, "y" * 50_000, "z", "never"]
-    monkeypatch.setattr("ollm.runtime.rewind.render_diff", lambda _checkpoints, change: texts[change])
-    checkpoints: Any = None
-
-    assert render_diffs(checkpoints, [0, 1, 2]) == texts[1:3]  # type: ignore[list-item]
-    assert (
-        render_diffs(checkpoints, range(5))
-        == [  # type: ignore[arg-type]
-            *texts[1:4],
-            "(more changes follow; they are too long to show)",
-        ]
-    )
-
-
-class Contents:
-    """Saved contents by what an entry holds."""
-
-    def read_entry(self, path: str, entry: TreeEntry) -> bytes:
-        if entry.value == b"damaged":
-            raise StorageError("The saved content is damaged.")
-        return entry.value
-
-
-FILE = TreeEntry("f", 0o644, b"one\n")
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "shown"),
-    [
-        (FILE, TreeEntry("f", 0o755, b"one\n"), "--- a/p\n+++ b/p\n(mode 644 → 755)"),
-        (
-            FILE,
-            TreeEntry("f", 0o755, b"two\n"),
-            "--- a/p\n+++ b/p\n(mode 644 → 755)\n--- a/p\n+++ b/p\n@@ -1 +1 @@\n-one\n+two",
-        ),
-        (FILE, TreeEntry("l", 0o777, b"far"), "--- a/p\n+++ b/p\n@@ -1 +1 @@\n-one\n+→ far"),
-        (FILE, TreeEntry("d", 0o755, b""), "--- a/p\n+++ b/p\n@@ -1 +0,0 @@\n-one"),
-        (FILE, None, "--- a/p\n+++ b/p\n@@ -1 +0,0 @@\n-one"),
-        (TreeEntry("f", 0o644, b""), None, "--- a/p\n+++ b/p\n(removed, empty)"),
-        (None, TreeEntry("f", 0o644, b""), "--- a/p\n+++ b/p\n(created, empty)"),
-        (None, TreeEntry("f", 0o644, b"a\0b"), "--- a/p\n+++ b/p\n(not text)"),
-        (TreeEntry("f", 0o644, b"\xff"), FILE, "--- a/p\n+++ b/p\n(not text)"),
-        (None, TreeEntry("s", 0o644, b""), "--- a/p\n+++ b/p\n(not text)"),
-        (None, TreeEntry("f", 0o644, b"damaged"), "--- a/p\n+++ b/p\n(The saved content is damaged.)"),
-        (FILE, TreeEntry("i", 0, b""), ""),
-        (TreeEntry("i", 0, b""), FILE, ""),
-        (None, TreeEntry("d", 0o755, b""), ""),
-    ],
-)
-def test_how_a_change_of_one_path_is_shown(before: TreeEntry | None, after: TreeEntry | None, shown: str) -> None:
-    contents: Any = Contents()
-
-    assert render_diff(contents, PathChange("p", before, after)) == shown
-
-
-def test_a_rewind_that_would_leave_all_as_it_is_says_why() -> None:
-    change = PathChange("b", FILE, None)
-    left = SkippedPath(path="a", why="is ignored now")
-    plan = RestorePlan(message_id=3, current=b"", target=b"", steps=(change,), skipped=())
-    stays = RestorePlan(message_id=3, current=b"", target=b"", steps=(), skipped=(left,))
-
-    assert [changes_nothing(one, talk=talk) for one in (None, plan, stays) for talk in (True, False)] == [
-        *(False, True),
-        *(False, False),
-        *(False, True),
-    ]
-    skipped = "\n\n1 file left alone:\n- a: is ignored now"
-    told = "Nothing was changed: message 3 is out of the context already."
-    assert describe_nothing(3, None, files_only=False) == told
-    assert describe_nothing(3, stays, files_only=False) == f"{told}{skipped}"
-    assert describe_nothing(3, stays, files_only=True) == f"No files went back to before message 3.{skipped}"
-    assert describe_nothing(3, None, files_only=True) == (
-        "Files are as they were before message 3. No files were changed."
-    )
-    assert describe_outcome(3, None) == "Files are as they were before message 3."
-
-
-def test_a_name_that_is_no_text_is_shown_by_its_bytes() -> None:
-    assert show_bytes("a\udcffb") == "a\\xffb"

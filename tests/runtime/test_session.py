@@ -1,22 +1,27 @@
 """The session of a conversation: none until the first message, then open until the end."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
-from ollm.domain.messages import TextPart
+from ollm.domain.messages import Message, TextPart, ToolCall, ToolCallPart
 from ollm.domain.model_facts import ModelFacts
+from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
-from ollm.runtime.session import OpenSession
+from ollm.runtime.session import OpenSession, Recorder, load_history_page
 from ollm.services.chat_recording import ChatRecordingService
-from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.session_files import LoadedSession, MessagePage, SessionFiles, SessionPlaces
 from tests.covers import covers
 
 MODEL = Model(OpenAICompatible(Exchange("http://127.0.0.1:9", ProviderTimeouts())), "m", 4096, ModelFacts(key="k"))
@@ -89,24 +94,32 @@ async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Pa
     await again.close()
 
 
+# Feature: services-sessions, Property 13: a compression adds exactly one to compressionCount
 @covers("S3.8", "P13")
-async def test_each_compression_counts_one_more_also_where_the_history_is_shorter(tmp_path: Path) -> None:
-    first = open_session(tmp_path)
-    session_id = await first.create(MODEL)
-    await first.recorder.record_message("user", (TextPart("hello"),))
-    await first.record_compression(compression(10))
-    await first.update_metadata({"compressionCount": 7})
-    await first.close()
-    again = open_session(tmp_path)
-    await again.resume(session_id, 0)
+@settings(max_examples=100, deadline=None)
+@given(rounds=st.lists(st.integers(0, 3), min_size=1, max_size=3), before=st.integers(0, 7))
+def test_each_compression_counts_one_more_also_where_the_history_is_shorter(rounds: list[int], before: int) -> None:
+    """`rounds` holds the number of compressions between an opening of the session and its end."""
 
-    await again.record_compression(compression(20))
-    await again.record_compression(compression(30))
+    async def compress(place: Path) -> None:
+        session = open_session(place)
+        session_id = await session.create(MODEL)
+        await session.recorder.record_message("user", (TextPart("hello"),))
+        await session.update_metadata({"compressionCount": before})
+        await session.close()
+        for number in rounds:
+            again = open_session(place)
+            await again.resume(session_id, 0)
+            for one in range(number):
+                await again.record_compression(compression(one))
+            metadata = again.load().metadata
+            await again.close()
+        assert metadata.compression_count == before + sum(rounds)
+        kept = [record["originalTokenCount"] for record in metadata.compression_history]
+        assert kept == [one for number in rounds for one in range(number)]
 
-    metadata = again.load().metadata
-    assert metadata.compression_count == 9
-    assert [record["originalTokenCount"] for record in metadata.compression_history] == [10, 20, 30]
-    await again.close()
+    with TemporaryDirectory() as place:
+        asyncio.run(compress(Path(place)))
 
 
 async def test_calls_of_a_new_session_are_numbered_from_one_and_an_empty_one_stays_where_it_is_kept(
@@ -123,21 +136,113 @@ async def test_calls_of_a_new_session_are_numbered_from_one_and_an_empty_one_sta
         assert [path.stem for path in (tmp_path / str(kept) / "sessions").glob("*.json")] == [session_id] * kept
 
 
-async def test_a_call_is_recorded_and_what_is_in_memory_only_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+AT = "2026-01-27T10:00:00.000Z"
+NUMBERS = (1, 2, 5, 6, 9)  # some are missing, as after damage
+
+
+def message(number: int) -> Message:
+    parts = (TextPart(f"m{number}"), *((ToolCallPart("c6"), ToolCallPart("gone")) if number == 6 else ()))
+    return Message(id=number, role="assistant", parts=parts, timestamp=AT)
+
+
+class Archive:
+    """Reads as the store does: the last `count` numbers before a message, whatever is there of them."""
+
+    def __init__(self) -> None:
+        self.asked: list[MessagePage] = []
+
+    def read(self, page: MessagePage) -> LoadedSession:
+        self.asked.append(page)
+        before = page.before or max(NUMBERS) + 1
+        found = [number for number in NUMBERS if before - page.limit <= number < before]
+        older = [number for number in NUMBERS if number < before - page.limit]
+        session = Session(
+            session_id="s",
+            start_time=AT,
+            last_activity=AT,
+            model="m",
+            provider="p",
+            messages=tuple(map(message, found)),
+            tool_calls=(ToolCallRecord(id="c6", name="ls", args={}, timestamp=AT),),
+            metadata=SessionMetadata(),
+        )
+        return LoadedSession(
+            session=session,
+            damage=None,
+            read_only=None,
+            unfinished=False,
+            journal_good=0,
+            skipped=max(older, default=0),
+            calls_so_far=1,
+        )
+
+
+@pytest.mark.parametrize(
+    ("before", "limit", "numbers"),
+    [
+        (None, 2, [6, 9]),
+        (None, 50, [1, 2, 5, 6, 9]),
+        (6, 2, [2, 5]),
+        (6, 1, [5]),
+        (1, 5, []),
+        (None, 0, []),
+        (9, 3, [2, 5, 6]),
+    ],
+)
+def test_a_page_is_the_newest_messages_before_a_number_oldest_first(
+    before: int | None, limit: int, numbers: list[int]
 ) -> None:
-    session = open_session(tmp_path)
-    session_id = await session.create(MODEL)
-    await session.recorder.record_message("user", (TextPart("hello"),))
-    await session.record_tool_call(ToolCallRecord(id="c1", name="ls", args={}, timestamp="", message_id=1))
-    asked: list[str] = []
+    archive = Archive()
 
-    async def note(_self: object, asked_for: str) -> None:
-        asked.append(asked_for)
+    page = load_history_page(archive.read, before, limit)
 
-    monkeypatch.setattr(ChatRecordingService, "ensure_saved", note)
-    await session.ensure_saved()
+    assert [found["id"] for found in page] == numbers
 
-    assert [call.id for call in session.load().tool_calls] == ["c1"]
-    assert asked == [session_id]
-    await session.close()
+
+def test_calls_stand_beside_the_message_that_asked_and_unknown_ones_are_left_out() -> None:
+    (found,) = load_history_page(Archive().read, 7, 1)
+
+    assert [call["name"] for call in found["toolCalls"]] == ["ls"]
+    assert found["parts"][0] == {"type": "text", "text": "m6"}
+
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+async def recorder(tmp_path: Path) -> Recorder:
+    service = ChatRecordingService(SessionFiles(SessionPlaces(directory=tmp_path / "sessions")))
+    return Recorder(service, await service.create_session("m", "p"), 3, lambda: NOW)
+
+
+async def test_messages_are_numbered_stamped_and_remembered_for_the_turn(recorder: Recorder) -> None:
+    first = await recorder.record_message("user", (TextPart("one\ntwo"),))
+    second = await recorder.record_message("assistant", (TextPart("half"),), interrupted=True)
+
+    assert (first.id, first.timestamp, second.interrupted) == (1, "2026-01-02T00:00:00.000Z", True)
+    assert recorder.messages == [first, second]
+    assert recorder.title == "one"
+    recorder.begin_turn()
+    assert (recorder.messages, recorder.calls) == ([], {})
+    await recorder.record_message("user", (TextPart("another"),))
+    assert recorder.title == "one"
+
+
+async def test_an_answer_is_written_with_the_calls_that_start(recorder: Recorder) -> None:
+    calls = [ToolCall(id="c4", name="ls", arguments={"path": "."})]
+
+    answer = await recorder.record_answer((TextPart("Looking"),), calls)
+
+    assert answer.parts == (TextPart("Looking"), ToolCallPart("c4"))
+    assert recorder.calls["c4"].message_id == answer.id
+    found = recorder._service.load(recorder.session_id).session
+    assert [(call.id, call.status, call.message_id) for call in found.tool_calls] == [("c4", "running", answer.id)]
+    assert (await recorder.record_answer((TextPart("done"),), [])).call_ids == ()
+
+
+async def test_an_answer_under_way_is_kept_and_saving_folds(recorder: Recorder) -> None:
+    await recorder.record_message("user", (TextPart("go"),))
+    await recorder.record_partial((TextPart("half an ans"),))
+    found = recorder._service.load(recorder.session_id).session
+    assert [(m.text, m.interrupted) for m in found.messages] == [("go", False), ("half an ans", True)]
+    await recorder.save()

@@ -1,19 +1,14 @@
 """The loop from the user's message to the answer: prompts that are too long or cut, errors, cancellation."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ollm.domain.errors import DeniedError, ModelError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
-from ollm.runtime.model.model import Model
-from ollm.runtime.prompt.compaction import ContextFull
 from ollm.runtime.prompt.prompt import Prompt
-from ollm.runtime.turn import PROMPT_CUT, classify_error
-from ollm.runtime.turn_calls import TurnCalls
+from ollm.runtime.turn import PROMPT_CUT
 from tests.cli.running import running
 from tests.covers import covers
 from tests.runtime.talking import Talking
@@ -71,22 +66,6 @@ async def test_a_low_count_without_proof_changes_nothing(tmp_path: Path) -> None
         done = await runner.run("-p", long, "-o", "stream-json")
 
     assert "prompt-truncated" not in done.out
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ContextFull("x"), "context-full"),
-        (PromptTooLongError("x"), "context-full"),
-        (NoServerError("x"), "no-server"),
-        (ModelTimeoutError("x"), "timeout"),
-        (DeniedError("x"), "denied"),
-        (ModelError("x"), "model-error"),
-        (OllmError("x"), "model-error"),
-    ],
-)
-def test_the_reason_a_turn_ends_with(error: OllmError, reason: str) -> None:
-    assert classify_error(error) == reason
 
 
 async def test_an_empty_answer_and_one_that_hit_the_end_are_told(talking: Talking) -> None:
@@ -168,30 +147,6 @@ async def test_the_same_words_step_after_step_end_the_turn_though_the_calls_diff
     )
 
 
-async def test_a_refusal_is_counted_by_the_forms_that_the_request_went_out_in(talking: Talking) -> None:
-    refused = {"error": {**REFUSED["error"], "n_ctx": 30_000}}
-    no_tools = Answer(status=400, body={"error": {"message": "scripted does not support tools"}})
-    too_long = [Answer(status=400, body=refused)]
-
-    def say(request: Request) -> Answer:
-        if "tools" in request.body:
-            return no_tools
-        return too_long.pop() if too_long else Answer(text="done")
-
-    async with talking(say) as talk:  # type: ignore[arg-type]
-        prompt, learnt = talk.conversation.parts.prompt, list[bool]()
-        learn = prompt.learn_from_rejection
-
-        def watch(error: PromptTooLongError) -> None:
-            learnt.append(prompt.forms.takes_tools)
-            learn(error)
-
-        prompt.learn_from_rejection = watch  # type: ignore[method-assign]
-        await talk.say("hello")
-
-    assert learnt == [False]
-
-
 UNSAID = {"error": {"message": "Please shorten your input.", "code": "context_length_exceeded"}}
 UNKNOWN = {"error": {"message": "Bad request: too big for us, sorry."}}
 LONG = "Please look at the parser again and tell me what you find there. " * 20
@@ -231,24 +186,6 @@ async def test_one_that_never_says_what_it_takes_is_asked_three_times(talking: T
     assert get_end(events).reason == "context-full"
     assert len(talk.server.chats) == 3
     assert [text.endswith("Compacting to fit.") for text in tell_notices(events)] == [True, True]
-
-
-async def test_room_is_made_before_each_request_that_follows_a_refusal(talking: Talking) -> None:
-    server = Refusing()
-    async with talking(server) as talk:  # type: ignore[arg-type]
-        compactor, seen = talk.conversation.parts.compactor, list[int]()
-        compact = compactor.compact_if_needed
-
-        async def watch(*given: Any) -> None:
-            seen.append(len(talk.server.chats))
-            await compact(*given)
-
-        compactor.compact_if_needed = watch  # type: ignore[method-assign]
-        server.refusals = [Answer(status=400, body=UNSAID)] * 2
-        events = await talk.say("and now?")
-
-    assert seen == [0, 1, 2]
-    assert get_end(events).reason == "answered"
 
 
 async def test_a_short_prompt_that_is_refused_for_no_known_reason_is_not_sent_again(talking: Talking) -> None:
@@ -302,28 +239,6 @@ async def test_an_answer_to_a_part_of_the_prompt_is_kept_as_interrupted_and_aske
     assert (used.prompt_tokens, used.completion_tokens) == (1800, 10)
 
 
-async def test_facts_that_an_answer_leaves_out_are_told_and_the_model_is_asked_again(
-    talking: Talking, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    facts = ["a.txt is not there yet."]
-    monkeypatch.setattr(TurnCalls, "find_missing", lambda _self, _answer: facts.pop() if facts else "")
-    async with talking(["I wrote a.txt.", "Now I did."]) as talk:
-        events = await talk.say("write a.txt")
-        history = await talk.conversation.history()
-
-    assert [one["role"] for one in history] == ["user", "assistant", "system", "assistant"]
-    assert "a.txt is not there yet." in talk.server.chats[1]["messages"][-1]["content"]
-    assert get_end(events).reason == "answered"
-
-
-async def test_what_was_done_is_told_before_the_turn_ends(talking: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
-    for done in ("a.txt was written.", ""):
-        monkeypatch.setattr(TurnCalls, "describe_deeds", lambda _self, done=done: done)
-        async with talking(["Done."]) as talk:
-            events = await talk.say("hello")
-        assert tell_notices(events) == ([done] if done else [])
-
-
 async def test_what_an_answer_that_broke_off_took_is_our_own_estimate(talking: Talking) -> None:
     async with talking(["fine", Answer(text="one two three four", reset_after=3)]) as talk:
         await talk.say("hello")
@@ -347,23 +262,3 @@ async def test_requests_are_counted_anew_for_each_message(talking: Talking) -> N
         ends = [get_end(await talk.say(f"look {number}")).reason for number in range(3)]
 
     assert ends == ["answered"] * 3
-
-
-async def test_a_server_whose_count_is_hard_to_believe_is_asked_for_its_own(
-    talking: Talking, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[int, int]] = []
-
-    async def count(_self: object, messages: Sequence[object], tools: Sequence[object]) -> int | None:
-        asked.append((len(messages), len(tools)))
-        return None
-
-    monkeypatch.setattr(Model, "count_tokens", count)
-    async with talking(["one", "two"]) as talk:
-        doubts = [True, False]
-        monkeypatch.setattr(Prompt, "should_verify_usage", lambda _self, _used: doubts.pop(0))
-        await talk.say("hello")
-        await talk.say("again")
-
-    (first, _) = talk.server.chats
-    assert asked == [(len(first["messages"]), len(first["tools"]))]

@@ -70,6 +70,11 @@ class PostgresServer:
             shutil.copytree(libraries, target.parent.parent / libraries.name, dirs_exist_ok=True)
         return target / "bin"
 
+    def hand_over(self, file: Path) -> None:
+        """Make the server's user the owner of a file."""
+        if self._user:
+            os.chown(file, self._user.pw_uid, self._user.pw_gid)
+
     def _run(self, words: list[str]) -> subprocess.Popen[bytes]:
         user = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
         with (self.directory / "output").open("ab") as output:
@@ -166,8 +171,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def archive_template(postgres: PostgresServer) -> str:
     """A database that is set up as an archive, and empty."""
-    from ollm.store.team_archive.connection import ArchiveTarget, open_connection
-    from ollm.store.team_archive.schema import migrate_schema
+    from ollm.archive.connection import ArchiveTarget, migrate_schema, open_connection
 
     url = postgres.create_database()
     with contextlib.closing(open_connection(ArchiveTarget(url=url))) as connection:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.services import background_jobs
-from ollm.services.background_jobs import MAX_ENDED_JOBS, BackgroundJobs, Job
+from ollm.services.background_jobs import BackgroundJobs, Job
 from ollm.system.processes import ProcessCommand, ProcessHost
 from tests.open_files import count_open_files
 
@@ -108,11 +107,6 @@ async def test_in_the_background_jobs_have_ids_and_a_limit(jobs: BackgroundJobs,
     assert third.id == "job-3"
 
 
-async def test_without_any_none_is_named(jobs: BackgroundJobs) -> None:
-    with pytest.raises(ToolFailure, match=r"\(available: none\)"):
-        jobs.get("job-9")
-
-
 async def test_closing_ends_everything_also_what_was_left_behind(host: ProcessHost, tmp_path: Path) -> None:
     jobs = BackgroundJobs(host)
     left = await jobs.start(command("sleep 60 & echo done", tmp_path), "x")
@@ -126,21 +120,6 @@ async def test_closing_ends_everything_also_what_was_left_behind(host: ProcessHo
 
     await wait_until(lambda: left.process.gone and running.process.gone)
     assert running.exit_code is not None
-
-
-async def test_old_jobs_are_forgotten_and_new_ones_are_not(
-    host: ProcessHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(background_jobs, "MAX_ENDED_JOBS", 2)
-    jobs = BackgroundJobs(host)
-    for _ in range(4):
-        job = await jobs.start_background(command("true", tmp_path), "x")
-        await job.wait(WAIT_SECONDS, None, None)
-    running = await jobs.start_background(command("sleep 60", tmp_path), "y")
-
-    assert list(jobs._jobs) == ["job-3", "job-4", running.id]
-    assert MAX_ENDED_JOBS == 32
-    await jobs.close()
 
 
 async def test_what_nobody_reads_is_dropped(jobs: BackgroundJobs, tmp_path: Path) -> None:

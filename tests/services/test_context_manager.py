@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.clock import parse_stamp
-from ollm.services.context_manager import SOURCES, ContextManager, fit_entries, render_entries
+from ollm.services.context_manager import SOURCES, ContextManager, fit_entries
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
@@ -194,24 +194,3 @@ def test_beyond_the_cap_the_lowest_priorities_are_left_out() -> None:
 
     assert [entry.key for entry in kept] == ["high"]
     assert [entry.key for entry in left] == ["low"]
-
-
-def test_entries_that_fill_the_cap_exactly_stay_and_nothing_behind_one_that_does_not() -> None:
-    manager = filled({"a": ("x", 3, "user"), "b": ("x" * 50, 2, "user"), "c": ("x", 1, "user")})
-    entries = manager.get_context()
-    sizes = [len(render_entries([entry])) for entry in entries]
-
-    assert fit_entries(entries, len, sum(sizes)) == (entries, [])
-    assert fit_entries(entries, len, sum(sizes) - 1) == (entries[:2], entries[2:])
-    assert fit_entries(entries, len, sum(sizes[:2]) - 1) == (entries[:1], entries[1:])
-    assert fit_entries(entries, len, 0) == ([], entries)
-
-
-def test_an_entry_lives_for_its_time_and_not_at_its_end() -> None:
-    now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    manager = ContextManager(lambda: now[0])
-    manager.add_context("k", "text", ttl_seconds=10)
-
-    for seconds, gone in ((0, ()), (9.9, ()), (0.1, ("k",))):
-        now[0] += timedelta(seconds=seconds)
-        assert manager.begin_turn() == gone

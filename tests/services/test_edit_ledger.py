@@ -1,6 +1,5 @@
 """What the model knows of files, and copies to undo its edits."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -124,14 +123,6 @@ def test_a_file_that_was_removed_since_comes_back(ledger: EditLedger, work: Path
     assert file.read_bytes() == b"one"
 
 
-def test_outside_a_session_nothing_is_kept(work: Path) -> None:
-    ledger = EditLedger()
-
-    assert ledger.save_undo_copy(work / "a", b"x", b"y") is None
-    assert ledger.find_last_edit() is None
-    assert ledger.undo(Boundary.around(work)) is None
-
-
 def test_only_so_many_copies_are_kept_and_numbers_go_on(ledger: EditLedger, work: Path, tmp_path: Path) -> None:
     for number in range(MAX_UNDO_COPIES + 3):
         copy = ledger.save_undo_copy(work / "a", str(number).encode(), b"x")
@@ -162,15 +153,6 @@ def test_a_copy_that_another_process_forgot_meanwhile_is_no_error(
 
     assert second is not None
     assert [path.name for path in second.parent.iterdir()] == [second.name]
-
-
-def test_a_copy_says_which_file_it_is_of(ledger: EditLedger, work: Path) -> None:
-    copy = ledger.save_undo_copy(work / "a", b"line\nline", b"after")
-
-    assert copy is not None
-    head, _, rest = copy.read_bytes().partition(b"\n")
-    assert json.loads(head) == {"path": str(work / "a"), "existed": True, "after": compute_digest(b"after")}
-    assert rest == b"line\nline"
 
 
 def test_a_damaged_copy_is_named(ledger: EditLedger, work: Path) -> None:

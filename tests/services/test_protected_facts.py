@@ -41,27 +41,3 @@ def test_our_own_markers_hold_none(marker: str) -> None:
 
 def test_what_is_missing_is_told_in_order() -> None:
     assert find_missing("port 8443 only", ["8443", "src/a.py", "9000"]) == ["src/a.py", "9000"]
-
-
-@pytest.mark.parametrize(
-    ("text", "facts"),
-    [
-        ("it took 12 of 123 and 1.2 or 1.23", ["123", "1.23"]),
-        ("Plain words. Only words, (here) too!", []),
-        ("iPhone OK USA Ok", ["iPhone"]),
-        ("see https://a.b/c. or /etc/x. and a.py or ab.py.", ["https://a.b/c", "/etc/x", "ab.py"]),
-        ("` ` `a b` x_y", ["a b", "x_y"]),
-        ("x" * 299 + "_y", []),
-        ("x" * 298 + "_y", ["x" * 298 + "_y"]),
-    ],
-)
-def test_each_fact_in_the_order_found(text: str, facts: list[str]) -> None:
-    assert list(find_facts([text])) == facts
-
-
-def test_a_line_that_tells_an_error_is_a_fact_up_to_its_length() -> None:
-    told = "fatal: " + "y " * 200
-    assert list(find_facts([told])) == [told[:200]]
-    assert list(find_facts(["z " * 97 + "fatal"])) == ["z " * 97 + "fatal"]
-    assert list(find_facts(["z " * 98 + "fatal"])) == [], "too far behind"
-    assert list(find_facts(["a_b c_d", "a_b e_f a_b"])) == ["a_b", "c_d", "e_f"]

@@ -1,13 +1,13 @@
 """The recent window: four caps, and an order any server accepts."""
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.services.recent_window import INTERRUPTED_TEXT, RecentWindow, count_json_chars, cut_text, shorten_call
+from ollm.services.message_records import from_records, to_record
+from ollm.services.recent_window import INTERRUPTED_TEXT, RecentWindow, count_json_chars
 from tests.covers import covers
 
 texts = st.text(max_size=120)
@@ -97,40 +97,6 @@ def test_a_turn_longer_than_the_window_still_starts_with_its_request() -> None:
     assert [message.content for message in kept if message.role == "tool"] == ["48", "49"]
 
 
-MARK = "\n[… {} characters omitted …]\n"
-
-
-@pytest.mark.parametrize(
-    ("length", "limit", "kept"),
-    [
-        (40, 40, "x" * 40),
-        (41, 40, "x" * 8 + MARK.format(1) + "x" * 4),
-        (90, 33, "xxx" + MARK.format(57) + "x"),
-        (90, 32, "xx" + MARK.format(58) + "x"),
-        (90, 31, "xx" + MARK.format(59)),
-        (90, 30, "x" + MARK.format(60)),
-        (90, 29, "x" * 29),
-        (90, 0, ""),
-    ],
-)
-def test_a_text_that_is_cut_keeps_its_head_and_half_as_much_of_its_tail(length: int, limit: int, kept: str) -> None:
-    assert cut_text("x" * length, limit) == kept
-
-
-def test_a_placeholder_stands_for_a_failure_and_every_message_counts_with_its_keys() -> None:
-    call = ToolCall(id="c1", name="shell", arguments={})
-    said = [PromptMessage(role="user", content="x"), PromptMessage(role="assistant", content="", calls=(call,))]
-
-    assert [message.failed for message in RecentWindow(ResumeSettings(), said).collect_messages()] == [
-        False,
-        False,
-        True,
-    ]
-    bare = len(msgspec.json.encode(said[0]))
-    assert count_json_chars(said[:1]) == bare + 64
-    assert count_json_chars([said[0], said[0]]) == 2 * bare + 128
-
-
 @pytest.mark.parametrize(("spare", "kept"), [(0, ["a", "b"]), (-1, ["b"])])
 def test_the_window_may_be_filled_to_the_last_character(spare: int, kept: list[str]) -> None:
     said = [PromptMessage(role="user", content=text) for text in "ab"]
@@ -150,14 +116,31 @@ def test_as_many_messages_stay_as_are_asked_for_beside_the_newest_request(messag
     assert [message.content for message in found] == [str(number) for number in range(9 - kept, 9)]
 
 
-def test_arguments_as_long_as_the_limit_stay_and_one_more_character_cuts_them() -> None:
-    call = ToolCall(id="c", name="t", arguments={"a": "x" * 100})
-    size = len(msgspec.json.encode(call.arguments))
+@covers("W59", "W60", "W61", "W62", "W63")
+def test_messages_come_back_as_they_were_kept() -> None:
+    call = ToolCall(id="c1", name="grep", arguments={"pattern": "x", "maxResults": 3})
+    messages = [
+        PromptMessage(role="user", content="find x", sources=(1,)),
+        PromptMessage(role="assistant", content="", calls=(call,), sources=(2,)),
+        PromptMessage(role="tool", content="a.py:1:x", call_id="c1", sources=(3,)),
+        PromptMessage(role="assistant", content="in a.py", sources=(4,)),
+    ]
 
-    assert shorten_call(call, size) is call
-    assert shorten_call(call, size - 1).arguments == {"a": cut_text("x" * 100, (size - 1) // 2)}
-    assert shorten_call(call, 31).arguments == {"a": "x" * 16}
-    assert shorten_call(call, 24).arguments == {"a": "x" * 16}
-    assert shorten_call(call, 23).arguments == {"cut": '{"a":"xxxxx'}
-    both = ToolCall(id="c", name="t", arguments={"a": "x" * 100, "n": 7})
-    assert shorten_call(both, 100).arguments == {"a": "x" * 25, "n": 7}
+    records = [to_record(message) for message in messages]
+
+    assert records[1]["tool_calls"][0]["function"] == {"name": "grep", "arguments": '{"pattern":"x","maxResults":3}'}
+    assert from_records(records) == messages
+
+
+def test_records_of_another_shape_are_left_out() -> None:
+    odd = [{"role": "wizard", "content": "x"}, {"role": "user", "content": 7}, {"role": "user", "content": "kept"}]
+
+    assert [message.content for message in from_records(odd)] == ["kept"]
+
+
+def test_a_call_that_cannot_be_read_does_not_lose_its_message() -> None:
+    broken = {"role": "assistant", "content": "hm", "tool_calls": [7, {"id": "c", "function": {"arguments": "{"}}]}
+
+    (message,) = from_records([broken])
+
+    assert message.calls == (ToolCall(id="c", name="", arguments={}),)

@@ -1,10 +1,17 @@
 """The rolling summary: engine-written, deterministic, capped, the unfinished and the newest kept best."""
 
+from __future__ import annotations
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ollm.domain.context import ReasoningStorage
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.domain.workspace import CommandOutcome, Episode, PlanState, PlanStep
+from ollm.services.episodes import make_episode
+from ollm.services.reasoning import add_trace
 from ollm.services.rolling_summary import render_rolling_summary
+from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
 
@@ -89,62 +96,8 @@ def test_old_requests_are_counted_when_they_no_longer_fit() -> None:
     assert "request number 3;" not in text
 
 
-LONG = "long word " * 40
-
-
-def cut(text: str, length: int) -> str:
-    return f"{text[: length - 1]}…"
-
-
 def failed(command: str, outcome: str = "exit 1") -> CommandOutcome:
     return CommandOutcome(command=command, outcome=outcome)
-
-
-def test_every_line_of_it() -> None:
-    done = [
-        episode(
-            1,
-            f"first {LONG}",
-            files=("a", "b", "c", "d"),
-            decisions=("x", f"use {LONG}"),
-            commands=(failed("ls", "exit 3"), failed(f"make {'y' * 60}", "exit 2")),
-        ),
-        episode(2, "second\nline", files=("a", "b", "c"), commands=(failed("ls", "ok"),)),
-        episode(
-            3,
-            f"third {LONG}",
-            answer=f"did {LONG}",
-            reason="stopped",
-            files=tuple(f"f{n}" for n in range(10)),
-            commands=tuple(failed(f"c{n} {'z' * 80}") for n in range(6)),
-            decisions=tuple(f"d{n} {LONG}" for n in range(5)),
-            errors=tuple(f"e{n}\n{LONG}" for n in range(4)),
-        ),
-    ]
-    plan = PlanState(steps=tuple(PlanStep(text=f"s{n} {LONG}", done=n < 2) for n in range(10)), current_step_index=2)
-    commands = [cut(f"c{n} {'z' * 80}", 70) for n in range(2, 6)]
-
-    assert render_rolling_summary(done, plan, 9000).split("\n") == [
-        "Plan: 2 of 10 steps done, in progress.",
-        f"Now: {cut(f's2 {LONG}', 160)}",
-        f"Then: {'; '.join(cut(f's{n} {LONG}', 70) for n in range(3, 8))} and 2 more",
-        (
-            f"Unfinished: {'; '.join(f'`{name}` ended with exit 1' for name in commands)}; "
-            "the last turn ended early (stopped)."
-        ),
-        f"Last request (#3): {cut(f'third {LONG}', 300)}",
-        f"Answer: {cut(f'did {LONG}', 300)}",
-        "Files changed: f0, f1, f2, f3, f4, f5, f6, f7 and 2 more",
-        f"Commands: {'; '.join(f'`{name}` → exit 1' for name in commands)}",
-        f"Decided: {'; '.join(cut(f'd{n} {LONG}', 160) for n in range(1, 5))}",
-        f"Errors: {'; '.join(cut(f'e{n} {LONG}', 160) for n in range(1, 4))}",
-        "Earlier:",
-        (
-            f"- #1 {cut(f'first {LONG}', 70)}; changed a, b, c and 1 more; decided: {cut(f'use {LONG}', 70)}; "
-            f"`{cut('make ' + 'y' * 60, 40)}` → exit 2"
-        ),
-        "- #2 second line; changed a, b, c",
-    ]
 
 
 def test_a_plan_says_how_it_stands() -> None:
@@ -163,19 +116,54 @@ def test_a_plan_says_how_it_stands() -> None:
         assert render_rolling_summary([], plan, 9000) == text
 
 
-def test_how_many_earlier_requests_fit() -> None:
-    done = [episode(number, f"request {number}") for number in range(1, 8)]
-    last = "Last request (#7): request 7"
+def call(name: str, args: dict[str, object], status: str = "ok", **more: object) -> ToolCallRecord:
+    return ToolCallRecord(id="c", name=name, args=args, timestamp="", status=status, **more)  # type: ignore[arg-type]
 
-    for limit, first in ((400, 1), (150, 2), (140, 3), (120, 4), (90, 6)):
-        counted = [f"- (and {first - 1} requests before that)"] if first > 1 else []
-        earlier = [f"- #{number} request {number}" for number in range(first, 7)]
-        shown = render_rolling_summary(done, PlanState(), limit)
-        assert shown.split("\n") == [last, "Earlier:", *counted, *earlier]
-    for limit, shown in (
-        (60, f"{last}\nEarlier:\n- (and 6 requests bef…"),
-        (20, "Last request (#7): …"),
-        (1, "…"),
-        (0, ""),
-    ):
-        assert render_rolling_summary(done, PlanState(), limit) == shown
+
+@covers("W54")
+def test_files_commands_decisions_and_errors_are_drawn_from_the_calls() -> None:
+    calls = [
+        call("read_file", {"path": "a.py"}),
+        call("edit_file", {"path": "a.py"}),
+        call("edit_file", {"path": "a.py"}),
+        call("write_file", {"path": "b.py"}, "failed", error=ErrorInfo(type="FileExists", message="b.py is there")),
+        call("shell", {"command": "pytest"}, result=RecordedResult(llm_content="", exit_code=1)),
+        call("shell", {"command": "ls"}, result=RecordedResult(llm_content="", exit_code=0)),
+        call("shell", {"command": "sleep 9"}, "failed", error=ErrorInfo(type="Timeout", message="after 1 s")),
+        call("goal", {"action": "decision", "text": "use sqlite"}),
+    ]
+
+    episode = make_episode("s", 3, 0, "mend it", "done", "answered", calls, {"write_file", "edit_file"})
+
+    assert episode.files == ("a.py",)
+    assert [(c.command, c.outcome) for c in episode.commands] == [
+        ("pytest", "exit 1"),
+        ("ls", "ok"),
+        ("sleep 9", "Timeout"),
+    ]
+    assert episode.decisions == ("use sqlite",)
+    assert episode.errors == ("write_file: b.py is there", "shell: after 1 s")
+
+
+def test_the_five_newest_traces_stand_in_full_and_older_ones_short() -> None:
+    storage = ReasoningStorage()
+    for number in range(1, 9):
+        storage = add_trace(storage, number, f"{number} " + "thinking " * 100, TokenCounter())
+
+    lengths = [len(trace.text) for trace in storage.traces]
+    assert all(length <= 200 for length in lengths[:3])
+    assert all(length > 800 for length in lengths[3:])
+    assert storage.total_tokens > 800
+
+
+def test_no_thinking_leaves_no_trace() -> None:
+    assert add_trace(ReasoningStorage(), 1, " \n", TokenCounter()) == ReasoningStorage()
+
+
+def test_traces_do_not_pile_up_for_ever() -> None:
+    storage = ReasoningStorage()
+    for number in range(300):
+        storage = add_trace(storage, number, "so", TokenCounter())
+
+    assert [trace.message_id for trace in storage.traces] == list(range(200, 300))
+    assert storage.total_tokens == 300 * TokenCounter().count_text("so")

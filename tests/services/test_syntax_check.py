@@ -67,16 +67,6 @@ def test_what_is_right_elsewhere_is_not_called_broken(name: str, text: str) -> N
     assert describe_lost_syntax(name, None, text) == ""
 
 
-@pytest.mark.parametrize("text", ["def f[T(x):\n    pass\n", "x = f'{d'\n", "print(f'x'\n"])
-def test_what_is_wrong_in_every_python_is(text: str) -> None:
-    assert describe_lost_syntax("a.py", None, text).startswith("a.py does not parse: line 1")
-
-
-def test_what_this_program_wants_of_its_own_modules_is_not_wanted_of_others() -> None:
-    """With postponed annotations it would be an error."""
-    assert find_syntax_error("a.py", "def g():\n    x: (yield) = 1\n") is None
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

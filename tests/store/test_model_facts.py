@@ -47,11 +47,6 @@ def test_a_file_that_cannot_be_read_is_learnt_anew(tmp_path: Path, content: byte
     assert ModelFactsFile(path).update("k", window=7).window == 7
 
 
-def test_an_unknown_field_is_a_mistake_of_ours(tmp_path: Path) -> None:
-    with pytest.raises(TypeError):
-        ModelFactsFile(tmp_path / "facts.json").update(KEY, dreams=1)
-
-
 def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     script = "import sys; from pathlib import Path; from ollm.store.model_facts import ModelFactsFile\n"
     script += "for n in range(10): ModelFactsFile(Path(sys.argv[1])).update(f'{sys.argv[2]}-{n}', window=n + 1)"

@@ -1,6 +1,5 @@
 """The agent's notes: values by key, and todos that belong to a session."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,6 @@ from ollm.store.notes import NoteStore
 @pytest.fixture
 def notes(tmp_path: Path) -> NoteStore:
     return NoteStore(lambda: tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
-
-
-def test_the_file_is_made_when_something_is_first_asked(notes: NoteStore, tmp_path: Path) -> None:
-    notes.close()
-    assert list(tmp_path.iterdir()) == []
-    assert notes.list_keys() == []
-    assert (tmp_path / "memory.db").is_file()
 
 
 def test_a_value_is_set_replaced_read_and_deleted(notes: NoteStore) -> None:
@@ -39,16 +31,6 @@ def test_another_process_sees_it(notes: NoteStore, tmp_path: Path) -> None:
     notes.set("k", "1")
 
     assert NoteStore(lambda: tmp_path / "memory.db", WORKSPACE_MIGRATIONS).get("k") == "1"
-
-
-def test_when_a_value_changed_is_kept(tmp_path: Path) -> None:
-    clock = iter([datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)])
-    notes = NoteStore(lambda: tmp_path / "memory.db", WORKSPACE_MIGRATIONS, clock=lambda: next(clock))
-    notes.set("k", "1")
-    notes.set("k", "2")
-
-    with notes._database.begin_read() as connection:
-        assert connection.execute("SELECT updated_at FROM memory").fetchone()[0] == 1_767_312_000_000
 
 
 def test_todos_are_numbered_completed_and_removed(notes: NoteStore) -> None:
@@ -103,10 +85,3 @@ def test_a_damaged_file_is_put_aside_and_that_is_told(tmp_path: Path) -> None:
     assert notes.get("k") == "1"
     assert len(told) == 1
     assert len(list(tmp_path.glob("memory.db*"))) >= 2
-
-
-def test_closed_it_can_be_asked_again(notes: NoteStore) -> None:
-    notes.set("k", "1")
-    notes.close()
-
-    assert notes.get("k") == "1"

@@ -16,8 +16,7 @@ from ollm.store.file_objects import FileObjects
 from ollm.store.lease import Lease
 from ollm.store.migrations import WORKSPACE_MIGRATIONS
 from ollm.store.session_files import MessagePage
-from ollm.store.session_files.damage import DamageReport
-from ollm.store.session_files.lines import find_data_end, open_regular_file, skip_hole
+from ollm.store.session_files.files import DamageReport, find_data_end, open_regular_file, skip_hole
 from tests.store.sessions.support import AT, Home, call, said
 
 

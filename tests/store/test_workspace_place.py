@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.paths import Home
+from ollm.config.environment import Home
 from ollm.store.workspace_place import (
     ensure_fallback_directory,
     ensure_usable,

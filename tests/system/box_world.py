@@ -16,11 +16,13 @@ from pathlib import Path
 import pytest
 
 from ollm.system.process_tree import become_subreaper
-from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, Level, Network, find_bubblewrap
+from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, Level, Network, find_bubblewrap, find_git_directories
 from ollm.system.sandbox.bubblewrap import start_wrapped_host
-from ollm.system.sandbox.environment_files import EnvironmentFiles
+from ollm.system.sandbox.home import list_covered_places, list_visible_places
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
+from ollm.system.sandbox.repositories import is_harmless
+from ollm.system.sandbox.watch import SteeringWatch
 
 SECRET = "canary-9f3e"
 DONE = "did-it"  # what a line prints, put together, when something worked that leaves no trace
@@ -71,7 +73,9 @@ class World:
         other._control, other._host = start_host(self._namespaces)
         return other
 
-    def box(self, kind: Kind, network: Network = "none", approved: tuple[str, ...] = ()) -> Box:
+    def box(
+        self, kind: Kind, network: Network = "none", approved: tuple[str, ...] = (), protected: tuple[str, ...] = ()
+    ) -> Box:
         scratch = "" if self.level == "full" else str(self.scratch)
         workspace, home = str(self.workspace), str(self.home)
         return Box(
@@ -82,8 +86,22 @@ class World:
             approved=approved,
             scratch=scratch,
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
+            covered=tuple(list_covered_places(home)),
+            visible=tuple(list_visible_places(home, os.environ.get("PATH", ""))),
             hidden=(str(self.root / "vault"),),
-            executed=tuple(str(self.workspace / name) for name in EXECUTED),
+            protected=protected,
+            environment_files=tuple(self.make_watch().find_environment_files()) if kind == "reading" else (),
+        )
+
+    def make_watch(self) -> SteeringWatch:
+        outside = [
+            path for path in find_git_directories(str(self.workspace)) if not path.startswith(str(self.workspace))
+        ]
+        return SteeringWatch(
+            [str(self.workspace), *outside],
+            [str(self.workspace / name) for name in EXECUTED],
+            find_folder=lambda: self.root / "scratch-taken",
+            keeps_contents=self.level not in WHOLE_LEVELS,
         )
 
     def _furnish(self) -> None:
@@ -165,10 +183,8 @@ class World:
         kind: Kind = "working",
         network: Network = "none",
         approved: tuple[str, ...] = (),
-        *,
-        unsearched: bool = False,
     ) -> str:
-        """Run a line of bash in a box; what it printed, and what the box reported."""
+        """Run a line of bash in a box, and look after it; what it printed, what the box reported and what was taken."""
         directory = os.open(self.workspace, os.O_PATH | os.O_DIRECTORY)
         empty, (reading, writing) = os.open(os.devnull, os.O_RDWR), os.pipe()
         environment = {
@@ -177,19 +193,11 @@ class World:
             "PYTHON": PYTHON,
             **self._places(),
         }
-        box = self.box(kind, network, approved)
-        files = None if unsearched else EnvironmentFiles().find(str(self.workspace))
-        fields = {
-            "box": box.to_fields(),
-            "argv": ["/bin/bash", "-c", line],
-            "environment": environment,
-            "environment_files": files,
-        }
-        control = (
-            start_wrapped_host(box, (files or []) if box.hides_environment_files else [])[0]
-            if box.wrapper
-            else self._control
-        )
+        watch = self.make_watch()
+        protected = tuple(watch.begin(approved)) if kind == "working" else ()
+        box = self.box(kind, network, approved, protected)
+        fields = {"box": box.to_fields(), "argv": ["/bin/bash", "-c", line], "environment": environment}
+        control = start_wrapped_host(box)[0] if box.wrapper else self._control
         send_order(control, fields, [directory, empty, writing, writing])
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
@@ -201,7 +209,8 @@ class World:
             control.close()
         os.close(directory)
         os.close(empty)
-        return f"{output}\n[{report.decode()}]"
+        taken = [os.path.relpath(file.path, file.root) for file in watch.look()]
+        return f"{output}\n[{report.decode()}]" + (f"[taken {' '.join(taken)}]" if taken else "")
 
     def _places(self) -> dict[str, str]:
         places = {
@@ -260,7 +269,18 @@ class World:
         from ollm.system.sandbox.names import find_steering_name
 
         below = path.removeprefix("work/")
-        return path.startswith("work/") and find_steering_name(below) is None and below not in EXECUTED
+        free = find_steering_name(below) is None and below not in EXECUTED
+        return path.startswith("work/") and (free or self._is_harmless(path))
+
+    def _is_harmless(self, path: str) -> bool:
+        """A repository that was made and starts no program may stay; the one that was there may not change."""
+        place = self.root / path
+        whole = [place, place.parent] if place.parent.name == "hooks" else [place]
+        new = path not in self._first and (self.root / path).exists()
+        return new and (
+            (place.name == ".git" and place.is_dir())
+            or any(is_harmless(str(one), (str(self.workspace),)) for one in whole)
+        )
 
     def _seen(self) -> dict[str, str]:
         """Every file but those of private temporary places, with its content and permissions."""

@@ -9,7 +9,6 @@ from ollm.domain.errors import ToolFailure
 from ollm.system.beneath import (
     LinkFound,
     open_directory,
-    open_parent_directory,
     open_regular,
     remove_file,
     replace_file,
@@ -149,48 +148,6 @@ def test_nothing_but_a_regular_file_is_opened_replaced_or_removed(
             attempt()
         assert (caught.value.kind, caught.value.message) == (kind, f"{path} {message}")
     assert path.exists()
-
-
-def test_a_file_in_place_of_a_directory_is_the_systems_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(NotADirectoryError):
-        open_regular(tmp_path, tmp_path / "file" / "x")
-    with pytest.raises(FileNotFoundError):
-        open_regular(tmp_path, tmp_path / "none" / "x")
-    with pytest.raises(FileNotFoundError), open_parent_directory(tmp_path, tmp_path / "none" / "x"):
-        pass
-
-
-def test_directories_above_are_made_where_that_is_asked(tmp_path: Path) -> None:
-    with open_parent_directory(tmp_path, tmp_path / "a" / "b" / "x", create=True) as parent:
-        assert os.path.samestat(os.fstat(parent), (tmp_path / "a" / "b").stat())
-    with open_parent_directory(tmp_path, tmp_path) as parent:
-        assert os.path.samestat(os.fstat(parent), tmp_path.stat())
-
-
-def test_the_root_itself_can_be_listed(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    descriptor = open_directory(tmp_path, tmp_path)
-
-    with os.scandir(descriptor) as entries:
-        assert [entry.name for entry in entries] == ["file"]
-    os.close(descriptor)
-
-
-def test_a_replaced_file_keeps_its_mode_and_a_new_one_has_the_usual(tmp_path: Path) -> None:
-    (tmp_path / "old").write_text("before")
-    (tmp_path / "old").chmod(0o741)
-
-    replace_file(tmp_path, tmp_path / "old", b"after", overwrite=True)
-    replace_file(tmp_path, tmp_path / "new", b"made", overwrite=False)
-
-    assert (tmp_path / "old").read_bytes() == b"after"
-    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o741
-    usual = os.umask(0)
-    os.umask(usual)
-    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o666 & ~usual
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
 
 
 def test_without_overwriting_what_is_there_stays(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.log_lines import JsonLineFormatter, get_service_name
+from ollm.system.log_lines import JsonLineFormatter
 from ollm.system.logs import start_logging
 from tests.covers import covers
 
@@ -82,36 +82,12 @@ def test_a_line_stays_one_line_whatever_is_logged(lines: Lines) -> None:
     assert len(found[1]["message"]) < 9_000
 
 
-@pytest.mark.parametrize(
-    ("logger", "service"),
-    [
-        ("ollm.services.chat_recording.service", "chat_recording"),
-        ("ollm.chat_recording", "chat_recording"),
-        ("ollm.policy", "policy"),
-        ("ollm", "ollm"),
-        ("httpx2.client", "httpx2.client"),
-    ],
-)
-def test_the_service_is_named_by_its_logger(logger: str, service: str) -> None:
-    assert get_service_name(logger) == service
-
-
 def format_line(message: object = "m", level: int = logging.WARNING, **extra: object) -> dict[str, object]:
     record = logging.LogRecord("ollm.x", level, "", 0, message, (), None)
     for name, value in extra.items():
         setattr(record, name, value)
     line: dict[str, object] = json.loads(JsonLineFormatter(redact).format(record))
     return line
-
-
-def test_a_line_has_exactly_its_fields() -> None:
-    line = format_line(operation="save", action="Try again.")
-
-    assert list(line) == ["time", "level", "service", "operation", "message", "errorType", "context", "action"]
-    assert (line["level"], line["operation"], line["action"], line["errorType"]) == ("WARN", "save", "Try again.", None)
-    assert format_line(level=logging.CRITICAL)["level"] == "ERROR"
-    assert format_line(level=logging.INFO)["level"] == "INFO"
-    assert format_line(action="")["action"] is None
 
 
 @pytest.mark.parametrize(

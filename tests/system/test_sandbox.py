@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox import names
 from ollm.system.sandbox.box import Kind, Level, Network
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import SOAK, size
@@ -53,23 +52,77 @@ def test_no_way_out_as_root(level: Level) -> None:
         attempt_all(Path(root), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_what_other_people_and_linked_places_keep_is_not_seen(level: Level) -> None:
-    def body(root: Path) -> None:
-        names.HOMES, names.ROOT_HOME = str(root / "homes"), str(root / "nobody's")
-        kept = {"homes/other/.ssh/id_rsa": SECRET, "kept/kube/config": SECRET, "homes/other/notes.txt": "their notes"}
-        for name, text in {**kept, "home/.cache/huggingface/token": SECRET}.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        (root / "home/.kube").symlink_to(root / "kept/kube")
-        world = World(root, level)
-        line = f"cat {root}/homes/other/.ssh/id_rsa {root}/kept/kube/config {root}/home/.cache/huggingface/token"
-        said = {kind: world.run(f"{line} {root}/homes/other/notes.txt", kind) for kind in KINDS}
-        world.close()
+SECRET_PLACES = [
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials.toml",
+    ".gradle/gradle.properties",
+    ".m2/settings.xml",
+    ".gem/credentials",
+    ".bundle/config",
+    ".config/gh/hosts.yml",
+    ".config/pip/pip.conf",
+    ".config/hcloud/cli.toml",
+    ".config/io.datasette.llm/keys.json",
+    ".config/goose/secrets.yaml",
+    ".config/Code/User/globalStorage/state.db",
+    ".local/share/opencode/auth.json",
+    ".local/share/uv/credentials",
+    ".local/share/keyrings/login.keyring",
+    ".local/state/x/token",
+    ".cache/huggingface/token",
+    ".claude.json",
+    ".modal.toml",
+    ".vast_api_key",
+    ".kube/config",
+    ".docker/config.json",
+    ".gitconfig",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".ollm/mcp-logins.json",
+    ".android/adbkey",
+    ".mozilla/firefox/p/logins.json",
+    ".Xauthority",
+    ".bash_history",
+    "Passwords.kdbx",
+    "notes/secret.txt",
+    "Documents/tax.pdf",
+    ".unheard-of/deep/er/key",
+    ".rustup/token",
+    ".nvm/token",
+    ".pyenv/token",
+    ".foundry/keystores/k",
+    ".fly/config.yml",
+    "go/token",
+    ".bun/token",
+    ".volta/token",
+    ".sdkman/etc/token",
+]
 
-        assert SECRET not in str(said)
-        assert "their notes" not in said["reading"]
-        assert "their notes" in said["working"]
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_nothing_of_a_home_can_be_read_that_is_not_on_the_allow_list(level: Level) -> None:
+    def body(root: Path) -> None:
+        visible = [".cargo/bin/tool", ".local/lib/python/module.py", ".nvm/versions/node/v1/bin/node"]
+        for name in [*SECRET_PLACES, *(f"folder-{number}/.hidden-{number}" for number in range(250)), *visible]:
+            file = root / "home" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("shown\n" if name in visible else SECRET)
+        (root / "kept").mkdir()
+        (root / "kept/token").write_text(SECRET)
+        (root / "home/.linked").symlink_to(root / "home/.ssh")
+        world = World(root, level)
+        try:
+            names = " ".join(f"~/{name}" for name in (*SECRET_PLACES, ".linked/id_ed25519"))
+            for kind in KINDS:
+                said = world.run(f"cat {names}; grep -r . ~ 2>/dev/null; find ~ -type f -exec cat {{}} +", kind)
+                assert SECRET not in said, kind
+                assert world.run("cat " + " ".join(f"~/{name}" for name in visible), kind).count("shown") == 3
+        finally:
+            world.close()
 
     as_ordinary_user(body, within=find_place(level))
 

@@ -12,8 +12,7 @@ from ollm.policy.rules import RuleSet
 from ollm.runtime.calls.dispatch import Dispatch
 from ollm.runtime.calls.tool_call import CallServices
 from ollm.system.paths import Boundary
-from ollm.tools.framework.base import ToolContext
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.tools.framework.base import ToolContext, ToolRegistry
 
 
 class Person:

@@ -114,16 +114,6 @@ async def test_pipes_and_devices_are_never_opened(drive: Driver, tool: str, path
     assert await refused(drive, tool, path) == expected
 
 
-@pytest.mark.parametrize("tool", FILES)
-async def test_a_directory_is_no_file(drive: Driver, tool: str) -> None:
-    assert await refused(drive, tool, "dir") == "IsDirectory"
-
-
-@pytest.mark.parametrize("tool", CALLS)
-async def test_a_link_to_itself_ends(drive: Driver, tool: str) -> None:
-    assert await refused(drive, tool, "loop") in ("FileNotFound", "NotARegularFile", "ValidationError")
-
-
 @covers("T12.2")
 @pytest.mark.parametrize("tool", CALLS)
 @pytest.mark.parametrize("way", ["out", "../outside", "dir/../out"])

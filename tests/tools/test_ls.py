@@ -111,3 +111,19 @@ async def test_wrong_values_are_told(drive: Driver, workspace: Path, arguments, 
 )
 def test_sizes_are_short(size: int, words: str) -> None:
     assert format_size(size) == words
+
+
+async def test_symbolic_links_are_listed_with_their_targets_and_not_followed(
+    drive: Driver, workspace: Path, tmp_path: Path
+) -> None:
+    plant(tmp_path, "elsewhere/secret.txt")
+    plant(workspace, "src/a.py")
+    (workspace / "out").symlink_to(tmp_path / "elsewhere")
+    (workspace / "src" / "again").symlink_to("a.py")
+    (workspace / "gone").symlink_to("nowhere")
+    (workspace / "hidden").symlink_to("src")
+    rules(workspace, ".gitignore", "hidden")
+
+    shown = content(await drive("ls", recursive=True)).splitlines()
+
+    assert shown == ["src/", "  a.py  5 B", "  again -> a.py", "gone -> nowhere", f"out -> {tmp_path / 'elsewhere'}"]

@@ -12,7 +12,7 @@ from ollm.services.token_counting import TokenCounter
 from ollm.tools.catalogue import describe_catalogue
 from ollm.tools.framework.tool_selection import select_tools
 from ollm.tools.outline import Outline
-from ollm.tools.search.code_files import CodeNeeds
+from ollm.tools.search.scope import CodeNeeds
 from tests.services.code_map.samples import PYTHON
 from tests.tools.drive import Driver, content, error
 
@@ -91,7 +91,7 @@ async def test_what_cannot_be_outlined_says_why(drive: Driver, workspace: Path, 
 async def test_a_file_without_definitions_says_so(drive: Driver, workspace: Path) -> None:
     (workspace / "a.txt").write_text("just words\n")
 
-    assert content(await drive("outline", path="a.txt")).startswith("a.txt: 1 line; nothing in it looks like")
+    assert content(await drive("outline", path="a.txt")).startswith("a.txt: 1 line; its language cannot be parsed here")
 
 
 @pytest.mark.parametrize("mode", ["code", "plan", "assistant", "debug"])

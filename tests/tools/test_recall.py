@@ -1,16 +1,17 @@
 """recall reads the archive back: messages, outputs of calls, ranges, words."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.messages import Message, TextPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume.session_archive import SessionArchive
-from ollm.tools.recall import Recall
+from ollm.tools.recall import FoundPassages, Passage, Recall
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
@@ -66,17 +67,39 @@ async def test_a_message_is_read_by_its_number(drive: Driver) -> None:
     assert content(await drive("recall", messageId="3", endLine=2)) == "[shell c1]\nline 1\n"
 
 
-async def test_words_are_found_whatever_their_case_what_the_user_said_first(drive: Driver) -> None:
-    assert content(await drive("recall", query="PARSER the")) == (
-        "message 1 (user): Please fix the Parser. | message 2 (assistant): I look at the parser now."
-    )
+@pytest.mark.parametrize("complete", [True, False])
+async def test_what_is_found_says_where_it_stands_and_which_words_it_has(workspace: Path, complete: bool) -> None:
+    asked: list[list[str]] = []
+
+    class Found(SessionArchive):
+        async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
+            asked.append(list(queries))
+            user = Passage(message_id=1, role="user", snippet="Fix the Parser.", words=("parser",), beside="message 2")
+            output = Passage(message_id=2, role="tool", snippet="parsed", call_id="c1")
+            return FoundPassages(passages=(user, output), complete=complete)
+
+    async def load(page: object) -> None:
+        return None
+
+    driver = Driver(workspace)
+    driver.registry.register(Recall, Found(load))
+    told = content(await driver("recall", queries=["parser", " ", "lexer"]))
+    await driver("recall", query="one")  # as older models were told
+
+    assert told.splitlines()[:2] == [
+        "message 1 (user; has parser): Fix the Parser. | message 2",
+        "call c1 of message 2 (tool): parsed",
+    ]
+    assert ("not indexed yet" in told) is not complete
+    assert asked == [["parser", "lexer"], ["one"]]
 
 
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [
         ({}, "ValidationError"),
-        ({"query": "x", "messageId": 1}, "ValidationError"),
+        ({"queries": ["x"], "messageId": 1}, "ValidationError"),
+        ({"queries": ["x"] * 6}, "ValidationError"),
         ({"query": " "}, "ValidationError"),
         ({"messageId": 0}, "ValidationError"),
         ({"messageId": 99}, "NotFound"),
@@ -118,32 +141,3 @@ async def test_a_text_of_one_line_is_read_on_by_characters(workspace: Path) -> N
 
     assert read == line
     assert error(await driver("recall", messageId=1, offset=len(line)))[0] == "InvalidLineRange"
-
-
-async def test_what_was_recalled_before_answers_nothing(workspace: Path) -> None:
-    asked = ToolCallRecord(
-        id="c2",
-        name="recall",
-        args={"query": "Where does resamo keep its settings?"},
-        timestamp=T,
-        status="ok",
-        result=RecordedResult(llm_content="message 9: resamo keeps its settings nowhere"),
-    )
-    spoken = (
-        Message(
-            id=1, role="user", parts=(TextPart("The settings of resamo live in /etc/resamo/a.toml."),), timestamp=T
-        ),
-        Message(id=2, role="assistant", parts=(ToolCallPart("c2"),), timestamp=T),
-        Message(id=3, role="tool", parts=(ToolResultPart("c2"),), timestamp=T),
-    )
-
-    async def load(page: object) -> Session:
-        return msgspec.structs.replace(session(), messages=spoken, tool_calls=(asked,))
-
-    driver = Driver(workspace)
-    driver.registry.register(Recall, SessionArchive(load))
-
-    assert content(await driver("recall", query="Where is resamo configured?")) == (
-        "message 1 (user): The settings of resamo live in /etc/resamo/a.toml."
-    )
-    assert error(await driver("recall", query="nowhere"))[0] == "NotFound"

@@ -1,11 +1,13 @@
 """The line that says what a command lacked in its box, and how to get it."""
 
+from pathlib import Path
+
 import pytest
 
 from ollm.system.sandbox.box import Box
-from ollm.tools.sandbox_hints import explain_box_failure
+from ollm.tools.shell import explain_box_failure
 
-WORKING = Box("working", "/w", "/home/u", network="none")
+WORKING = Box("working", "/w", "/home/u", network="none", protected=("/w/AGENTS.md",))
 
 
 @pytest.mark.parametrize(
@@ -14,6 +16,7 @@ WORKING = Box("working", "/w", "/home/u", network="none")
         ("git@host: Permission denied (publickey).", "hidden"),
         ("curl: (6) Could not resolve host: example.org", "without a network"),
         ("touch: cannot touch '/etc/x': Read-only file system", "only the workspace"),
+        ("rm: cannot remove 'AGENTS.md': Device or resource busy", "AGENTS.md steers tools"),
         ("1 test failed", ""),
     ],
 )
@@ -33,3 +36,16 @@ def test_blocked_files_are_named_from_the_workspace() -> None:
 def test_success_and_no_box_say_nothing() -> None:
     assert explain_box_failure(WORKING, (), "Read-only file system", 0) == ""
     assert explain_box_failure(None, (), "Read-only file system", 1) == ""
+
+
+def test_a_file_of_the_home_that_is_not_visible_is_named_with_the_setting(tmp_path: Path) -> None:
+    (tmp_path / ".config/tool").mkdir(parents=True)
+    (tmp_path / ".config/tool/settings").touch()
+    (tmp_path / "work").mkdir()
+    box = Box("working", str(tmp_path / "work"), str(tmp_path), covered=(str(tmp_path),))
+
+    hint = explain_box_failure(box, (), f"tool: {tmp_path}/.config/tool/settings: No such file or directory", 2)
+
+    assert "~/.config/tool exists but is not visible in the sandbox" in hint
+    assert "sandbox.readable" in hint
+    assert explain_box_failure(box, (), f"cat: {tmp_path}/.none: No such file or directory", 1) == ""

@@ -24,8 +24,7 @@ from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
-from ollm.tools.framework.base import ToolContext, make_spec
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.tools.framework.base import ToolContext, ToolRegistry, make_spec
 from ollm.tools.shell import Shell
 from tests.covers import covers
 from tests.tools.drive import Person

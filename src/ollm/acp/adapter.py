@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -16,13 +17,60 @@ from acp import schema as wire
 from acp.core import AgentSideConnection
 from pydantic import BaseModel, ValidationError
 
-from ollm.acp.client import ClientAbilities, ClientGoneError, ClientRefusedError
-from ollm.acp.introduction import build_introduction, read_abilities
-from ollm.acp.tolerance import TolerantTransport
-from ollm.acp.transport import StdioTransport
+from ollm.acp.client import ClientAbilities, ClientGoneError, ClientRefusedError, complete_servers
+from ollm.acp.transport import StdioTransport, build_introduction, read_abilities
 from ollm.app import redact_error
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
 from ollm.domain.messages import JsonObject
+
+NOTIFICATIONS = ("session/cancel",)
+MAX_NAMED_ERRORS = 5
+MAX_WORDS_CHARS = 500
+WORDS = {"missing": "is required", "model_type": "must be an object", "list_type": "must be a list"}
+
+
+class TolerantTransport:
+    """Between the protocol's library and the descriptors."""
+
+    def __init__(self, transport: StdioTransport) -> None:
+        self._transport = transport
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; a notification that asks for an answer is answered with nothing."""
+        message = await self._transport.receive()
+        if message and message.get("method") in NOTIFICATIONS and "id" in message:
+            await self._transport.send({"jsonrpc": "2.0", "id": message.pop("id"), "result": None})
+        params = message.get("params") if message else None
+        if isinstance(params, dict) and isinstance(params.get("mcpServers"), list):
+            params["mcpServers"] = complete_servers(params["mcpServers"])
+        return message
+
+    async def send(self, message: dict[str, Any]) -> None:
+        await self._transport.send(explain_error(message))
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+def explain_error(message: dict[str, Any]) -> dict[str, Any]:
+    """Describe invalid parameters, as the library reports them, for a person."""
+    error = message.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    found = data.get("errors") if isinstance(data, dict) else None
+    if not isinstance(error, dict) or not isinstance(found, list):
+        return message
+    words = "; ".join(describe_flaw(one) for one in found[:MAX_NAMED_ERRORS])
+    said = {"code": error["code"], "message": f"Invalid params: {words[:MAX_WORDS_CHARS]}."}
+    return {**message, "error": {**said, "data": {"reason": "invalid-params"}}}
+
+
+def describe_flaw(flaw: dict[str, Any]) -> str:
+    """Name the place of a flaw and what is wrong there."""
+    where = ".".join(map(str, flaw.get("loc", ()))) or "params"
+    if known := WORDS.get(str(flaw.get("type"))):
+        return f"{where} {known}"
+    return f"{where}: {re.sub(r' or instance of [A-Za-z]+', '', str(flaw.get('msg', 'cannot be read')))}"
+
 
 log = logging.getLogger("ollm.acp")
 P = ParamSpec("P")
@@ -37,7 +85,7 @@ FAILED = -32603
 
 
 class EditorRequests(Protocol):
-    """What an editor can ask for; answers are the protocol's JSON."""
+    """Requests an editor can make; answers are the protocol's JSON."""
 
     def set_abilities(self, abilities: ClientAbilities) -> None: ...
 
@@ -59,7 +107,7 @@ class EditorRequests(Protocol):
 
 
 def answer_errors(handle: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """What a person must hear becomes the protocol's error, with nothing secret in it."""
+    """Convert errors meant for a person to the protocol's errors, without secrets."""
 
     @wraps(handle)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -77,14 +125,14 @@ def answer_errors(handle: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]
 
 
 def make_request_error(error: OllmError) -> RequestError:
-    """What happened and what to do next; `data` says it to programs."""
+    """Say what happened and what to do next; `data` says it to programs."""
     code, reason = next(((code, reason) for kind, code, reason in CODES if isinstance(error, kind)), (FAILED, "failed"))
     action = {"action": redact_error(error.action)} if error.action else {}
     return RequestError(code, redact_error(str(error)), {"reason": reason, **action})
 
 
 class AgentAdapter:
-    """What the library calls, by its names."""
+    """Methods the library calls, by its names."""
 
     def __init__(self, requests: EditorRequests) -> None:
         self._requests = requests

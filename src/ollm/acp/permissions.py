@@ -1,10 +1,15 @@
-"""A confirmation as an editor asks it: the call it is about, the ways to answer, and what each of them means."""
+"""Questions to the person in the editor: permissions of calls, and trust in a workspace."""
 
 from __future__ import annotations
 
-from ollm.acp.tool_calls import ToolCallViews, is_path, render_text, shorten_title
+from pathlib import Path
+
+from ollm.acp.updates import ToolCallViews, is_path, render_text, shorten_title
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
+from ollm.policy.trust import TrustBook, TrustState
+from ollm.runtime.base import Status
+from ollm.runtime.conversation import LocalConversation
 from ollm.system.terminal_text import clean_lines, make_printable
 
 SCOPES: dict[str, GrantScope] = {
@@ -36,7 +41,7 @@ def make_option(option_id: str, name: str, kind: str) -> JsonObject:
 
 
 def read_answer(chosen: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
-    """What an option means; one that was not offered, or none at all, is a no."""
+    """Map an option to an answer; one that was not offered, or none, is a no."""
     offered = {option["optionId"] for option in build_options(details)} - {REJECT}
     if chosen is None or chosen not in offered:
         return ConfirmationAnswer(approved=False)
@@ -54,4 +59,83 @@ def build_question(details: ConfirmationDetails, views: ToolCallViews, kind: str
         "status": "pending",
         "content": [*map(views.render_change, details.changes), *command, render_text(reason)],
         "locations": [views.make_location(target) for target in details.locations if is_path(target)],
+    }
+
+
+MAX_SHOWN_FILES = 12
+QUESTION_ID = "trust-workspace"
+OPTIONS: list[JsonObject] = [
+    {"optionId": "trust", "name": "Trust these files", "kind": "allow_always"},
+    {"optionId": "later", "name": "Not now", "kind": "reject_once"},
+    {"optionId": "never", "name": "No, and do not ask about them again", "kind": "reject_always"},
+]
+
+
+class WorkspaceTrust:
+    """Asks once in a session, unless there is nothing to ask about or it was answered for these very files."""
+
+    def __init__(self, book: TrustBook, workspace: Path) -> None:
+        self._book = book
+        self._workspace = workspace
+        self._asked = False
+
+    def take_question(self) -> JsonObject | None:
+        """Return the question as a call that an editor asks about; None if there is none, or no longer."""
+        if self._asked:
+            return None
+        self._asked = True
+        state = self._book.get_state(self._workspace)
+        return build_trust_question(state) if is_open(state) else None
+
+    def keep_answer(self, chosen: str | None) -> str:
+        """Apply the choice; returns the message about it."""
+        if chosen == "trust":
+            self._book.trust(self._workspace)
+            return "Trusted: the files count from now on."
+        if chosen == "never":
+            self._book.decline(self._workspace)
+        return "Not trusted: the files do not count. Send /trust yes to change that."
+
+
+async def restore_choices(conversation: LocalConversation, first: Status, last: Status) -> None:
+    """Repeat a person's choices in a session that was opened again. Mode plan hides the approval level, which then
+    stays as opened."""
+    names = ["model", *(["approval"] if last.mode != "plan" else []), "mode"]
+    for name in names:
+        now = await conversation.status()
+        if getattr(first, name) != getattr(last, name) != getattr(now, name):
+            await conversation.command(name, getattr(last, name))
+
+
+def is_open(state: TrustState) -> bool:
+    """True if a workspace has files that count only when it is trusted, and nobody has decided about them."""
+    return not (state.trusted or state.declined) and bool(state.files or state.known)
+
+
+def describe_trust(state: TrustState) -> tuple[str, ...]:
+    """Describe the trust of a workspace when a session is opened."""
+    if not is_open(state):
+        return ()
+    names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
+    without = f"works without {names}" if names else "works without what it had"
+    return (f"This workspace is not trusted: this thread {without}. Your first message asks whether to trust it.",)
+
+
+def build_trust_question(state: TrustState) -> JsonObject:
+    """List the files that trust would enable, or those that changed since."""
+    if state.known:
+        marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
+        files = [f"{name} ({mark})" for mark, names in marks.items() for name in names]
+    else:
+        files = list(state.files)
+    lines = [f"- {make_printable(name)}" for name in files[:MAX_SHOWN_FILES]]
+    lines += [f"- and {len(files) - MAX_SHOWN_FILES} more"] if len(files) > MAX_SHOWN_FILES else []
+    head = "Changed since you trusted it" if state.known else "Instructions and settings for agents"
+    text = f"{head}:\n\n{chr(10).join(lines)}\n\nOnly if you know who wrote them."
+    return {
+        "toolCallId": QUESTION_ID,
+        "title": f"Trust {make_printable(state.workspace)}?",
+        "kind": "other",
+        "status": "pending",
+        "content": [render_text(text)],
     }

@@ -1,25 +1,30 @@
-"""What an editor sends as a prompt: its text, and files and pictures as attachments."""
+"""Convert an editor's prompt to text, with files and pictures as attachments."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 from msgspec import field
 from msgspec.structs import replace
 
-from ollm.acp.client_files import EditorBuffers
+from ollm.acp.client import EditorBuffers
+from ollm.acp.updates import ToolCallViews, shorten_title
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
+from ollm.domain.tools import ToolResult
 from ollm.runtime.base import Attachment
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there
 from ollm.system.paths import Boundary
-from ollm.system.terminal_text import make_printable
+from ollm.system.terminal_text import make_printable, strip_controls
 from ollm.tools.files.buffers import MAX_ASKED_FILES
-from ollm.tools.files.pictures import describe_kind, find_media_type
+from ollm.tools.files.file_text import describe_kind, find_media_type
 
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
@@ -79,7 +84,7 @@ class PromptReader:
         self._words.append(f"@{name}")
 
     def _attach_file(self, name: str) -> None:
-        """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
+        """Attach a file that is only named, if the agent may read it unasked; else the model can ask for it."""
         for found in attach_file(name, self._boundary):
             if found.image is None:
                 self._saved[len(self._attachments)] = name
@@ -181,3 +186,65 @@ def name_resource(uri: str, boundary: Boundary) -> str:
     lines = f"#{parts.fragment}" if parts.fragment and not path.exists() else ""
     inside = path.is_relative_to(boundary.workspace)
     return str(path.relative_to(boundary.workspace) if inside else path) + lines
+
+
+PAGE_MESSAGES = 200
+MAX_REPLAYED_MESSAGES = 2_000
+LoadPage = Callable[[int | None, int], Awaitable[list[dict[str, Any]]]]
+
+
+async def load_messages(load: LoadPage) -> tuple[list[dict[str, Any]], bool]:
+    """The newest messages, oldest first, and whether there are older ones."""
+    found: list[dict[str, Any]] = []
+    before: int | None = None
+    while len(found) < MAX_REPLAYED_MESSAGES:
+        page = await load(before, PAGE_MESSAGES)
+        if not page:
+            return found, False
+        found, before = [*page, *found], int(page[0]["id"])
+    return found, bool(await load(before, 1))
+
+
+def replay_message(message: dict[str, Any], views: ToolCallViews) -> Iterator[JsonObject]:
+    """One message of the archive; results are with their calls."""
+    if message["role"] not in ("user", "assistant"):
+        return
+    for part in message["parts"]:
+        if block := read_part(part):
+            yield {"sessionUpdate": name_chunk(message["role"], part["type"]), "content": block}
+    for call in message["toolCalls"]:
+        yield replay_call(call, views)
+
+
+def name_chunk(role: str, kind: str) -> str:
+    if role == "user":
+        return "user_message_chunk"
+    return "agent_thought_chunk" if kind == "thinking" else "agent_message_chunk"
+
+
+def read_part(part: dict[str, Any]) -> JsonObject | None:
+    if part["type"] in ("text", "thinking") and part["text"]:
+        return {"type": "text", "text": strip_controls(part["text"])}
+    if part["type"] == "image":
+        return {"type": "image", "data": part["data"], "mimeType": part["mediaType"]}
+    return None
+
+
+def replay_call(call: dict[str, Any], views: ToolCallViews) -> JsonObject:
+    view = views.read_call(call["name"], call["args"])
+    return {
+        "sessionUpdate": "tool_call",
+        "toolCallId": call["id"],
+        "title": shorten_title(views.summarize(call["name"], call["args"])),
+        "kind": view.kind,
+        "status": "completed" if call["status"] == "ok" else "failed",
+        "locations": list(view.locations),
+        "rawInput": call["args"],
+        "content": views.render_result(read_result(call)),
+    }
+
+
+def read_result(call: dict[str, Any]) -> ToolResult:
+    """Read a call's outcome from the archive; nothing for an interrupted call."""
+    kept = call.get("result") or {"llmContent": ""}
+    return msgspec.convert({**kept, "error": call.get("error")}, ToolResult)

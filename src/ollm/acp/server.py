@@ -11,8 +11,7 @@ from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ollm.acp.introduction import greet_editor
-from ollm.acp.transport import StdioTransport
+from ollm.acp.transport import StdioTransport, greet_editor
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int
 async def serve_requests(
     process: ProcessScope, flags: dict[str, Any], transport: StdioTransport, stack: AsyncExitStack
 ) -> None:
-    """Greet the editor, load the protocol's library, and do what is asked. `stack` ends what was begun."""
+    """Greet the editor, load the protocol's library, and serve requests. `stack` ends what was started."""
     stack.push_async_callback(transport.close)
     abilities = await greet_editor(transport)
     if transport.ended.is_set() and abilities is None:

@@ -5,34 +5,118 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.acp.client import ClientAbilities, Editor
-from ollm.acp.client_files import EditorBuffers
-from ollm.acp.commands import describe_reply
-from ollm.acp.options import build_commands, build_config_options, build_modes
-from ollm.acp.permissions import build_options, build_question, read_answer
-from ollm.acp.prompts import PromptContent, read_prompt, use_buffers
-from ollm.acp.replay import load_messages, replay_message
-from ollm.acp.tool_calls import ToolCallViews
-from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_title, render_usage
-from ollm.acp.workspace_trust import OPTIONS as TRUST_OPTIONS
-from ollm.acp.workspace_trust import WorkspaceTrust, restore_choices
+from ollm.acp.client import ClientAbilities, Editor, EditorBuffers
+from ollm.acp.permissions import OPTIONS as TRUST_OPTIONS
+from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, read_answer, restore_choices
+from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
+from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
+from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedError, UsageError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, ToolStarted, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Status
+from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.calls.permission import build_policy_request
+from ollm.runtime.commands import build_command_table
+from ollm.runtime.commands.help_text import CustomCommands
 from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
+
+APPROVAL_TEXTS: dict[Approval, str] = {
+    "read-only": "Reads and searches; changes nothing.",
+    "ask": "Asks before it changes files or runs commands.",
+    "accept-edits": "Edits files in the workspace without asking.",
+    "yolo": "Runs everything except what touches protected files without asking.",
+}
+MODE_TEXTS: dict[ModeName, str] = {
+    "assistant": "Answers questions.",
+    "plan": "Reads and plans; changes nothing.",
+    "code": "Writes code.",
+    "debug": "Finds and fixes faults.",
+}
+SCREEN_COMMANDS = frozenset({"exit", "quit", "new", "clear", "sessions", "resume", "copy", "expand"})
+
+
+def build_modes(approval: str) -> JsonObject:
+    """The protocol's modes are our approval levels."""
+    modes = [{"id": level, "name": level, "description": APPROVAL_TEXTS[level]} for level in APPROVALS]
+    return {"currentModeId": approval, "availableModes": modes}
+
+
+def build_config_options(status: Status, models: Iterable[str]) -> list[JsonObject]:
+    names = dict.fromkeys([status.model, *models])
+    return [
+        build_select("approval", "Approval", status.approval, dict(APPROVAL_TEXTS), category="mode"),
+        build_select("mode", "Mode", status.mode, dict(MODE_TEXTS)),
+        build_select("model", "Model", status.model, dict.fromkeys(names, ""), category="model"),
+    ]
+
+
+def build_select(
+    option_id: str,
+    name: str,
+    current: str,
+    values: dict[str, str] | dict[Approval, str] | dict[ModeName, str],
+    category: str = "",
+) -> JsonObject:
+    options = [
+        {"value": value, "name": value, **({"description": text} if text else {})} for value, text in values.items()
+    ]
+    select = {"type": "select", "id": option_id, "name": name, "currentValue": current, "options": options}
+    return {**select, "category": category} if category else select
+
+
+def build_commands(directories: tuple[Path, ...]) -> list[JsonObject]:
+    """Our commands but those that only a screen can do, and the person's own."""
+    own = CustomCommands(directories)
+    found = [
+        make_command(command.name, command.help, command.usage)
+        for command in build_command_table().list_all()
+        if command.name not in SCREEN_COMMANDS
+    ]
+    known = {command["name"] for command in found} | SCREEN_COMMANDS
+    found += [
+        make_command(name, own.describe(name) or name, "[TEXT]") for name in own.list_names() if name not in known
+    ]
+    return found
+
+
+def make_command(name: str, text: str, usage: str) -> JsonObject:
+    hint = {"input": {"hint": usage}} if usage else {}
+    return {"name": name, "description": text, **hint}
+
+
+FOLLOW_UPS = {
+    "exit": "This session is saved; close the thread in your editor.",
+    "new-session": "Start a new thread in your editor; this one stays as it is.",
+    "open-session": "Open that session from the list of threads in your editor.",
+}
+
+
+def describe_reply(name: str, arguments: str, reply: CommandReply, directories: tuple[Path, ...]) -> str:
+    """Describe the outcome of a command; refer to the editor for what only a terminal can do."""
+    if name == "help" and not arguments.strip():
+        return render_help(directories)
+    return FOLLOW_UPS.get(reply.follow_up, reply.text)
+
+
+def render_help(directories: tuple[Path, ...]) -> str:
+    """The commands there are here."""
+    lines = []
+    for command in build_commands(directories):
+        usage = f" {command['input']['hint']}" if "input" in command else ""
+        lines.append(f"- `/{command['name']}{usage}`: {command['description']}")
+    return "\n".join([*lines, "", "A message that starts with a slash is sent with two: `//etc is what?`."])
+
 
 log = logging.getLogger("ollm.acp")
 T = TypeVar("T")
@@ -92,7 +176,7 @@ class EditorSession:
         return {"modes": build_modes(status.approval), "configOptions": build_config_options(status, self._models)}
 
     async def announce(self, known: Collection[str] = ()) -> None:
-        """What an editor is told as soon as it knows the session, but for what it knows."""
+        """Send an editor the session's state, except what it already knows."""
         commands = build_commands(self.conversation.parts.command_directories)
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
         remarks, self.remarks = self.remarks, ()
@@ -222,7 +306,6 @@ class EditorSession:
         await self.announce(last.notices)
 
     async def _wait_for(self, asked: Coroutine[Any, Any, T]) -> T | None:
-        """What the editor answers before a turn; None when it does not, or the prompt is cancelled meanwhile."""
         self._asking = asking = asyncio.ensure_future(asked)
         try:
             await asyncio.wait([asking])
@@ -269,7 +352,6 @@ class EditorSession:
         }
 
     def _may_run(self, event: ToolStarted) -> bool:
-        """Whether a call runs without a question, as policy sees it."""
         parts = self.conversation.parts
         spec = parts.registry.get().get(event.name)
         if spec is None:
@@ -318,7 +400,7 @@ class EditorSession:
             await asyncio.wait(tasks)
 
     async def _choose(self, name: str, value: str | bool, known: tuple[str, ...] | None) -> None:
-        """Set an option. One that does not come to be what the editor chose is told: it shows its own choice."""
+        """Set an option; tell the editor if the result differs from its choice, which it displays."""
         if not isinstance(value, str) or not value.strip() or (known and value not in known):
             listed = f"One of {', '.join(known)}." if known else "Give the name of a model."
             raise UsageError(f"No {name} {make_printable(str(value)[:60])!r}.", action=listed)

@@ -11,25 +11,23 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from ollm.acp.client import ClientAbilities, Editor
-from ollm.acp.client_files import EditorBuffers
-from ollm.acp.mcp_servers import describe_unusable, read_servers
+from ollm.acp.client import ClientAbilities, Editor, EditorBuffers, describe_unusable, read_servers
+from ollm.acp.permissions import WorkspaceTrust, describe_trust
 from ollm.acp.session import EditorSession
 from ollm.acp.updates import render_title
-from ollm.acp.workspace_trust import WorkspaceTrust, describe_trust
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, UsageError
 from ollm.domain.events import Notice
 from ollm.domain.messages import JsonObject
+from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import ConversationOptions
 
 PAGE_SESSIONS = 50
 
 
 class EditorSessions:
-    """What an editor asks for, by session. Each session has its own lock, so that one folder can have many."""
+    """Sessions of an editor. Each session has its own lock, so one folder can have many."""
 
     def __init__(self, process: ProcessScope, editor: Editor, flags: dict[str, Any]) -> None:
         self._process = process
@@ -173,7 +171,7 @@ class EditorSessions:
         return conversation, stack
 
     def _announce_later(self, session: EditorSession) -> None:
-        """After the answer that tells the editor of the session: our task goes on before this one begins."""
+        """Send the session's state after the reply that introduces the session."""
         task = asyncio.create_task(session.announce(), name="announce")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -211,7 +209,7 @@ def parse_cursor(cursor: str | None) -> int:
 
 
 def fits(row: dict[str, Any], workspace: str | None) -> bool:
-    """Whether a session is listed: one that names its folder, is not archived, and belongs to the folder wanted."""
+    """Return True if a session is listed: it names its folder, is not archived, and belongs to the requested folder."""
     place = row.get("workspace")
     if not place or row.get("status") == "archived" or not row.get("messageCount"):
         return False

@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from ollm import __version__
+from ollm.acp.client import ClientAbilities
 from ollm.domain.messages import JsonObject
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -80,7 +82,7 @@ class StdioTransport:
         self._returned.append(message)
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end, however often it is asked. What is none is answered here."""
+        """Return the next message; None at the end, however often it is called. Invalid messages are answered here."""
         if self._returned:
             return self._returned.pop()
         while not self.ended.is_set() and (line := await self._incoming.get()) is not None:
@@ -241,7 +243,61 @@ def replace_nul(value: Any) -> Any:
 
 
 def is_closed(target: int) -> bool:
-    """Whether the other end of a pipe or socket has gone away; a file never has."""
+    """True if the other end of a pipe or socket has gone away; a file never has."""
     poll = select.poll()
     poll.register(target, 0)
     return any(flags & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, flags in poll.poll(0))
+
+
+PROTOCOL_VERSION = 1
+MAX_VERSION = 65_535
+AGENT_CAPABILITIES: JsonObject = {
+    "loadSession": True,
+    "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+    "mcpCapabilities": {"http": True, "sse": True},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
+}
+
+
+async def greet_editor(transport: StdioTransport) -> ClientAbilities | None:
+    """Answer the first message, if it is a plain `initialize`; any other is left to whoever receives next. None: there
+    was no message, or another one."""
+    message = await transport.receive()
+    if message is None:
+        return None
+    params: Any = message.get("params")
+    if message.get("method") != "initialize" or "id" not in message or not is_plain_introduction(params):
+        transport.put_back(message)
+        return None
+    result = build_introduction(params["protocolVersion"])
+    await transport.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+    return read_abilities(params.get("clientCapabilities") or {})
+
+
+def is_plain_introduction(params: object) -> bool:
+    """True if it can be read without the library, which has the last word on everything else."""
+    if not isinstance(params, dict) or not isinstance(params.get("clientCapabilities"), dict | None):
+        return False
+    version, files = params.get("protocolVersion"), (params.get("clientCapabilities") or {}).get("fs")
+    abilities = files.values() if isinstance(files, dict) else () if files is None else (files,)
+    return type(version) is int and 0 <= version <= MAX_VERSION and all(isinstance(each, bool) for each in abilities)
+
+
+def build_introduction(version: int) -> JsonObject:
+    """Build the agent's introduction to an editor that speaks `version`."""
+    return {
+        "protocolVersion": min(max(version, 1), PROTOCOL_VERSION),
+        "agentCapabilities": AGENT_CAPABILITIES,
+        "agentInfo": {"name": "ollm", "title": "ollm", "version": __version__},
+        "authMethods": [],
+    }
+
+
+def read_abilities(capabilities: JsonObject) -> ClientAbilities:
+    """Read the editor's abilities; none if it does not send any."""
+    files, more = capabilities.get("fs") or {}, capabilities.get("_meta")
+    return ClientAbilities(
+        reads_files=files.get("readTextFile") is True,
+        writes_files=files.get("writeTextFile") is True,
+        shows_terminals=isinstance(more, dict) and more.get("terminal_output") is True,
+    )

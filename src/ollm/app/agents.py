@@ -17,7 +17,7 @@ from ollm.domain.tasks import Agent, AgentListing
 from ollm.system.terminal_text import strip_controls
 
 if TYPE_CHECKING:
-    from ollm.tools.framework.registry import ToolRegistry
+    from ollm.tools.framework.base import ToolRegistry
 
 MAX_AGENT_BYTES = 32_768
 MAX_DESCRIPTION_CHARS = 200

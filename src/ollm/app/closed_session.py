@@ -95,8 +95,7 @@ class ClosedSession:
         from ollm.providers.window import FALLBACK_WINDOW_TOKENS
         from ollm.runtime.prompt.instructions import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
-        from ollm.runtime.resume.rebuild import find_last_mode
-        from ollm.runtime.resume.resume import fill_prompt_for_viewing
+        from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
         from ollm.runtime.resume.saved_context import read_saved_context
         from ollm.services.snapshots import read_context
         from ollm.services.token_counting import TokenCounter
@@ -132,7 +131,7 @@ class ClosedSession:
         return prompt
 
     def _create_scope(self) -> ConversationScope:
-        from ollm.runtime.conversation_options import ConversationOptions
+        from ollm.runtime.base import ConversationOptions
 
         scope = WorkspaceScope(self.process, self.workspace)
         return ConversationScope(scope, ConversationOptions(workspace=self.workspace), AsyncExitStack())

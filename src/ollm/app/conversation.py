@@ -1,34 +1,116 @@
-"""A conversation put together: the workspace taken, the session resumed, the model chosen."""
+"""Composes a conversation: takes the workspace, resumes or starts the session, chooses the model."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.process import ProcessScope
-from ollm.app.prompt_factory import PromptFactory
 from ollm.app.storage import Storage, has_interrupted_restore
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
+from ollm.config.environment import read_left_out_parts
 from ollm.domain.lazy import Lazy
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ollm.app.task_runner import TaskRunner
-    from ollm.app.task_toolbox import TaskOrigin
+    from ollm.app.tasks import TaskOrigin, TaskRunner
+    from ollm.domain.context import CompressionRecord
+    from ollm.extensions.hooks import Hooks
+    from ollm.runtime.base import ConversationOptions, TurnObserver
     from ollm.runtime.conversation import LocalConversation
-    from ollm.runtime.conversation_options import ConversationOptions
     from ollm.runtime.model.model import Model
     from ollm.runtime.parts import ConversationParts
+    from ollm.runtime.prompt.compaction import Compactor
+    from ollm.runtime.prompt.prompt import Prompt
     from ollm.runtime.resume.saved_context import ResumePoint
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.runtime.session import ResumedSession
     from ollm.runtime.state import ConversationState
-    from ollm.runtime.turn_observer import TurnObserver
     from ollm.tools.framework.base import EditorFiles
+
+CHATS_ONLY = (
+    "{} is good for a short chat, without tools. For work get a larger model: `ollm models get qwen2.5-coder-1.5b`, "
+    "or see `ollm doctor`."
+)
+
+
+class PromptFactory:
+    """A prompt is built once the model is known: its window decides what fits."""
+
+    def __init__(self, storage: Storage, hooks: Lazy[Hooks | None]) -> None:
+        self.storage = storage
+        self.scope = storage.scope
+        self.process = storage.process
+        self._hooks = hooks
+
+    def build_prompt(self, model: Model) -> Prompt:
+        from ollm.runtime.prompt.prompt import Prompt, PromptModel
+
+        counter = self.storage.counter
+        counter.calibrate(model.facts.token_factor, model.facts.token_samples)
+        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
+        self.add_project_instructions()
+        self.add_skills(model.window)
+        return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
+
+    def build_compactor(self, prompt: Prompt) -> Compactor:
+        from ollm.runtime.prompt.compaction import Compactor
+
+        return Compactor(
+            self.process.settings,
+            prompt.counter,
+            self.storage.snapshots,
+            keep=self.record_compression,
+            before=self.announce_compression,
+            clock=self.process.clock,
+        )
+
+    def add_project_instructions(self) -> None:
+        """Tell the model what the project's own files ask of it, if they are trusted."""
+        if not self.process.trusted:
+            return
+        from ollm.runtime.prompt.project_context import read_project_instructions
+
+        found, warnings = read_project_instructions(self.scope.boundary, Path.cwd())
+        for entry in found:
+            self.storage.entries.add_entry(entry)
+        self.storage.notices.extend(warnings)
+
+    def add_skills(self, window: int) -> None:
+        """Tell the model which skills there are, each in a line."""
+        directories = [directory for directory in self.storage.skill_directories if directory.is_dir()]
+        if not directories:
+            return
+        from ollm.runtime.prompt.project_context import build_skills_entry, find_skills
+
+        entry = build_skills_entry(find_skills(directories, self.scope.path), window)
+        if entry is not None:
+            self.storage.entries.add_entry(entry)
+
+    async def add_project_map(self, window: int) -> None:
+        """Tell the model which files there are, where that is wanted; the same words for the whole conversation."""
+        tokens = min(self.process.settings.file_discovery.project_map, window // 16)
+        if tokens and self.process.trusted:
+            from ollm.runtime.prompt.project_context import build_project_map_entry
+
+            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens, self.scope.code_map)
+            if entry is not None:
+                self.storage.entries.add_entry(entry)
+
+    async def announce_compression(self) -> None:
+        if hooks := self._hooks.get():
+            await hooks.run_event("before-compression", {})
+
+    async def record_compression(self, record: CompressionRecord) -> None:
+        await self.storage.session.record_compression(record)
+        if hooks := self._hooks.get():
+            data = {"before": record.original_token_count, "after": record.compressed_token_count}
+            await hooks.run_event("after-compression", data)
 
 
 class ConversationScope:
@@ -71,7 +153,10 @@ class ConversationScope:
         if resumed:
             storage.keep_mode(resumed.session)
         model = await self.choose_model(resumed)
-        await self.prompts.add_project_map(model.window)
+        if model.facts.chats_only:
+            storage.notices.append(CHATS_ONLY.format(model.name))
+        else:
+            await self.prompts.add_project_map(model.window)
         parts = self.build_parts(model)
         update_tools(parts)
         observers = self.create_observers(parts)
@@ -88,11 +173,11 @@ class ConversationScope:
         """The session to go on with, held in the team's archive too where there is one; None for a new one."""
         if not self.options.session and not self.options.newest:
             return None
-        from ollm.app.wanted_session import find_wanted_session
+        from ollm.app.storage import find_wanted_session
 
         wanted = find_wanted_session(self.storage, self.workspace_sessions)
         if wanted and self.process.settings.archive.is_set:
-            from ollm.app.archive_process import ArchiveProcess
+            from ollm.archive.process import ArchiveProcess
 
             await ArchiveProcess(self.process).require_lease(wanted, force=self.options.force)
         return wanted
@@ -103,6 +188,10 @@ class ConversationScope:
             from ollm.app.interrupted_restore import finish_restore
 
             self.storage.notices += filter(None, [await finish_restore(self.scope)])
+        if (records := self.process.home.taken / "open").is_dir():
+            from ollm.system.sandbox.watch import describe_taken, recover_taken
+
+            self.storage.notices += filter(None, [describe_taken(recover_taken(records))])
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""
@@ -111,7 +200,7 @@ class ConversationScope:
     async def hold_workspace(self) -> None:
         if self.options.beside or self.process.settings.workspace.sessions == "many":
             return
-        from ollm.runtime.resume.lease import take_lease
+        from ollm.runtime.resume.workspace_sessions import take_lease
 
         lease = self.scope.create_lease(self.options.holder)
         await take_lease(lease, force=self.options.force)
@@ -146,10 +235,10 @@ class ConversationScope:
         from ollm.runtime.observers.housekeeping import (
             LateObserver,
             LazyObserver,
+            ModelFactsObserver,
             PageCacheObserver,
             WorkspaceMoveObserver,
         )
-        from ollm.runtime.observers.model_facts import ModelFactsObserver
 
         if self.task:
             return []  # its parent's turn is the one that is told of
@@ -163,16 +252,20 @@ class ConversationScope:
         if toolbox.takes_checkpoints:
             observers.insert(0, LateObserver(toolbox.checkpoint_observer))
         if not self.options.one_shot:
-            from ollm.runtime.observers.file_watch import FileWatchObserver
+            from ollm.runtime.observers.housekeeping import FileWatchObserver
 
             observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
+            if embedder := self.storage.embedder:
+                from ollm.runtime.observers.housekeeping import EmbeddingObserver
+
+                observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
         return [*observers, *self._create_outside_observers(parts)]
 
     def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:
         """Those of hooks, extensions, the team archive and MCP servers, where there are any."""
         toolbox, emit = self.toolbox, parts.stream.emit
         if toolbox.hooks:
-            from ollm.runtime.observers.hooks import HookObserver
+            from ollm.runtime.observers.extensions import HookObserver
 
             observer = HookObserver(toolbox.hooks)
             parts.stream.add_listener(observer.notify_hooks)
@@ -182,12 +275,12 @@ class ConversationScope:
 
             yield ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit)
         if self.process.settings.archive.is_pushed:
-            from ollm.app.archive_process import ArchiveProcess
-            from ollm.runtime.observers.archive import ArchiveObserver
+            from ollm.archive.process import ArchiveProcess
+            from ollm.runtime.observers.extensions import ArchiveObserver
 
             yield ArchiveObserver(ArchiveProcess(self.process), emit)
         if toolbox.mcp:
-            from ollm.runtime.observers.mcp import McpObserver
+            from ollm.runtime.observers.extensions import McpObserver
 
             yield McpObserver(toolbox.mcp, parts)
 
@@ -238,6 +331,7 @@ class ConversationScope:
             edits=Lazy(lambda: toolbox.edits),
             sandbox=Lazy(lambda: toolbox.sandbox),
             project_files=Lazy(lambda: toolbox.project_files),
+            left_out=read_left_out_parts(self.process.environment),
             checkpoints=toolbox.checkpoints,
             files=Lazy(lambda: toolbox.file_context),
             checkpoints_enabled=self.process.settings.checkpoints.enabled,
@@ -266,7 +360,7 @@ class ConversationScope:
 
 
 def create_task_runner(toolbox: Toolbox, get_model: Callable[[], Model]) -> TaskRunner:
-    from ollm.app.task_runner import TaskRunner
+    from ollm.app.tasks import TaskRunner
 
     return TaskRunner(toolbox, get_model, open_task)
 
@@ -276,7 +370,7 @@ def create_toolbox(
 ) -> Toolbox:
     if task is None:
         return Toolbox(storage, stack, attached)
-    from ollm.app.task_toolbox import TaskToolbox
+    from ollm.app.tasks import TaskToolbox
 
     return TaskToolbox(storage, stack, task)
 
@@ -325,9 +419,8 @@ def create_process(options: ConversationOptions) -> ProcessScope:
 
 async def ask(text: str, options: ConversationOptions | None = None) -> str:
     """The answer to one question, in a conversation of its own. Raises TurnFailedError when there is none."""
-    from pathlib import Path
 
-    from ollm.runtime.conversation_options import ConversationOptions
+    from ollm.runtime.base import ConversationOptions
 
     async with open_conversation(options or ConversationOptions(workspace=Path.cwd(), one_shot=True)) as conversation:
         return await conversation.ask(text)

@@ -12,9 +12,23 @@ import msgspec
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
-    from ollm.app.rewind_outcome import RewindOutcome
     from ollm.app.workspace import WorkspaceScope
     from ollm.services.file_checkpoints import InterruptedRestore
+
+
+NOTHING: dict[str, Any] = {"files": [], "skipped": []}
+
+
+class RewindOutcome(Data, frozen=True):
+    """What was done, or would be; `text` says it to a person."""
+
+    session_id: str
+    message_id: int
+    what: Literal["talk", "files", "both"]
+    dry_run: bool
+    files: list[dict[str, str]]
+    skipped: list[dict[str, str]]
+    text: str
 
 
 class FoundRestore(Data, frozen=True):
@@ -49,8 +63,6 @@ class FoundRestore(Data, frozen=True):
             raise
 
     def make_outcome(self, session_id: str, what: Literal["files", "both"], *, dry_run: bool = False) -> RewindOutcome:
-        from ollm.app.rewind_outcome import RewindOutcome
-
         return RewindOutcome(
             session_id=session_id, message_id=self.message_id, what=what, dry_run=dry_run, text=self.text, **self.data
         )

@@ -1,24 +1,29 @@
-"""What people add to a conversation from outside: MCP servers and extensions, built only where some are configured."""
+"""Sets up MCP servers and extensions for a conversation, only if any are configured."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ollm.app.process import ProcessScope
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.app.server_gate import ServerGate
     from ollm.extensions.mcp.catalogue import CatalogueFile
+    from ollm.extensions.mcp.client_features import AskPerson
     from ollm.extensions.mcp.connection import McpConnection
-    from ollm.extensions.mcp.forms import AskPerson
     from ollm.extensions.mcp.servers import McpServers
     from ollm.extensions.mcp.settings import McpServer
+    from ollm.policy.grants import GrantBook
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
 
@@ -65,7 +70,7 @@ def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
     """The entries of the settings, and beside them those of the workspace's `.mcp.json` when it is trusted."""
     if not _has_project_file(process):
         return dict(process.settings.mcp_servers), []
-    from ollm.extensions.mcp.foreign_settings import read_project_servers
+    from ollm.extensions.mcp.settings import read_project_servers
 
     assert process.workspace is not None
     project, notes = read_project_servers(process.workspace)
@@ -111,3 +116,61 @@ def create_mcp_servers(
         return line
 
     return McpServers(servers, connect, open_catalogue_file(process), tell, first_wait), problems
+
+
+GRANT_TOOL = "mcp_server"
+
+
+class ServerGate:
+    """Of one conversation. An answer counts until it is closed; what is granted for longer, for exactly this server."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, Any],
+        ask: Callable[[ConfirmationDetails], Awaitable[ConfirmationAnswer]],
+        grants: GrantBook,
+    ) -> None:
+        self.entries = entries
+        self._ask = ask
+        self._grants = grants
+        self._answers: dict[str, bool] = {}
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def approve(self, server: McpServer) -> None:
+        """Raises ToolFailure when the person does not want it."""
+        async with self._asking[server.name]:
+            if server.name not in self._answers:
+                self._answers[server.name] = await self._decide(server)
+        if not self._answers[server.name]:
+            raise ToolFailure("Denied", f"The MCP server {server.name} was not started: you declined it.")
+
+    async def _decide(self, server: McpServer) -> bool:
+        grant = f"{GRANT_TOOL}:{server.name} #{compute_identity(server)}"
+        if any(str(known) == grant for known in self._grants.list_grants()):
+            return True
+        answer = await self._ask(build_server_question(server, grant))
+        if answer.approved and answer.scope != "once":
+            self._grants.add(grant, answer.scope)
+        return answer.approved
+
+
+def compute_identity(server: McpServer) -> str:
+    """Changes with anything that decides what runs."""
+    told = [server.command, server.args, sorted(server.env.items()), server.url, sorted(server.headers.items())]
+    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
+
+
+def build_server_question(server: McpServer, grant: str) -> ConfirmationDetails:
+    """What would run or be connected to, without the values of variables and headers."""
+    from ollm.system.terminal_text import render_command
+
+    what = server.url or " ".join([server.command, *server.args])
+    verb = "Connect to" if server.url else "Start"
+    return ConfirmationDetails(
+        call_id=f"mcp-{server.name}",
+        tool=GRANT_TOOL,
+        description=render_command(f"{verb} the MCP server {server.name}: {what}"),
+        risk=Risk.HIGH,
+        reason="your editor brings this server",
+        grant=grant,
+    )

@@ -1,10 +1,11 @@
-"""What one run of the program shares: the archive, model servers, what is known of models."""
+"""Objects shared by one run of the program: archive, model servers, model facts, protected home paths."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from pathlib import Path
+from functools import cache, cached_property
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.run_settings import RunSettings
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ollm.providers.registry import ProviderRegistry
     from ollm.runtime.model.model import Model
     from ollm.services.chat_recording import ChatRecordingService, DeletionLog, ErasableStore, SessionLibrary
+    from ollm.services.file_discovery.rules import IgnoreRule
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
     from ollm.store.session_files import SessionFiles
@@ -70,16 +72,27 @@ class ProcessScope(RunSettings):
         settings = self.settings.archive
         if settings.deletes == "keep" or not (settings.url or settings.url_env):
             return None
-        from ollm.store.archive_tombstones import ArchiveTombstones
+        from ollm.archive.state import ArchiveTombstones
 
         return ArchiveTombstones(self.home.archive_state, self.clock)
+
+    def redact_field(self, name: str, text: str) -> str:
+        """Redact secrets in a text; all of it if the name says that it is one."""
+        from ollm.services.redaction import MARK, is_secret_name
+
+        return MARK if text and name and is_secret_name(name) else self.redactor.redact(text)
+
+    def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
+        """Make a test for paths that `.ollmignore` hides in a workspace."""
+
+        return HiddenPaths(workspace).is_hidden
 
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
         """Everything outside a session's own files that may hold something of it: also of one that was resumed in a
         folder that was moved since, or that cannot be read any more."""
         from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
 
-        yield SessionDirectories((self.home.snapshots, self.home.undo))
+        yield SessionDirectories((self.home.snapshots, self.home.undo, self.home.taken))
         yield SnapshotMapFile(self.home.snapshots / "snapshot-map.json")
         yield InputHistoryFile(self.home.input_history)
         if self.home.checkpoints.exists():
@@ -260,3 +273,38 @@ class ProcessScope(RunSettings):
         with self.session_files.open_stream(session_id) as stream:
             encoded = (piece.encode("utf-8", "replace") for piece in form(stream)) if form else stream.iter_document()
             replace_file(target, encoded)
+
+
+class HiddenPaths:
+    """Reads the rule files of the directories on the way to a path, each once. No workspace hides nothing."""
+
+    def __init__(self, workspace: str | None) -> None:
+        self._root = PurePath(workspace) if workspace else None
+        self._read_rules = cache(self._read_rules_of)
+
+    def is_hidden(self, path: str) -> bool:
+        if self._root is None or "\0" in path:
+            return False
+        normal = os.path.normpath(self._root / path)
+        if not PurePath(normal).is_relative_to(self._root):
+            return False
+        parts = PurePath(normal).relative_to(self._root).parts
+        return any(self._hides(parts[:end], directory=end < len(parts)) for end in range(1, len(parts) + 1))
+
+    def _hides(self, parts: tuple[str, ...], *, directory: bool) -> bool:
+        from ollm.services.file_discovery.rules import Matcher
+
+        rules = [rule for depth in range(len(parts)) for rule in self._read_rules(parts[:depth])]
+        if not rules:
+            return False
+        is_directory = directory or Path(str(self._root), *parts).is_dir()
+        return Matcher(rules).hides(os.fsencode("/".join(parts)), directory=is_directory)
+
+    def _read_rules_of(self, parts: tuple[str, ...]) -> tuple[IgnoreRule, ...]:
+        from ollm.services.file_discovery.layers import OLLM_IGNORE
+        from ollm.services.file_discovery.rules import read_ignore_file
+
+        path = Path(str(self._root), *parts, OLLM_IGNORE)
+        if path.is_symlink() or not path.is_file():
+            return ()
+        return read_ignore_file(str(path), os.fsencode("/".join(parts))).rules

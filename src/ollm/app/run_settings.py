@@ -11,8 +11,8 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
+    from ollm.config.environment import Home
     from ollm.config.load import LoadedSettings
-    from ollm.config.paths import Home
     from ollm.config.settings import Settings
     from ollm.policy.trust import TrustBook
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
@@ -62,7 +62,7 @@ class RunSettings:
     @cached_property
     def trusted(self) -> bool:
         """Whether the workspace's own files may be used."""
-        return self.workspace is not None and self.trust_book.get_state(self.workspace).trusted
+        return self.workspace is not None and self.trust_book.is_trusted(self.workspace)
 
     @cached_property
     def trust_book(self) -> TrustBook:

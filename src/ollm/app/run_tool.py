@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from ollm.domain.events import Event
     from ollm.domain.messages import JsonObject, ToolCall
     from ollm.domain.tools import ToolCallRecord
-    from ollm.runtime.calls.confirmation import Asker
-    from ollm.runtime.conversation_options import ConversationOptions
-    from ollm.tools.framework.base import ToolSpec
-    from ollm.tools.framework.registry import ToolRegistry
+    from ollm.runtime.base import ConversationOptions
+    from ollm.runtime.calls.permission import Asker
+    from ollm.tools.framework.base import ToolRegistry, ToolSpec
 
 
 async def run_tool_call(
@@ -57,7 +56,7 @@ async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
 
 def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -> ToolRegistry:
     """The tools a conversation in this workspace would have."""
-    from ollm.runtime.conversation_options import ConversationOptions
+    from ollm.runtime.base import ConversationOptions
 
     scope = WorkspaceScope(process or ProcessScope(workspace=workspace), workspace)
     return ConversationScope(scope, ConversationOptions(workspace=workspace), AsyncExitStack()).toolbox.registry

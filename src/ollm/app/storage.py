@@ -1,4 +1,4 @@
-"""What one conversation keeps: its session, snapshots, goals and context entries, each opened when first asked for."""
+"""Stores of one conversation (session, snapshots, goals, context entries), each opened on first use."""
 
 from __future__ import annotations
 
@@ -9,25 +9,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.workspace import WorkspaceScope
+from ollm.domain.errors import NotFoundError
+from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
-    from ollm.config.paths import Home
+    from ollm.config.environment import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import Session
     from ollm.domain.tools import Todo
-    from ollm.runtime.conversation_options import ConversationOptions
+    from ollm.runtime.base import ConversationOptions
     from ollm.runtime.event_stream import EventStream
-    from ollm.runtime.plan import Plan
     from ollm.runtime.resume.session_archive import SessionArchive
+    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import OpenSession
+    from ollm.runtime.state import Plan
     from ollm.services.context_manager import ContextManager
     from ollm.services.goals import GoalKeeper
     from ollm.services.loop_detection import LoopDetectionService
+    from ollm.services.message_search import MessageMatch
+    from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.services.snapshots import SnapshotManager
     from ollm.services.token_counting import TokenCounter
     from ollm.store.notes import NoteStore
     from ollm.store.session_files import MessagePage
+    from ollm.store.session_index.index import SessionIndex
+    from ollm.store.session_index.session_texts import Vector
     from ollm.store.snapshot_files import SnapshotFiles
 
 
@@ -84,7 +91,7 @@ class Storage:
         return SnapshotFiles(self.process.home.snapshots)
 
     def create_plan(self) -> Plan:
-        from ollm.runtime.plan import Plan
+        from ollm.runtime.state import Plan
 
         def list_todos() -> Sequence[Todo]:
             return self.notes.list_todos()
@@ -96,7 +103,7 @@ class Storage:
         """The workspace's memory, with the todos of this session; without a session, those of nobody."""
         notes = self.scope.notes
         if self.has_session:
-            from ollm.runtime.plan import TodoOwner
+            from ollm.runtime.state import TodoOwner
 
             notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
         return notes
@@ -149,7 +156,42 @@ class Storage:
     def archive(self) -> SessionArchive:
         from ollm.runtime.resume.session_archive import SessionArchive
 
-        return SessionArchive(self.load_archive)
+        embedder = self.embedder
+        return SessionArchive(self.load_archive, self.search_archive, embedder.embed_queries if embedder else None)
+
+    @cached_property
+    def embedder(self) -> SessionEmbedder | None:
+        """For search by meaning; None unless a model is set for it."""
+        settings, provider = self.process.settings.search, self.process.settings.provider
+        base_url = settings.base_url or provider.base_url
+        if not settings.embedding_model or not base_url:
+            return None
+        from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
+
+        key = self.process.environment.get(settings.api_key_env, "") if settings.api_key_env else ""
+        return SessionEmbedder(EmbeddingServer(settings, base_url, key), self.open_index)
+
+    def open_index(self) -> SessionIndex:
+        """Open the index with a connection of its own, for a thread."""
+        from ollm.store.session_index.index import SessionIndex
+
+        return SessionIndex(self.process.home.index, self.process.session_directories)
+
+    def search_archive(
+        self, queries: Sequence[str], limit: int, vectors: Sequence[Vector]
+    ) -> tuple[list[MessageMatch], bool]:
+        """Find messages of this session; False if the newest are not indexed yet. Runs in a thread."""
+        from contextlib import closing
+
+        from ollm.services.message_search import search_messages
+        from ollm.store.session_index.session_texts import SessionTexts
+
+        if not self.session.id:
+            return [], True
+        with closing(self.open_index()) as index:
+            texts = SessionTexts(index, self.session.id)
+            model = self.process.settings.search.embedding_model or ""
+            return search_messages(texts, queries, limit, model, vectors), not texts.is_behind
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:
         """The session as it is, or a page of it, for `recall`; None before there is one."""
@@ -157,7 +199,7 @@ class Storage:
 
     def keep_mode(self, session: Session) -> None:
         """Go on in the mode that a resumed session was in."""
-        from ollm.runtime.resume.rebuild import find_last_mode
+        from ollm.runtime.resume.resume import find_last_mode
 
         self.resumed_mode = find_last_mode(session)
 
@@ -175,3 +217,44 @@ def find_command_directories(process: ProcessScope, workspace: Path) -> tuple[Pa
     """Where the person's own slash commands are; those of the workspace come first, if it is trusted."""
     theirs = (workspace / ".ollm" / "commands",) if process.trusted else ()
     return (*theirs, process.home.root / "commands")
+
+
+def find_wanted_session(storage: Storage, sessions: Lazy[WorkspaceContext]) -> str | None:
+    """The id of the session to resume; None for a new one."""
+    options, files = storage.options, storage.process.session_files
+    if options.session:
+        return find_named_session(storage, options.session)
+    if not options.newest:
+        return None
+    unarchived = [found for found in sessions.get().list_sessions() if found.status != "archived"]
+    if options.beside:
+        unarchived = [found for found in unarchived if not files.is_open(found.session_id)]
+    if options.interactive and unarchived:
+        one_shots = sessions.get().list_one_shot_ids()
+        unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
+    if not unarchived:
+        storage.notices.append("No session in this workspace yet; starting a new one.")
+        report_unused_memory(storage)
+    return unarchived[0].session_id if unarchived else None
+
+
+def find_named_session(storage: Storage, prefix: str) -> str:
+    """The session of this id, here or in the team archive."""
+    try:
+        return storage.process.session_files.places.find(prefix)
+    except NotFoundError:
+        from ollm.archive.listing import pull_when_archived
+
+        if pulled := pull_when_archived(storage.process, prefix, storage.scope.path):
+            return pulled
+        raise
+
+
+def report_unused_memory(storage: Storage) -> None:
+    """A folder that was moved or came from elsewhere brings its memory along: say why it does not count."""
+    from ollm.store.workspace_place import find_untrusted_memory
+
+    if found := find_untrusted_memory(storage.scope.path, storage.process.home):
+        storage.notices.append(
+            f"{found} came with this folder and is not used. If the folder is yours (moved, say), run `ollm trust`."
+        )

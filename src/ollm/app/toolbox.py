@@ -1,47 +1,133 @@
-"""What the calls of one conversation take: tools, permission, processes, and what is brought from outside."""
+"""Everything the tool calls of one conversation need: tools, permissions, processes, hooks, editor context."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ollm.app.late_parts import create_answer_log, create_page_cache
+import msgspec
+
 from ollm.app.storage import Storage
-from ollm.domain.errors import ToolFailure
+from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
-    from ollm.app.server_gate import ServerGate
+    from ollm.app.mcp_setup import ServerGate
+    from ollm.config.settings import ToolSettings
     from ollm.domain.tasks import TaskReport, TaskRequest
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
+    from ollm.extensions.hook_process import HookRunner
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.calls.change_watch import ChangeWatch
-    from ollm.runtime.calls.confirmation import Asker, BeforeQuestion
+    from ollm.runtime.base import ChangeWatch
     from ollm.runtime.calls.dispatch import Dispatch
-    from ollm.runtime.calls.project_files import ProjectFiles
+    from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
     from ollm.runtime.resume.session_archive import SessionArchive
+    from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.runtime.state import ConversationState
     from ollm.runtime.task_offer import TaskStarter
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map import CodeMapService
+    from ollm.services.context_manager import ContextManager
     from ollm.services.edit_ledger import EditLedger
+    from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
+    from ollm.system.paths import Boundary
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
-    from ollm.tools.framework.base import EditorFiles, ToolContext
-    from ollm.tools.framework.registry import ToolRegistry
+    from ollm.tools.framework.base import EditorFiles, ToolContext, ToolRegistry
+    from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
+
+
+def create_file_context(
+    boundary: Boundary, settings: ToolSettings, editor: EditorFiles | None, checkpoints: Lazy[FileCheckpoints]
+) -> ToolContext:
+    """How files are reached: as an editor has them, where there is one."""
+    from ollm.tools.framework.base import ToolContext
+
+    context = ToolContext(boundary=boundary, settings=settings)
+    return add_editor(context, editor, checkpoints) if editor else context
+
+
+def add_editor(context: ToolContext, editor: EditorFiles, checkpoints: Lazy[FileCheckpoints]) -> ToolContext:
+    """The context of a conversation whose files an editor has open."""
+
+    async def note_change(path: Path, before: bytes, after: bytes) -> None:
+        if checkpoints.built is None:
+            return
+        try:
+            await asyncio.to_thread(checkpoints.built.note_editor_change, path, before, after)
+        except (OllmError, OSError):
+            return  # the change is made; /rewind will say that the file has changed since
+
+    return msgspec.structs.replace(context, editor=editor, changed_in_editor=note_change)
+
+
+def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sandbox: Callable[[], Sandbox]) -> Hooks:
+    """The configured hooks; mistakes in them become notices. Host and sandbox are made when the first one runs."""
+    from ollm.extensions.hook_settings import read_hooks
+    from ollm.extensions.hooks import HookContext, Hooks
+
+    process, path = storage.process, storage.scope.path
+    found, problems = read_hooks(process.settings.hooks, process.own_hooks)
+    storage.notices.extend(problems)
+
+    def create_runner() -> HookRunner:
+        from ollm.extensions.hook_process import HookRunner
+
+        return HookRunner(get_host(), path, process.tool_environment, get_sandbox())
+
+    context = HookContext(
+        lambda: storage.session.id,
+        str(path),
+        storage.stream.emit,
+        lambda entry: add_hook_context(storage.entries, entry),
+        lambda: find_session_file(storage),
+    )
+    return Hooks(found, Lazy(create_runner), context)
+
+
+def find_session_file(storage: Storage) -> str:
+    """Where the session is recorded; nothing before it is."""
+    session_id = storage.session.id
+    return str(storage.process.session_directories[0] / f"{session_id}.json") if session_id else ""
+
+
+def add_hook_context(entries: ContextManager, entry: Mapping[str, Any]) -> None:
+    """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
+    entries.add_context(
+        str(entry.get("key", "")),
+        str(entry.get("content", "")),
+        priority=entry.get("priority", 50),
+        source="hook",
+        ttl_seconds=entry.get("ttl"),
+        volatile=entry.get("volatile") is True,
+    )
+
+
+def create_page_cache() -> PageCache:
+    from ollm.tools.web_fetch import PageCache
+
+    return PageCache()
+
+
+def create_answer_log() -> AnswerLog:
+    from ollm.runtime.calls.permission import AnswerLog
+
+    return AnswerLog()
+
 
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
 
@@ -194,7 +280,7 @@ class Toolbox:
 
     def create_server_gate(self) -> ServerGate:
         """Asks before a server starts that the front end brought."""
-        from ollm.app.server_gate import ServerGate
+        from ollm.app.mcp_setup import ServerGate
 
         return ServerGate(self.options.mcp_servers, self.ask_person, self.policy.grants)
 
@@ -214,7 +300,7 @@ class Toolbox:
     @cached_property
     def sandbox(self) -> Sandbox:
         """The boxes that commands, hooks and servers of this conversation run in."""
-        sandbox = self.scope.create_sandbox()
+        sandbox = self.scope.create_sandbox(lambda: self.storage.session.id)
         self.stack.callback(sandbox.close)
         return sandbox
 
@@ -232,7 +318,6 @@ class Toolbox:
         """The configured hooks; None when there are none, and then nothing of them is imported."""
         if not self.process.settings.hooks:
             return None
-        from ollm.app.hook_setup import create_hooks
 
         return create_hooks(self.storage, lambda: self.host, lambda: self.sandbox)
 
@@ -248,11 +333,11 @@ class Toolbox:
     @cached_property
     def project_files(self) -> ProjectFiles:
         """The project's files as the model may see them unasked."""
-        from ollm.runtime.calls.project_files import ProjectFiles
+        from ollm.runtime.small_models.project_files import ProjectFiles
         from ollm.tools.framework.base import ToolContext
 
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
-        return ProjectFiles(context, self.policy, self.edits, self.discovery)
+        return ProjectFiles(context, self.policy, self.edits, self.discovery, lambda: self.code_map)
 
     def create_dispatch(self, state: ConversationState) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch
@@ -261,7 +346,6 @@ class Toolbox:
 
     def create_call_services(self, state: ConversationState | None = None) -> CallServices:
         """What running calls takes; `state` has the model of the moment, where there is one."""
-        import msgspec
 
         from ollm.extensions.base import NoHooks
         from ollm.runtime.calls.tool_call import CallServices
@@ -287,7 +371,6 @@ class Toolbox:
 
     @cached_property
     def file_context(self) -> ToolContext:
-        from ollm.app.editor_context import create_file_context
 
         settings = self.process.settings.tools
         return create_file_context(self.scope.boundary, settings, self.editor, self.checkpoints)
@@ -310,7 +393,7 @@ class Toolbox:
         return FileCheckpointObserver(self.checkpoints, self.storage.session, self.storage.stream.emit)
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
+        from ollm.runtime.calls.permission import BusAsker, UnattendedAsker
 
         if not self.options.interactive:
             return UnattendedAsker(yes=self.options.yes)

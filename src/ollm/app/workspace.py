@@ -196,8 +196,8 @@ class WorkspaceScope:
         book.trust(self.path)
         return f"{state.workspace} is trusted, starting with the next conversation.\n\n{listed}"
 
-    def create_sandbox(self) -> Sandbox:
-        """What is drawn around the programs that run for this workspace."""
+    def create_sandbox(self, find_session: Callable[[], str | None] = lambda: None) -> Sandbox:
+        """The boxes around the programs that run for this workspace, in the session that `find_session` returns."""
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
@@ -206,15 +206,18 @@ class WorkspaceScope:
             self.boundary.workspace,
             process.user_home,
             own=(process.home.root,),
+            shared=(process.home.extensions, process.home.skills),
             mode=settings.mode,
             network=settings.network,
+            readable=map(resolve, settings.readable),
             writable=(*map(resolve, settings.writable), *self.boundary.places.roots[1:]),
             hidden=map(resolve, settings.hidden),
-            readable=(process.home.extensions, process.home.skills),
             executed=self.boundary.places.executed,
             auto_approve=settings.auto_approve,
             programs=process.environment.get("PATH", ""),
-            cache=process.home.cache / "sandbox.json",
+            cache=process.home.cache,
+            taken=process.home.taken,
+            find_session=find_session,
         )
 
     def create_policy(self, grants: tuple[str, ...] = (), sandbox: Sandbox | None = None) -> PolicyEngine:

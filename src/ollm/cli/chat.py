@@ -1,60 +1,121 @@
-"""`ollm chat` and `ollm -p` as click commands: the same conversation, with a screen or without one."""
+"""`ollm chat` and `ollm -p`: the same conversation, with a screen or without one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ollm.cli.chat_options import OPTIONS, ChatOption
 from ollm.cli.completers import complete_model, complete_session
-
-COMPLETERS = {"session": complete_session, "model": complete_model}
-
-
-def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(OPTIONS):
-        command = _make_option(option)(command)
-    return command
+from ollm.cli.start import ChatArguments, Question
+from ollm.domain.errors import NoServerError, UsageError
 
 
-def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    names = (*option.names, option.destination)
-    complete = COMPLETERS.get(option.destination)
-    if option.kind == "flag":
-        return click.option(*names, is_flag=True, help=option.help)
-    kind = (
-        click.Choice(option.choices)
-        if option.choices
-        else click.Path(path_type=Path)
-        if option.kind == "path"
-        else None
-    )
-    if option.kind == "optional":
-        return click.option(
-            *names, is_flag=False, flag_value="", metavar=option.metavar, help=option.help, shell_complete=complete
-        )
-    return click.option(
-        *names,
-        type=kind,
-        multiple=option.kind == "many",
-        default=option.default,
-        metavar=option.metavar,
-        help=option.help,
-        shell_complete=complete,
-    )
+class ChatCommand(click.Command):
+    """Takes a leading `-p` by its long name: for a short one click loads difflib, to look for similar long names."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, ["--prompt", *args[1:]] if args[:1] == ["-p"] else args)
 
 
-@click.command()
+@click.command(cls=ChatCommand)
 @click.argument("text", metavar="[TEXT]", required=False)
-@_add_options
+@click.option("-p", "--prompt", metavar="TEXT|-", help="Answer one prompt and exit; - reads stdin.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("text", "json", "stream-json")),
+    default="text",
+    help="Output format for -p.",
+)
+@click.option("--new", is_flag=True, help="Start a new session.")
+@click.option(
+    "-r",
+    "--resume",
+    "--session",
+    "session",
+    is_flag=False,
+    flag_value="",
+    metavar="[ID]",
+    help="Resume this session (a prefix of 4 characters is enough); without ID choose one.",
+    shell_complete=complete_session,
+)
+@click.option("-c", "--continue", "continue_", is_flag=True, help="Resume the newest session in this workspace.")
+@click.option("--full", is_flag=True, help="Resume with as much of the full history as fits.")
+@click.option("--force", is_flag=True, help="Take over from the running instance.")
+@click.option("--beside", is_flag=True, help="Open beside a running instance.")
+@click.option("--workspace", type=click.Path(path_type=Path), help="Project directory (default: current directory).")
+@click.option("--provider", metavar="TYPE", help="Model server type.")
+@click.option("--base-url", metavar="URL", help="Address of the model server.")
+@click.option("-m", "--model", metavar="NAME", help="Model to use.", shell_complete=complete_model)
+@click.option("--mode", type=click.Choice(("assistant", "plan", "code", "debug")), help="Agent mode.")
+@click.option(
+    "--approval",
+    type=click.Choice(("read-only", "ask", "accept-edits", "yolo")),
+    help="What runs without asking.",
+)
+@click.option("--allow", multiple=True, metavar="GRANT", help="Allow a tool or one command: 'shell:npm run test'.")
+@click.option("--yes", is_flag=True, help="Approve everything except protected files.")
+@click.option("--daemon", is_flag=True, help="Use the daemon; start it if needed.")
 def chat(**options: Any) -> int:
     """Chat about the current project.
 
     TEXT is your first message. With -p TEXT ollm answers once and exits; piped input is attached to TEXT.
     """
-    from ollm.cli.chat_command import run_chat
-
     return run_chat(options)
+
+
+def run_chat(options: Mapping[str, Any]) -> int:
+    """Talk, with a screen or without one; the exit code."""
+    start = ChatArguments.from_options(options)
+    prompt: str | None = options["prompt"]
+    if prompt is not None and start.text:
+        raise UsageError(
+            f"-p already has a prompt; {start.text[:40]!r} is a second one.", action="Quote it as one text."
+        )
+    if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        prompt = start.text or "-"
+    if prompt is not None and start.daemon:
+        raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
+    run = _prepare_run(start, prompt, options["output"])
+    try:
+        return run()
+    except NoServerError as error:
+        from ollm.cli.models import offer_missing_model
+
+        if not offer_missing_model(error, start.flags):
+            raise
+        return run()
+
+
+def _prepare_run(start: ChatArguments, prompt: str | None, output: str) -> Callable[[], int]:
+    if prompt is None:
+        from ollm.cli.terminal import run_terminal_chat as on_screen
+
+        return lambda: on_screen(start)
+    from ollm.cli.oneshot import ask_once
+
+    asked = read_question(prompt)
+    return lambda: ask_once(start, asked, output)
+
+
+def read_question(prompt: str) -> Question:
+    """The text, and what was piped in beside it."""
+    if prompt == "-":
+        text = read_stdin()
+        if not text.strip():
+            raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
+        return Question(text=text, typed=False)
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
+    if not prompt.strip():
+        if not piped.strip():
+            raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
+        return Question(text=piped, typed=False)
+    return Question(text=prompt, piped=piped)
+
+
+def read_stdin() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if sys.stdin else ""

@@ -1,27 +1,95 @@
-"""The `ollm` command: what a line without a command means, and what is said against a wrong one."""
+"""The `ollm` command: the table of commands, each imported when it is called, and errors in a command line."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ollm import __version__
-from ollm.cli.command_table import COMMANDS, DEFAULT_SUBCOMMANDS
-from ollm.cli.lazy_group import LazyGroup
 from ollm.domain.errors import ExitCode, UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "chat": ("ollm.cli.chat:chat", "Chat with a model (the default command)."),
+    "sessions": ("ollm.cli.sessions.group:sessions", "List, view, search, export and delete sessions."),
+    "snapshots": ("ollm.cli.snapshots:snapshots", "List, create and restore context snapshots."),
+    "context": ("ollm.cli.context:context", "Show what is sent to the model."),
+    "files": ("ollm.cli.files:files", "List the files the agent can see."),
+    "tools": ("ollm.cli.tools:tools", "List the tools, or run one."),
+    "skills": ("ollm.cli.skills:skills", "List the skills the agent can read."),
+    "policy": ("ollm.cli.policy:policy", "Show, check and revoke permissions."),
+    "env": ("ollm.cli.environment:env", "Show which environment variables tools get."),
+    "redact": ("ollm.cli.redact:redact", "Redact secrets from text."),
+    "config": ("ollm.cli.config:config", "Show, check and change settings."),
+    "trust": ("ollm.cli.trust:trust", "Trust or untrust project settings."),
+    "models": ("ollm.cli.models:models", "List, download and remove models."),
+    "doctor": ("ollm.cli.doctor:doctor", "Check your setup and suggest fixes."),
+    "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
+    "acp": ("ollm.cli.acp:acp", "Serve an editor (Zed, JetBrains, Neovim, Emacs)."),
+    "archive": ("ollm.cli.archive:archive", "Share sessions between machines (PostgreSQL)."),
+    "web": ("ollm.cli.web:web", "Open your sessions in a browser."),
+    "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
+    "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
+    "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code."),
+    "completion": ("ollm.cli.completion:completion", "Print a shell completion script."),
+}
+
+DEFAULT_SUBCOMMANDS = {
+    "sessions": "list",
+    "snapshots": "list",
+    "context": "show",
+    "tools": "list",
+    "skills": "list",
+    "policy": "show",
+    "env": "check",
+    "config": "show",
+    "models": "list",
+    "daemon": "status",
+    "archive": "status",
+    "extensions": "list",
+    "mcp": "list",
+    "hooks": "list",
+}
+"""The command that a group runs when it is called alone."""
 
 EPILOG = """`ollm` opens the chat, `ollm "fix the bug"` opens it with that message, `ollm -c` continues the last chat,
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
 
-
 _NO_COMMAND = re.compile(r"No such command '(.+?)'\.")
+
+
+CommandTable = Mapping[str, tuple[str, str]]  # name: `module:attribute` and the line of help
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are in a table."""
+
+    def __init__(self, *arguments: Any, table: CommandTable, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        found = getattr(import_module(module), attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
 
 class RootGroup(LazyGroup):

@@ -1,4 +1,4 @@
-"""What the shell offers on Tab: sessions, settings, models and tools, each with a word about it."""
+"""Shell completion of sessions, settings, models and tools, each with a short description."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, suppress
 from typing import TYPE_CHECKING
 
-from click.shell_completion import CompletionItem
-
 from ollm.domain.errors import OllmError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     import click
+    from click.shell_completion import CompletionItem
 
 MAX_ITEMS = 100
 LIST_SECONDS = 0.5
 SERVER_SECONDS = 1.0
 HELP_CHARACTERS = 80
 Offer = Iterable[tuple[str, str]]
-Completer = Callable[["click.Context", "click.Parameter", str], list[CompletionItem]]
+Completer = Callable[["click.Context", "click.Parameter", str], list["CompletionItem"]]
 
 
 def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
     """Those that begin as typed. Nothing where they cannot be had: nobody wants an error between two words."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         with redirect_stderr(io.StringIO()), suppress(OllmError, OSError, TimeoutError):
             found = dict(collect(context, incomplete)).items()
             fitting = [(name, about) for name, about in found if name.startswith(incomplete)][:MAX_ITEMS]
@@ -60,7 +61,7 @@ def _list_settings(_: click.Context, __: str) -> Offer:
 
 
 def _list_values(context: click.Context, _: str) -> Offer:
-    """What the setting named before can be, where that is one of a few words."""
+    """List the values of the setting named before, if it has only a few."""
     from ollm.config.settings import Settings
     from ollm.config.validation import list_key_choices
 
@@ -80,8 +81,8 @@ def _list_models(_: click.Context, __: str) -> Offer:
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.app.model_list import collect_models
-    from ollm.cli.table import warn
+    from ollm.app.models import collect_models
+    from ollm.cli.options import warn
 
     async def collect() -> list[tuple[str, str]]:
         document = await asyncio.wait_for(collect_models(ProcessScope(), warn), SERVER_SECONDS)

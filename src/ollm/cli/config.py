@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ollm.cli.completers import complete_setting, complete_value
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.table import warn
+from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
 from ollm.config.environment import copy_environment, find_home
-from ollm.domain.errors import ExitCode
+from ollm.domain.errors import ExitCode, OllmError, UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
     from ollm.config.validation import Mistake
@@ -99,7 +102,6 @@ def unset(key: str) -> None:
 @click.pass_context
 def edit(context: click.Context) -> None:
     """Open your config file in $VISUAL or $EDITOR, then check it."""
-    from ollm.cli.editor import edit_file
 
     environment = copy_environment()
     edit_file(find_home(environment).config, environment)
@@ -115,7 +117,7 @@ def set_(key: str, value: str) -> None:
     KEY is a path such as loopDetection.maxTurns; comments in the file are kept.
     """
     from ollm.config.change import set_setting
-    from ollm.config.variables import find_variable
+    from ollm.config.load import find_variable
 
     environment = copy_environment()
     warn(f"Set {key} in {set_setting(find_home(environment), key, value)}")
@@ -143,7 +145,6 @@ def _load_as_trusted(workspace: Path) -> LoadedSettings:
 
 
 def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
-    """What the policy cannot read of its rules, at the place of each."""
     from ollm.config.validation import Mistake
     from ollm.policy.rules import read_rules
 
@@ -156,7 +157,6 @@ def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
 
 
 def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
-    """What cannot be read of hooks and MCP servers, at the place of their section."""
     from ollm.config.validation import Mistake
     from ollm.config.yaml_tree import SourcePosition
     from ollm.extensions.hook_settings import read_hooks
@@ -185,3 +185,30 @@ def _serialize_problem(mistake: Mistake) -> dict[str, object]:
         "message": mistake.message,
         "fatal": mistake.fatal,
     }
+
+
+EDITORS = ("nano", "vim", "vi")  # tried in this order where none is named
+
+
+def edit_file(path: Path, environment: Mapping[str, str]) -> None:
+    """Open it and wait; a file that is not there is made, for this person alone."""
+    from ollm.system.atomic import make_private_directory
+
+    command = shlex.split(find_editor(environment))
+    make_private_directory(path.parent)
+    path.touch(mode=0o600)
+    try:
+        code = subprocess.run([*command, str(path)], check=False).returncode
+    except OSError as error:
+        raise UsageError(f"Cannot run {command[0]}: {error.strerror}.", action="Set EDITOR to your editor.") from error
+    if code:
+        raise OllmError(f"{command[0]} ended with code {code}.")
+
+
+def find_editor(environment: Mapping[str, str]) -> str:
+    """The command of the editor: what VISUAL or EDITOR says, else the first one that is installed."""
+    named = environment.get("VISUAL") or environment.get("EDITOR")
+    found = named or next((name for name in EDITORS if shutil.which(name)), "")
+    if not found.strip():
+        raise UsageError("No editor found.", action="Set EDITOR to your editor.")
+    return found

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.completers import complete_session
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:

@@ -143,14 +143,14 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
 def begin_output(out: FileIO, path: Path) -> None:
     """Say when it was started: a daemon that can write nothing, on a full disk, could not say why it ended."""
     from ollm.domain.clock import format_stamp, now
-    from ollm.domain.errors import StorageError
+    from ollm.domain.errors import StorageError, suggest_storage_fix
 
     try:
         out.write(f"started at {format_stamp(now())}\n".encode())
     except OSError as error:
         raise StorageError(
             f"The daemon did not start: {path} cannot be written: {error.strerror}.",
-            action="Free disk space, then start it again.",
+            action=f"{suggest_storage_fix(error)}, then start it again.",
         ) from error
 
 

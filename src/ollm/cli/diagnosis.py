@@ -1,4 +1,4 @@
-"""What `ollm doctor` finds out: the server and why it was chosen, the model, this machine, the disk, the next step."""
+"""Collect the facts for `ollm doctor`: server and why it was chosen, model, machine, disk, next step."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ollm.cli.machine import DiskUsage, MachineCheck, check_machine, check_writa
 from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
+from ollm.system.sandbox.caches import measure_cache
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
@@ -60,6 +61,8 @@ class Diagnosis(Data, frozen=True):
     disk: tuple[DiskUsage, ...]
     next: str
     home_problem: str | None = None  # why nothing can be saved there
+    visible: tuple[str, ...] = ()  # what boxed programs see of the home beside the workspace
+    box_cache: int = 0  # bytes that package managers keep in the sandbox
 
 
 async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
@@ -74,6 +77,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
     answering = await _find_reachable_servers(process)
     problems = tuple(str(problem) for problem in process.loaded_settings.problems)
     log = process.home.log
+    sandbox, visible = _describe_sandbox(process)
     diagnosis = Diagnosis(
         server=server,
         error=error.message if error else None,
@@ -82,7 +86,9 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         machine=machine,
         hardware=hardware,
         models=suggest_models(hardware) if wanting else {},
-        sandbox=_describe_sandbox(process),
+        sandbox=sandbox,
+        visible=visible,
+        box_cache=sum(measure_cache(process.home.cache / "box").values()),
         problems=problems,
         log=log,
         log_bytes=log.stat().st_size if log.exists() else 0,
@@ -94,17 +100,17 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
     return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
 
 
-def _describe_sandbox(process: ProcessScope) -> str:
-    """At which level commands are confined here, tried anew."""
+def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...]]:
+    """Describe the sandbox level, tested now, and what sandboxed commands see of the home."""
     from ollm.app.workspace import WorkspaceScope
     from ollm.system.sandbox.sandbox import read_level
 
     try:
         sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
     except OllmError as error:
-        return f"unknown: {error.message}"
+        return f"unknown: {error.message}", ()
     read_level(process.home.cache / "sandbox.json", afresh=True)
-    return sandbox.description
+    return sandbox.description, sandbox.visible
 
 
 async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServer, ...]:
@@ -138,7 +144,7 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         if measured:
             from msgspec.structs import asdict
 
-            from ollm.providers.measure import measure_speed
+            from ollm.providers.window import measure_speed
 
             facts = process.model_facts.update(
                 key, **asdict(await measure_speed(choice.provider, choice.model, tokens))
@@ -162,7 +168,7 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
 
 
 async def check_model_list(provider: Provider, model: str) -> None:
-    """A server that refuses to list its models is told so; a model that is not on the list is named."""
+    """Report a server that refuses to list its models, or a model that is not on the list."""
     from ollm.domain.errors import ModelError
     from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.options import json_option, print_json, workspace_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.domain.counting import format_count
 
 if TYPE_CHECKING:
@@ -24,18 +24,25 @@ COPIED_ROWS = ("ollama", "llama.cpp")  # commands
 
 
 @click.command()
+@click.option("--clean", is_flag=True, help="Delete what package managers and servers keep in the sandbox.")
 @click.option("--measure", is_flag=True, help="Also measure the model's speed with a short request.")
 @workspace_option
 @json_option
-def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
+def doctor(clean: bool, measure: bool, workspace: str | None, as_json: bool) -> int:
     """Check your setup: which model is used and why, what is missing, and what to do next."""
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.cli.options import resolve_workspace
     from ollm.system.terminal_text import make_printable
 
     process = ProcessScope(workspace=resolve_workspace(workspace))
+    if clean:
+        from ollm.system.sandbox.caches import clean_cache
+        from ollm.tools.ls import format_size
+
+        removed = clean_cache(process.home.cache / "box")
+        print_json({"removed": removed}) if as_json else print(f"Deleted {format_size(removed)}.")
+        return 0
     diagnosis, error = asyncio.run(_diagnose_visibly(process, measured=measure))
     if as_json:
         import msgspec
@@ -101,6 +108,7 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "machine", found.hardware.describe()
     yield from found.models.items()
     yield "sandbox", found.sandbox
+    yield from _describe_box(found)
     yield "here", ", ".join(check.name for check in found.machine if check.ok)
     for check in found.machine:
         if not check.ok:
@@ -115,6 +123,15 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     for part in (*found.disk[:MAX_DISK_ROWS], *small):
         yield "", f"{format_size(part.bytes):>10}  {part.name}"
     yield "next", found.next
+
+
+def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    from ollm.tools.ls import format_size
+
+    if found.visible:
+        yield "", f"programs in it see of your home: {', '.join(found.visible)} (sandbox.readable adds to it)"
+    if kept := found.box_cache:
+        yield "", f"they keep {format_size(kept)} of downloads (`ollm doctor --clean` deletes them)"
 
 
 def _describe_calls(facts: ModelFacts) -> str:

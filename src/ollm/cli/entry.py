@@ -1,4 +1,4 @@
-"""Where the command ends: errors become one clear line and the right exit code, never a traceback (S10.6)."""
+"""Run the command and turn errors into one clear line and the right exit code, never a traceback (S10.6)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from ollm.domain.errors import ExitCode, OllmError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -39,13 +36,13 @@ def main(arguments: list[str]) -> int:
         if code == ExitCode.DONE and _is_output_lost():
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     except BrokenPipeError as error:
-        return report_output_error(error)
+        return _report_output_error(error)
     except OSError as error:
         if (
             error.filename is not None or error.errno not in _OUTPUT_ERRNOS
         ):  # stores name the file, standard output has none
             return _report_system_error(error, debug)
-        return report_output_error(error)
+        return _report_output_error(error)
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
         return _report_unexpected(error, debug)
     finally:
@@ -54,8 +51,8 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def report_output_error(error: OSError) -> int:
-    """What was to be printed could not be: a reader that went away knows it, anybody else is told."""
+def _report_output_error(error: OSError) -> int:
+    """Report a failed write to stdout, except for a closed pipe."""
     _silence_stdout()
     if not isinstance(error, BrokenPipeError):
         _print_error(f"Cannot write the output: {error.strerror}.", "Check the file or disk it is written to.")
@@ -63,8 +60,10 @@ def report_output_error(error: OSError) -> int:
 
 
 def _run_and_report(arguments: list[str]) -> int:
+    from ollm.cli.commands import run_command_line
+
     try:
-        return _dispatch(arguments)
+        return run_command_line(arguments)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except OllmError as error:
@@ -73,48 +72,9 @@ def _run_and_report(arguments: list[str]) -> int:
         return error.exit_code
 
 
-def _dispatch(arguments: list[str]) -> int:
-    """The everyday lines do without click, which takes as long to import as half of all the rest."""
-    if "-p" in arguments or "--prompt" in arguments:
-        from ollm.cli.chat_options import parse_simple_line
-
-        if options := parse_simple_line(arguments):
-            from ollm.cli.chat_command import run_chat
-
-            return run_chat(options)
-    if arguments[:2] == ["sessions", "list"]:
-        from ollm.cli.sessions.table import SIMPLE_ARGUMENTS, show_sessions
-
-        if (rest := tuple(arguments[2:])) in SIMPLE_ARGUMENTS:
-            show_sessions(as_json=SIMPLE_ARGUMENTS[rest])
-            return ExitCode.DONE
-    if arguments[:1] == ["files"] and _list_files(arguments[1:]):
-        return ExitCode.DONE
-    from ollm.cli.commands import run_command_line
-
-    return run_command_line(arguments)
-
-
-def _list_files(words: list[str]) -> bool:
-    """Print the list that `ollm files` is asked for; False where it is asked for something else. What is made for it
-    stays to its end: nothing to collect on the way."""
-    import gc
-
-    gc.disable()
-    try:
-        from ollm.cli.file_list import show_files
-        from ollm.cli.quick_list import parse_file_arguments
-
-        if given := parse_file_arguments(words):
-            show_files(**given)
-        return given is not None
-    finally:
-        gc.enable()
-
-
 def _print_error(message: str, action: str) -> None:
     from ollm.app import redact_error
-    from ollm.cli.table import wrap_for_terminal
+    from ollm.cli.options import wrap_for_terminal
     from ollm.system.terminal_text import clean_lines
 
     print(wrap_for_terminal(f"ollm: {clean_lines(redact_error(message))}"), file=sys.stderr)
@@ -123,7 +83,6 @@ def _print_error(message: str, action: str) -> None:
 
 
 def _report_system_error(error: OSError, debug: bool) -> int:
-    """What the system refused, said as a sentence with the file it refused."""
     if error.filename is None or error.strerror is None:
         return _report_unexpected(error, debug)
     _log_error(error)
@@ -167,7 +126,6 @@ def _log_error(error: Exception) -> None:
 
 
 def _log_to_stderr() -> Callable[[], None] | None:
-    """What --debug adds: everything the log gets is printed too."""
     from ollm.app import redact_error
     from ollm.config.environment import copy_environment, find_home
     from ollm.system.logs import start_logging
@@ -183,8 +141,8 @@ def _extract_debug_flag(arguments: list[str]) -> tuple[bool, list[str]]:
 
 
 def _tolerate_odd_text() -> None:
-    """File names that are not text are written as the bytes they are; a poor terminal gets escapes, not an error, and
-    what is said where nobody listens goes nowhere."""
+    """Write file names that are not text as their bytes, and escapes to a limited terminal; ignore output that nobody
+    can read."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(LostOutput(os.devnull, "w")), encoding="utf-8"))
@@ -194,7 +152,7 @@ def _tolerate_odd_text() -> None:
 
 
 def _is_output_lost() -> bool:
-    """Whether something was written to a standard output that was closed from the start."""
+    """Return True if output went to a stdout that was closed from the start."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return isinstance(raw, LostOutput) and raw.lost
 

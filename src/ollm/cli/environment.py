@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 
 
 @click.group()

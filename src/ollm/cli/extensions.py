@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.options import confirm_or_fail, json_option, print_json, yes_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, yes_option
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
-    from ollm.extensions.manifest import Manifest
+    from ollm.extensions.loader import Manifest
 
 
 @click.group()
@@ -59,7 +58,7 @@ def add(directory: str, force: bool, yes: bool) -> None:
     Shows what the extension can do, then copies it to ~/.ollm/extensions.
     """
     from ollm.extensions.install import install_extension, remove_extension
-    from ollm.extensions.manifest import read_manifest
+    from ollm.extensions.loader import read_manifest
 
     process, source = _make_process(), Path(directory).expanduser().resolve()
     manifest = read_manifest(source)
@@ -131,7 +130,7 @@ def _make_process() -> ProcessScope:
 
 def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
     from ollm.extensions.install import list_installed
-    from ollm.extensions.installed import find_packages
+    from ollm.extensions.loader import find_packages
 
     folders = list_installed(process.home.extensions)
     problems = [one for one in folders if isinstance(one, str)]
@@ -141,7 +140,7 @@ def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
 
 
 def _print_abilities(manifest: Manifest, folder: Path) -> None:
-    from ollm.extensions.tool_outline import describe_tools
+    from ollm.extensions.install import describe_tools
 
     head, *rest = manifest.describe_abilities()
     lines = [head, *describe_tools(folder, manifest), *rest]

@@ -1,15 +1,87 @@
-"""`ollm files`: the files as the agent sees them, and why one is or is not there (S6)."""
+"""`ollm files`: the files as the agent sees them, why one is hidden, and what the code defines (S6)."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.quick_list import CODE_COMMANDS
-from ollm.domain.errors import ToolFailure, UsageError
-from ollm.system.terminal_text import make_printable
+from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.domain.errors import OllmError, ToolFailure, UsageError
+from ollm.system.terminal_text import clean_lines, make_printable
+
+tokens_option = click.option(
+    "--tokens", metavar="N", type=click.IntRange(min=1), help="Maximum tokens (default: codeMap.maxTokens)."
+)
+
+
+@click.command("outline")
+@click.argument("path")
+@tokens_option
+@workspace_option
+@json_option
+def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
+    """Show the classes and functions of the file PATH with their line numbers; of a directory, its map."""
+    _run_outline({"path": path, **({"maxTokens": tokens} if tokens else {})}, workspace, as_json=as_json)
+
+
+@click.command("map")
+@click.argument("directory", metavar="[DIR]", default=".")
+@click.option("--for", "about", metavar="TEXT", default="", help="Rank the files for this question.")
+@tokens_option
+@workspace_option
+@json_option
+def show_map(directory: str, about: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
+    """Show the definitions in DIR (default: the workspace) that other files use most, within a budget of tokens."""
+    arguments = {"path": directory, "about": about, **({"maxTokens": tokens} if tokens else {})}
+    _run_outline(arguments, workspace, as_json=as_json)
+
+
+def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: bool) -> None:
+    """By the same tool, policy and limits as a model's call; where a person would be asked, they just did."""
+    import asyncio
+
+    from ollm.app import run_tool_call
+    from ollm.domain.messages import ToolCall
+    from ollm.runtime.base import ConversationOptions
+    from ollm.services.code_map.syntax_tree import is_available
+
+    if not is_available():
+        from ollm.system.install_command import describe_extra_install
+
+        raise OllmError("Outlines and maps need the extra `code`.", action=describe_extra_install("code"))
+    options = ConversationOptions(
+        workspace=resolve_workspace(workspace),
+        grants=("outline",),
+        yes=True,
+        one_shot=True,
+        flags={"tools": {"output": {"maxChars": 10_000_000, "maxLines": 1_000_000}}},
+    )
+    call = ToolCall(id="c1", name="outline", arguments=arguments)
+    record = asyncio.run(run_tool_call(options, call, lambda _event: None))
+    if record.error is not None:
+        raise OllmError(record.error.message, action=_advise(record.error.type, arguments["path"], options.workspace))
+    text = record.result.llm_content if record.result else ""
+    if as_json:
+        print_json({"path": arguments["path"], "text": text})
+    else:
+        print(clean_lines(text))
+
+
+def _advise(kind: str, path: str, workspace: Path) -> str:
+    """Suggest what to do about a refused outline: the file is elsewhere, or may contain secrets."""
+    if kind not in ("Denied", "OutsideWorkspace"):
+        return ""
+    if (workspace / path).resolve().is_relative_to(workspace.resolve()):
+        return "Open it yourself: files that may hold secrets are not outlined."
+    return "Name the directory it is in with --workspace."
+
+
+CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
 
 
 class FilesCommand(click.Command):
@@ -19,9 +91,7 @@ class FilesCommand(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         if args and args[0] in CODE_COMMANDS:
-            from ollm.cli import code_map
-
-            command: click.Command = getattr(code_map, f"show_{args[0]}")
+            command = {"outline": show_outline, "map": show_map}[args[0]]
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
@@ -39,14 +109,53 @@ def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspa
     ollm files outline PATH    show what a file defines, with line numbers
     ollm files map [DIR]       show the definitions that other files use most
     """
-    from ollm.cli.file_list import show_files
-
     if explain is not None:
         _explain_path(explain, workspace, as_json=as_json)
     elif ignored:
         _show_ignored(patterns, workspace, as_json=as_json)
     else:
-        show_files(patterns, workspace, as_json=as_json)
+        _show_files(patterns, workspace, as_json=as_json)
+
+
+def _show_files(patterns: Sequence[str], workspace: str | None, *, as_json: bool) -> None:
+    """Print the paths of all files the agent sees, from the root of the workspace."""
+    from ollm.app import ProcessScope, WorkspaceScope
+    from ollm.domain.files import DiscoveryOptions
+
+    root = resolve_workspace(workspace)
+    scope = WorkspaceScope(ProcessScope(workspace=root), root)
+    try:
+        options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
+        answer = scope.discovery.read_paths(options)
+        if as_json:
+            print_json(answer.paths)
+        elif sys.stdout.isatty():
+            sys.stdout.writelines(f"{make_printable(path)}\n" for path in answer.paths)
+        else:
+            sys.stdout.flush()
+            _write_bytes(answer.text.replace(b"\0", b"\n"))
+        for bad in scope.discovery.list_bad_rules():
+            warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
+    except ToolFailure as failure:
+        raise UsageError(failure.message) from failure
+    finally:
+        scope.close()
+    for note in answer.notes:
+        warn(f"{note}.")
+
+
+def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
+    """A pattern that names a directory selects everything in it."""
+    globs = tuple(f"/{pattern.strip('/')}/**" if (root / pattern).is_dir() else pattern for pattern in patterns)
+    return () if "/./**" in globs else globs
+
+
+def _write_bytes(data: bytes) -> None:
+    """Write all of it: with PYTHONUNBUFFERED a write may end early."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
 
 
 def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
@@ -71,7 +180,6 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
 def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:
     """As `git check-ignore`, with all of our rules: paths are taken from the workspace."""
     import asyncio
-    import os
 
     from ollm.app import ProcessScope, WorkspaceScope
 

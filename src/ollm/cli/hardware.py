@@ -1,4 +1,4 @@
-"""What this machine can run: memory, cores and GPU, and the commands that bring a model which fits them."""
+"""Memory, cores and GPU of this machine, and commands that download a model which fits them."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import UsageError
 
 SETTINGS_FILES = (".claude/settings.local.json", ".claude/settings.json")
@@ -72,7 +71,7 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
 
 
 def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
-    """The entries whose hooks can run here; the others are told now, and not written to be told at every start."""
+    """Keep the hooks that can run here; report the others now instead of writing them to fail at every start."""
     from ollm.extensions.hook_settings import read_hooks
 
     usable = []

@@ -7,7 +7,14 @@ from pathlib import Path
 from ollm.domain.struct import Data
 
 PROBE_BYTES = 4096  # a session of a few words
-EXTRAS = {"acp": "acp", "daemon": "litestar", "embedded": "xllamacpp", "mcp": "mcp", "search": "ddgs"}
+EXTRAS = {
+    "acp": "acp",
+    "code": "tree_sitter",
+    "daemon": "litestar",
+    "embedded": "xllamacpp",
+    "mcp": "mcp",
+    "search": "ddgs",
+}
 
 
 class MachineCheck(Data, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ollm.cli.screen.blocks import MarkdownBlocks
+from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import create_terminal_painter
 from ollm.cli.screen.themes import ScreenTheme
 from ollm.cli.text_printer import TextPrinter

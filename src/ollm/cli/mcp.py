@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.counting import format_count
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.system.terminal_text import make_printable
@@ -109,7 +108,7 @@ def add_json(name: str, text: str, force: bool) -> None:
     """Add server NAME from its JSON, as other clients write it."""
     import json
 
-    from ollm.extensions.mcp.foreign_settings import convert_entry
+    from ollm.extensions.mcp.settings import convert_entry
 
     try:
         given = json.loads(text)
@@ -133,7 +132,7 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
     from pathlib import Path
 
     from ollm.app import ProcessScope
-    from ollm.extensions.mcp.foreign_settings import find_foreign_files, read_foreign_file
+    from ollm.extensions.mcp.settings import find_foreign_files, read_foreign_file
 
     place, known = resolve_workspace(workspace), ProcessScope().settings.mcp_servers
     named = [Path(file) for file in files] or find_foreign_files(place, Path.home())
@@ -272,7 +271,7 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
 
 
 async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
-    """What each server offers now, or why it cannot be asked. All of them at once."""
+    """Ask all servers at once for what they offer; an error for each that cannot be asked."""
     import asyncio
 
     from ollm.app import ProcessScope

@@ -1,12 +1,93 @@
-"""`ollm models`: the models on this machine and on the servers that run on it."""
+"""`ollm models`, and the download of a model file that a chat needs."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from ollm.cli.completers import complete_catalogue, complete_model
-from ollm.cli.options import json_option, print_json, yes_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, wrap_for_terminal, yes_option
+from ollm.domain.errors import NoServerError
+from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
+from ollm.providers.local_models.model_store import ModelStore, Progress
+
+
+def download_model(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
+    """Fetch with progress on stderr."""
+    with show_progress(model.name, model.size) as tell:
+        return store.get(model, tell, url=url)
+
+
+def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
+    """Offer to download a missing model file; True if it is here afterwards."""
+    if not isinstance(error, ModelFileMissingError):
+        return False
+    from ollm.app import ProcessScope
+
+    return offer_download(ProcessScope(flags=flags).model_store, error)
+
+
+def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
+    """Ask whether to fetch the missing model, and do it. False without a terminal: the error says what to type."""
+    import click
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    model = store.resolve_model(missing.model)
+    warn(missing.message)
+    try:
+        question = f"Download {model.name} ({model.about}, {format_size(model.size)})?"
+        wanted = click.confirm(wrap_for_terminal(question), default=True, err=True)
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
+    if wanted:
+        download_model(store, model)
+    return wanted
+
+
+def format_size(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+@contextmanager
+def show_progress(name: str, expected: int) -> Iterator[Progress]:
+    """A bar on a terminal, a line per quarter elsewhere."""
+    if not sys.stderr.isatty():
+        yield _make_line_progress(name, expected)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=expected or None)
+        yield lambda done, total: bars.update(task, completed=done, total=total or expected or None)
+
+
+def _make_line_progress(name: str, expected: int) -> Progress:
+    told = -1
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        whole = total or expected
+        quarter = 4 * done // whole if whole else 0
+        if quarter > told:
+            told = quarter
+            share = f" {25 * quarter} % of {format_size(whole)}" if whole else ""
+            print(f"ollm: downloading {name}{share}", file=sys.stderr, flush=True)
+
+    return tell
 
 
 @click.group()
@@ -21,7 +102,7 @@ def list_models(as_json: bool) -> None:
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.app.model_list import collect_models
+    from ollm.app.models import collect_models
 
     document = asyncio.run(collect_models(ProcessScope(), warn))
     if as_json:
@@ -48,7 +129,6 @@ def list_models(as_json: bool) -> None:
 def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> None:
     """Download a model (resumable)."""
     from ollm.app import ProcessScope
-    from ollm.cli.model_download import download_model, format_size
 
     store = ProcessScope().model_store
     if here := store.find_installed(name):
@@ -65,8 +145,6 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
 def remove(name: str, yes: bool) -> None:
     """Delete a model file."""
     from ollm.app import ProcessScope
-    from ollm.cli.model_download import format_size
-    from ollm.cli.options import confirm_or_fail
 
     store = ProcessScope().model_store
     here = store.find_installed(name)
@@ -87,7 +165,7 @@ def probe(model: str | None, as_json: bool) -> None:
     import asyncio
 
     from ollm.app import ProcessScope
-    from ollm.app.probe import probe_model
+    from ollm.app.models import probe_model
     from ollm.system.terminal_text import make_printable
 
     process = ProcessScope()
@@ -105,6 +183,5 @@ def probe(model: str | None, as_json: bool) -> None:
 
 
 def _format_size(size: int | None) -> str:
-    from ollm.cli.model_download import format_size
 
     return format_size(size) if size else ""

@@ -27,7 +27,7 @@ from ollm.domain.events import (
 )
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
-from ollm.system.terminal_text import strip_controls
+from ollm.system.terminal_text import escape_json, strip_controls
 
 if TYPE_CHECKING:
     from ollm.cli.screen.themes import ScreenTheme
@@ -88,8 +88,7 @@ def show_waiting(output: str) -> Iterator[None]:
 async def collect_attachments(
     text: str, question: Question, start: ChatArguments, conversation: Conversation
 ) -> tuple[Attachment, ...]:
-    """What was piped in, and what the person named with `@`: files, and resources of MCP servers; text from a pipe
-    names none."""
+    """Collect piped input, and the files and MCP resources named with `@`; piped text names none."""
     found = [Attachment(name="stdin", text=question.piped)] if question.piped.strip() else []
     if question.typed and "@" in text:
         from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
@@ -103,7 +102,7 @@ async def collect_attachments(
 
 
 def render_help_alone(start: ChatArguments, text: str) -> CommandReply | None:
-    """What `/help` says without a model server; None where MCP servers have commands, too."""
+    """Render `/help` without a model server; None if MCP servers add commands."""
     from ollm.app import ProcessScope
     from ollm.app.mcp_setup import has_servers
     from ollm.app.storage import find_command_directories
@@ -132,7 +131,7 @@ def create_printer(output: str, start: ChatArguments) -> Printer:
 
 
 def find_theme(start: ChatArguments) -> ScreenTheme | None:
-    """How Markdown is rendered on the terminal that stdout is; None where it stays as it is."""
+    """Choose the Markdown theme for stdout; None if Markdown is printed unchanged."""
     from ollm.config.environment import copy_environment, wants_plain
 
     if not sys.stdout.isatty() or wants_plain(copy_environment()):
@@ -146,10 +145,10 @@ def find_theme(start: ChatArguments) -> ScreenTheme | None:
 
 
 def print_reply(reply: CommandReply, output: str, session_id: str | None, start: ChatArguments) -> None:
-    """What a command says is the result, and goes to stdout: as text, or as one document."""
+    """Print a command's reply to stdout, as text or as one document."""
     if output != "text":
         document = {"sessionId": session_id or "", "text": reply.text, "data": reply.data, "ok": reply.ok}
-        print(msgspec.json.encode(document).decode())
+        print(escape_json(msgspec.json.encode(document).decode()))
     elif reply.text and (theme := find_theme(start)):
         from ollm.cli.screen.paint import create_terminal_painter
 
@@ -159,9 +158,9 @@ def print_reply(reply: CommandReply, output: str, session_id: str | None, start:
 
 
 def warn_if_untrusted(start: ChatArguments) -> None:
-    """Nobody can be asked here: the workspace's own files are not used, which is said."""
+    """Warn that the workspace's own files are not used, since nobody can be asked here."""
     from ollm.app import ProcessScope
-    from ollm.cli.trust_question import describe_untrusted
+    from ollm.cli.trust import describe_untrusted
 
     if sentence := describe_untrusted(ProcessScope(workspace=start.workspace).trust_book, start.workspace):
         sys.stderr.write(f"ollm: {sentence}\n")
@@ -223,7 +222,7 @@ class JsonPrinter(Printer):
         if self._message:
             document["message"] = self._message
             sys.stderr.write(f"ollm: {strip_controls(self._message)}\n")
-        sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+        sys.stdout.write(escape_json(msgspec.json.encode(document).decode()) + "\n")
 
     def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:
         started = self._started.get(event.call_id)
@@ -241,7 +240,7 @@ class StreamPrinter(Printer):
 
     def show(self, event: AnyEvent) -> None:
         super().show(event)
-        sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+        sys.stdout.write(escape_json(msgspec.json.encode(event).decode()) + "\n")
         sys.stdout.flush()
 
 

@@ -1,35 +1,32 @@
-"""What the command families share: common options, questions, tables and JSON. Click is imported where it is used."""
+"""Options, questions, tables and JSON output that the command families share."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
+
 from ollm.domain.errors import OllmError, UsageError
+from ollm.system.terminal_text import make_printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def workspace_option(command: Command) -> Command:
     """`--workspace DIR`, handed over as `workspace: str | None`; `resolve_workspace` makes a path of it."""
-    import click
-
     return click.option("--workspace", metavar="DIR", help="Project directory (default: current directory).")(command)
 
 
 def json_option(command: Command) -> Command:
     """`--json`, handed over as `as_json: bool`."""
-    import click
-
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def yes_option(command: Command) -> Command:
     """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
-    import click
-
     return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
@@ -52,8 +49,6 @@ def confirm_or_fail(question: str, yes: bool) -> None:
     """Return when the person agrees; without a terminal only --yes agrees."""
     if yes:
         return
-    import click
-
     if not sys.stdin.isatty():
         click.echo(question, err=True)  # apart from the error, which is logged: it may say what is to be forgotten
         raise UsageError("Cannot ask: no terminal.", action="Add --yes to skip the question.")
@@ -67,19 +62,61 @@ def print_json(value: object) -> None:
 
     import msgspec
 
+    from ollm.system.terminal_text import escape_json
+
     document = msgspec.to_builtins(value)
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2)
         text.encode()
     except UnicodeEncodeError:
         text = json.dumps(document, indent=2)
-    print(text)
+    print(escape_json(text))
 
 
 def style_text(text: str, **style: Any) -> str:
     """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
-    import click
-
     from ollm.config.environment import copy_environment, wants_colour
 
     return click.style(text, **style) if wants_colour(copy_environment()) else text
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns as wide as they need to be; control characters in the cells are made visible."""
+    lines = [list(headings), *([make_printable(str(cell)) for cell in row] for row in rows)]
+    widths = [max(_measure_width(line[column]) for line in lines) for column in range(len(headings))]
+    padded = (
+        [cell + " " * (width - _measure_width(cell)) for cell, width in zip(line, widths, strict=True)]
+        for line in lines
+    )
+    print("\n".join("  ".join(cells).rstrip() for cells in padded))
+
+
+def _measure_width(text: str) -> int:
+    if text.replace("…", ".").isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def warn(text: str) -> None:
+    """A sentence on stderr."""
+    print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
+
+
+def wrap_for_terminal(text: str) -> str:
+    """Its first line broken between words where stderr is a terminal, whose own breaks would part a word; as it is
+    elsewhere. Lines below it may be commands to copy."""
+    import os
+
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        return text
+    first, newline, rest = text.partition("\n")
+    if len(first) < width:
+        return text
+    import textwrap
+
+    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
+    return textwrap.fill(first, max(width - 1, 20), **options) + newline + rest  # type: ignore[arg-type]

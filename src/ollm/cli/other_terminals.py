@@ -14,7 +14,7 @@ T = TypeVar("T")
 async def wait_for_input(
     typed: asyncio.Future[T], conversation: Conversation, show: Callable[[ForeignTurn], Awaitable[None]]
 ) -> T:
-    """What was typed; turns that others begin meanwhile are shown first, each to its end."""
+    """Wait for typed input; turns that others start in the meantime are shown first, each to its end."""
     while not typed.done():
         watching = asyncio.ensure_future(conversation.wait_for_foreign_turn())
         try:

@@ -35,7 +35,7 @@ async def connect_daemon() -> AsyncIterator[DaemonClient]:
 
 
 def refuse_local_flags(start: ChatArguments) -> None:
-    """What belongs to one run of the program cannot be told to a daemon that runs already."""
+    """Refuse options that apply to one run of the program and cannot reach a running daemon."""
     named = [words for key, words in LOCAL_ONLY_FLAGS.items() if start.flags.get(key)]
     named += ["--allow"] if start.allow else []
     named += ["--yes"] if start.yes else []
@@ -49,8 +49,7 @@ def refuse_local_flags(start: ChatArguments) -> None:
 @asynccontextmanager
 async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
     """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
-    from ollm.daemon.client import initialise_workspace
-    from ollm.daemon.remote import open_remote
+    from ollm.daemon.client import initialise_workspace, open_remote
 
     async with connect_daemon() as client:
         body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}

@@ -28,7 +28,7 @@ MAX_KEY_BYTES = 64
 
 
 def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArguments | None:
-    """How to open the chat, after asking where another one is open; None to open none."""
+    """Choose how to open the chat, after a question if another one is open; None to open none."""
     from ollm.app import WorkspaceScope
 
     lease = WorkspaceScope(process, start.workspace).create_lease()
@@ -64,7 +64,7 @@ def _ask_for_key() -> str:
 
 
 def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
-    """Whether the daemon had it, with nobody there, and has let go."""
+    """Ask the daemon to release the workspace; False if it does not hold it or someone uses it."""
     if not owner.is_daemon or not lease.ask_owner_to_close(only_when_idle=True):
         return False
     asked, told = time.monotonic(), False

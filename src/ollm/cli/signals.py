@@ -1,4 +1,4 @@
-"""What ends a chat from outside: SIGTERM and SIGHUP close it properly, SIGUSR1 asks it to make way."""
+"""Signals that end a chat: SIGTERM and SIGHUP close it properly, SIGUSR1 asks it to make way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is sa
 
 
 def get_signal_exit_code(number: signal.Signals) -> int:
-    """What a shell reports of a program that a signal has ended: 129, 130 or 143."""
+    """Return the exit code a shell reports for a signal: 129, 130 or 143."""
     return 128 + number
 
 

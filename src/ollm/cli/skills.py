@@ -1,11 +1,10 @@
-"""`ollm skills`: which skills the agent is told of."""
+"""`ollm skills`: list the skills offered to the model."""
 
 from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.table import print_table, warn
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 
 
 @click.group()
@@ -19,7 +18,7 @@ def skills() -> None:
 def list_skills(workspace: str | None, as_json: bool) -> None:
     """List the skills of your home and of a trusted workspace."""
     from ollm.app import ProcessScope
-    from ollm.runtime.prompt.skills import find_skills
+    from ollm.runtime.prompt.project_context import find_skills
 
     root = resolve_workspace(workspace)
     process = ProcessScope(workspace=root)

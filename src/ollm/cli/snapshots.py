@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.completers import complete_session
-from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
-from ollm.cli.table import print_table
+from ollm.cli.options import (
+    confirm_or_fail,
+    json_option,
+    print_json,
+    print_table,
+    resolve_workspace,
+    workspace_option,
+    yes_option,
+)
 from ollm.domain.clock import format_age
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.system.terminal_text import make_printable
@@ -127,7 +134,6 @@ def _resolve_session(scope: ClosedSession, session: str | None, workspace: str |
 
 
 def _resolve_snapshot(scope: ClosedSession, name: str) -> str:
-    """The id that was meant."""
     fits = scope.snapshot_files.find_matching(name) if len(name) >= MIN_PREFIX_CHARACTERS else []
     if name in fits:
         return name

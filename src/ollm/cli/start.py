@@ -1,4 +1,4 @@
-"""How a conversation is to be opened: the options of `chat`, as data."""
+"""Options of `chat`, as data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from msgspec import field
 from ollm.domain.context import ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.base import ConversationOptions
 
 
 class Question(Data, frozen=True):
-    """What `ollm -p` is asked: the text, what was piped in beside it, and whether a person typed the text."""
+    """Input of `ollm -p`: the text, piped input, and whether a person typed the text."""
 
     text: str
     piped: str = ""
@@ -23,7 +23,7 @@ class Question(Data, frozen=True):
 
 
 class ChatArguments(Data, frozen=True):
-    """What the person asked for on the command line."""
+    """Options a person gave on the command line."""
 
     workspace: Path
     new: bool = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.app import ProcessScope
-from ollm.cli.line_chat.line_reader import LineReader
+from ollm.cli.line_chat import LineReader
 from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
@@ -22,7 +22,7 @@ from ollm.system.terminal_text import make_printable, wrap_words
 
 if TYPE_CHECKING:
     from ollm.cli.screen.choice import SessionChoice
-    from ollm.cli.screen.screen_options import ScreenOptions
+    from ollm.cli.screen.themes import ScreenOptions
     from ollm.cli.sessions.session_list import SessionList
     from ollm.config.settings import ScreenSettings
 
@@ -46,7 +46,7 @@ def run_terminal_chat(start: ChatArguments) -> int:
         from ollm.cli.remote import refuse_local_flags
 
         refuse_local_flags(start)
-    from ollm.cli.trust_question import ask_trust
+    from ollm.cli.trust import ask_trust
 
     ask_trust(process.trust_book, start.workspace)
     if not start.daemon and not start.force and not start.beside:
@@ -110,8 +110,7 @@ class Terminal:
                 self._switch_session(None)
 
     async def _check_named_model(self) -> None:
-        """Say before the list of sessions that there is no such model. Whatever else is wrong, or takes long, is said
-        when the chat is opened."""
+        """Report an unknown model before the list of sessions. Other problems are reported when the chat is opened."""
         if self._start.daemon or not self._flags.get("provider", {}).get("model"):
             return
         try:
@@ -124,7 +123,7 @@ class Terminal:
             return
 
     async def _run_line_chat(self) -> CommandReply:
-        from ollm.cli.line_chat.chat import LineChat
+        from ollm.cli.line_chat import LineChat
 
         if text := self._take_text():
             self._lines.put(text)
@@ -156,7 +155,7 @@ class Terminal:
 
     @contextmanager
     def _report_unsaved(self) -> Iterator[None]:
-        """What could not be saved when a session was closed is said last, and the exit code tells it too."""
+        """Report what could not be saved when a session was closed, last of all and by the exit code."""
         try:
             yield
         except UnsavedError as error:
@@ -200,9 +199,8 @@ class Terminal:
         return open_conversation(self._start.build_options())
 
     def _build_screen_options(self) -> ScreenOptions:
-        from ollm.cli.screen.resizing import detect_rewrap
-        from ollm.cli.screen.screen_options import ScreenOptions
-        from ollm.cli.screen.themes import choose_theme
+        from ollm.cli.screen.output import detect_rewrap
+        from ollm.cli.screen.themes import ScreenOptions, choose_theme
 
         theme = choose_theme(self._settings.theme, self._process.environment)
         return ScreenOptions(
@@ -250,7 +248,7 @@ class Terminal:
         if not any(not line.archived for line in lines):
             return None
         if self._plain:
-            from ollm.cli.line_chat.picker import choose_session
+            from ollm.cli.line_chat import choose_session
 
             with self._ending.override_leave(lambda: self._lines.put(None)):
                 return await choose_session(lines, self._lines)
@@ -281,7 +279,7 @@ def tune_garbage_collection() -> None:
 
 
 def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
-    """Gather what is told while the session is closed: the screen is gone by then."""
+    """Gather messages while the session is closed: the screen is gone by then."""
     from ollm.domain.events import AnyEvent, Notice
     from ollm.runtime.conversation import LocalConversation
 
@@ -296,13 +294,13 @@ def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
 
 
 def asked_to_close(conversation: Conversation | None) -> bool:
-    """Whether another process wants this workspace; the daemon looks after that for its own."""
+    """Return True if another process wants this workspace; the daemon checks its own."""
     asked = getattr(conversation, "asked_to_close", None)
     return bool(asked and asked())
 
 
 def load_screen_settings(process: ProcessScope) -> ScreenSettings:
-    """How the screen is to be. Files that say nothing about it are not read: the input line waits for this."""
+    """Load the screen settings. Files that do not mention them are not read: the input line waits for this."""
     from ollm.config.settings import ScreenSettings
 
     assert process.workspace

@@ -1,4 +1,4 @@
-"""How `ollm -p` prints a turn as text: the answer to stdout, everything else to stderr."""
+"""Print a turn of `ollm -p` as text: the answer to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXIT_CODES: dict[TurnReason, ExitCode] = {
 
 
 class Printer:
-    """What all three forms have in common: the outcome."""
+    """Common part of the three output formats: the outcome."""
 
     reason: TurnReason = "answered"
     denied = 0
@@ -136,7 +136,7 @@ class TextPrinter(Printer):
 
 
 def is_seen() -> bool:
-    """Whether a person sees what is printed as it comes."""
+    """Return True if a person sees the output as it is printed."""
     return sys.stderr.isatty() and sys.stdout.isatty()
 
 
@@ -151,7 +151,7 @@ class WaitLine:
         self._tick()
 
     def clear(self) -> None:
-        """Something else is printed now; the counting starts anew."""
+        """Restart the count before something else is printed."""
         self._began = time.monotonic()
         if self._shown:
             sys.stderr.write("\r\x1b[K")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.cli.completers import complete_tool
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option, yes_option
-from ollm.cli.table import print_table
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, workspace_option, yes_option
 from ollm.domain.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def run_tool(
     from ollm.app import run_tool_call
     from ollm.cli.start import check_grants
     from ollm.domain.messages import ToolCall
-    from ollm.runtime.conversation_options import ConversationOptions
+    from ollm.runtime.base import ConversationOptions
 
     check_grants(grants)
     options = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
@@ -72,7 +71,7 @@ def run_tool(
 
 
 def parse_arguments(arguments: str) -> Any:
-    """What --args holds. It must be JSON; whether it is an object is for the tool to say."""
+    """Parse --args as JSON; the tool itself checks that it is an object."""
     import json
 
     try:
@@ -106,7 +105,7 @@ def get_exit_code(record: ToolCallRecord) -> int:
 
 
 def _ignore_event(_event: object) -> None:
-    """What happens on the way is not shown: the result is all that is asked for."""
+    """Ignore progress: only the result is printed."""
 
 
 def _print_record(record: ToolCallRecord) -> None:

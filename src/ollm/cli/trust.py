@@ -1,15 +1,17 @@
-"""`ollm trust`: say which workspaces' own settings, hooks, commands and instructions may be used."""
+"""`ollm trust`, and the question about an unknown workspace."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace
-from ollm.cli.table import print_table
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace
 from ollm.domain.clock import format_age
+from ollm.policy.trust import TrustBook, TrustState
 from ollm.system.terminal_text import make_printable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ollm.policy.trust import TrustBook, TrustState
 
@@ -73,3 +75,46 @@ def _report_trust(before: TrustState, after: TrustState) -> None:
         print(f"  {make_printable(name)}{marks.get(name, '')}")
     for name in before.removed:
         print(f"  {make_printable(name)} (gone)")
+
+
+MAX_SHOWN_FILES = 12
+
+
+def format_question(state: TrustState) -> str:
+    """List the files that trust would enable, or those that changed since."""
+    if state.known:
+        marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
+        lines = [f"  {make_printable(name)} ({mark})" for mark, names in marks.items() for name in names]
+        head = f"{make_printable(state.workspace)} has changed since you trusted it:"
+    else:
+        lines = [f"  {make_printable(name)}" for name in state.files]
+        head = f"{make_printable(state.workspace)} contains agent instructions:"
+    more = [f"  and {len(lines) - MAX_SHOWN_FILES} more"] if len(lines) > MAX_SHOWN_FILES else []
+    return "\n".join([head, *lines[:MAX_SHOWN_FILES], *more])
+
+
+def ask_trust(book: TrustBook, workspace: Path) -> None:
+    """Ask, unless there is nothing to ask about or it was answered for these very files."""
+    state = book.get_state(workspace)
+    if state.trusted or state.declined or not (state.files or state.known):
+        return
+    print(format_question(state))
+    try:
+        said = input("Trust them? Only if you know who wrote them. [y/N] ").strip().lower()
+    except EOFError:
+        return
+    if said in ("y", "yes"):
+        book.trust(workspace)
+    else:
+        book.decline(workspace)
+        print("Not used. Run `ollm trust` to change that.")
+
+
+def describe_untrusted(book: TrustBook, workspace: Path) -> str:
+    """Describe untrusted files in one line if nobody can be asked; empty if there are none."""
+    state = book.get_state(workspace)
+    if state.trusted or state.declined or not (state.files or state.known):
+        return ""
+    names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
+    place = make_printable(state.workspace)
+    return f"{place} is not trusted, so these files are ignored: {names}. Run `ollm trust` to use them."

@@ -38,7 +38,7 @@ async def request_link() -> str:
 
 
 def open_browser(url: str) -> bool:
-    """Whether a browser was started: the one $BROWSER names, or one with windows."""
+    """Start the browser of $BROWSER, or a graphical one; False if there is none."""
     import webbrowser
 
     from ollm.config.environment import copy_environment

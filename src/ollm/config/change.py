@@ -1,26 +1,45 @@
-"""`config set`: one setting changed in the user's file, checked before anything is written."""
+"""`config set`: change one setting in the user's file, checked before anything is written.
+
+Only the characters of that value change; everything else in the file stays as it was written.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ollm.config.checks import check_url
-from ollm.config.paths import Home
+from ollm.config.environment import Home
+from ollm.config.load import build_entry_tree, check_url
 from ollm.config.settings import Settings
-from ollm.config.source_file import SERVICES, read_config_text
-from ollm.config.validation import SettingsReader, find_choice, find_keys_named, list_known_keys
-from ollm.config.variables import build_entry_tree
-from ollm.config.yaml_edit import remove_key, set_key
-from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, to_plain_value
+from ollm.config.validation import (
+    SERVICES,
+    SettingsReader,
+    find_choice,
+    find_keys_named,
+    list_known_keys,
+    read_config_text,
+)
+from ollm.config.yaml_tree import (
+    MAX_YAML_DEPTH,
+    InvalidYaml,
+    SourcePosition,
+    YamlEntry,
+    parse_yaml,
+    to_plain_value,
+)
 from ollm.domain.errors import UsageError
+from ollm.domain.suggest import suggest_names
 from ollm.system.atomic import make_private_directory, replace_file
 
+PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
+RESERVED_WORDS = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
 FREE_FORM_KEYS = ("hooks", "mcpServers")
 """Mappings whose keys are the user's own."""
 
@@ -49,8 +68,6 @@ def require_known_key(key: str) -> None:
     kinds = list_known_keys(Settings)
     if key in kinds or key.partition(".")[0] in FREE_FORM_KEYS or any(name.startswith(f"{key}.") for name in kinds):
         return
-    from ollm.domain.suggest import suggest_names
-
     near = find_keys_named(key.rpartition(".")[2])[:1] or suggest_names(key, kinds)
     hint = f"; did you mean {near[0]}?" if near else "."
     raise UsageError(f"{key}: unknown key{hint}", action="See docs/configuration.md for all keys.")
@@ -99,7 +116,7 @@ def _find_first_key(section: str, kinds: dict[str, Any]) -> str:
 
 
 def _wants_text(kind: Any) -> bool:
-    """Whether the words are the value themselves: `config set provider.model 3` is the model named 3."""
+    """Return True if the words are the value themselves: `config set provider.model 3` is the model named 3."""
     bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
     return bare is str or (typing.get_origin(bare) is types.UnionType and str in typing.get_args(bare))
 
@@ -124,7 +141,7 @@ def _read_current(file: Path) -> str:
 
 
 def _find_key_path(text: str, key: str, file: Path) -> list[str]:
-    """Where the key is in this file: under `services:` if it was written there."""
+    """Find the key in this file: under `services:` if it was written there."""
     parts = key.split(".")
     entry = parse_yaml(text, SourcePosition(file=str(file)))
     services = to_plain_value(entry).get("services") if entry is not None and isinstance(entry.value, dict) else None
@@ -145,3 +162,167 @@ def _lock_directory(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def set_key(text: str, path: Sequence[str], value: Any) -> str:
+    """`text` with the dotted `path` set to `value`. Refuses, rather than risk anything else in the text."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    changed = _apply_edit(text, path, format_flow_value(value), newline)
+    before, after = _parse_plain(text), _parse_plain(changed)
+    if after != _set_value(before, path, value):
+        raise _make_refusal(path)
+    return changed
+
+
+def remove_key(text: str, path: Sequence[str]) -> str:
+    """`text` without the key at `path` and its value; a mapping that loses its last key stays, empty."""
+    document = _parse_plain(text)
+    parent = document
+    for part in path[:-1]:
+        parent = parent.get(part) if isinstance(parent, dict) else None
+    if not isinstance(parent, dict) or path[-1] not in parent:
+        raise UsageError(f"{'.'.join(path)} is not set in the file.")
+    rest = {key: value for key, value in parent.items() if key != path[-1]}
+    alone = not rest and (len(path) > 1 or _compose(text).flow_style)
+    changed = _empty_mapping(text, path[:-1]) if alone else _remove_pair(text, path)
+    if (_parse_plain(changed) or {}) != (_set_value(document, path[:-1], rest) if path[1:] else rest):
+        raise _make_refusal(path)
+    return changed
+
+
+def _empty_mapping(text: str, path: Sequence[str]) -> str:
+    """The mapping at `path` with nothing in it; a comment behind its key stays."""
+    node = _compose(text)
+    for part in path:
+        key, node = next(pair for pair in node.value if pair[0].value == part)
+    start, end = node.start_mark.index, _find_end(node)
+    if node.flow_style:
+        return f"{text[:start]}{{}}{text[end:]}"
+    colon = text.index(":", key.end_mark.index) + 1
+    return f"{text[:colon]} {{}}{text[colon:start].rstrip(' ')}{text[end:].removeprefix(chr(10))}"
+
+
+def _remove_pair(text: str, path: Sequence[str]) -> str:
+    node = _compose(text)
+    for part in path[:-1]:
+        node = next(value for key, value in node.value if key.value == part)
+    place = next(place for place, (key, _) in enumerate(node.value) if key.value == path[-1])
+    key, value = node.value[place]
+    start, end = key.start_mark.index, _find_end(value)
+    if not node.flow_style:
+        line_end = text.find("\n", end)
+        return text[: text.rfind("\n", 0, start) + 1] + (text[line_end + 1 :] if line_end >= 0 else "")
+    if place + 1 < len(node.value):
+        return text[:start] + text[node.value[place + 1][0].start_mark.index :]
+    return text[: _find_end(node.value[place - 1][1])] + text[end:]
+
+
+def format_flow_value(value: Any) -> str:
+    """A value on one line: a bare word where YAML reads it as that word, else the JSON form, which is YAML too."""
+    if isinstance(value, str) and PLAIN_WORD.fullmatch(value) and value.lower() not in RESERVED_WORDS:
+        return value
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(format_flow_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        pairs = (f"{format_flow_value(str(key))}: {format_flow_value(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _apply_edit(text: str, path: Sequence[str], value: str, newline: str) -> str:
+    root = _compose(text)
+    if root is None:
+        return _append_lines(text, path, value, newline)
+    key, node, rest = None, root, list(path)
+    while rest and node.id == "mapping":
+        found = next((pair for pair in node.value if pair[0].value == rest[0]), None)
+        if found is None:
+            break
+        (key, node), rest = found, rest[1:]
+    if not rest:
+        return _replace_value(text, node, value, path)
+    if key is None:
+        return _append_lines(text, path, value, newline)
+    return _insert_lines(text, key, node, _nest_lines(rest, value), newline)
+
+
+def _replace_value(text: str, node: Any, value: str, path: Sequence[str]) -> str:
+    """The value's own characters exchanged; a list over several lines only when no comment is inside it."""
+    start, end = node.start_mark.index, _find_end(node)
+    if node.id != "scalar" and not node.flow_style:
+        if "#" in text[start:end]:
+            raise _make_refusal(path)
+        return f"{text[:start].rstrip()} {value}{text[end:]}"
+    if node.id == "scalar" and node.style in ("|", ">"):
+        raise _make_refusal(path)
+    space = "" if start and text[start - 1].isspace() else " "
+    return f"{text[:start]}{space}{value}{text[end:]}"
+
+
+def _find_end(node: Any) -> int:
+    """Find the end of a value; the parser's own mark of a block lies behind the comments that follow it."""
+    if node.id == "scalar" or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _find_end(last[1] if isinstance(last, tuple) else last)
+
+
+def _insert_lines(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
+    """New lines right under the section's own, before whatever is in it."""
+    if node.id == "mapping" and node.flow_style:
+        start = node.start_mark.index + 1
+        more = ", " if node.value else ""
+        return f"{text[:start]}{_join_flow(lines)}{more}{text[start:]}"
+    if node.id == "mapping":
+        column = node.value[0][0].start_mark.column
+    elif node.id == "scalar" and node.value in ("", "~", "null") and node.style is None:
+        column = key.start_mark.column + 2
+        text = text[: node.start_mark.index] + text[node.end_mark.index :] if node.value else text
+    else:
+        raise _make_refusal([str(key.value)])
+    end = text.find("\n", key.end_mark.index)
+    head, tail = (text[: end + 1], text[end + 1 :]) if end >= 0 else (text + newline, "")
+    return head + "".join(f"{' ' * column}{line}{newline}" for line in lines) + tail
+
+
+def _append_lines(text: str, path: Sequence[str], value: str, newline: str) -> str:
+    gap = "" if not text or text.endswith("\n") else newline
+    return text + gap + "".join(line + newline for line in _nest_lines(list(path), value))
+
+
+def _nest_lines(path: list[str], value: str) -> list[str]:
+    """`a:`, `  b: value`: one line for each part of the path."""
+    lines = [f"{'  ' * depth}{format_flow_value(part)}:" for depth, part in enumerate(path)]
+    return [*lines[:-1], f"{lines[-1]} {value}"]
+
+
+def _join_flow(lines: list[str]) -> str:
+    """The same inside braces."""
+    parts = [line.strip() for line in lines]
+    return " {".join(parts) + "}" * (len(parts) - 1)
+
+
+def _compose(text: str) -> Any:
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="safe", pure=True, plug_ins=[])
+    yaml.max_depth = MAX_YAML_DEPTH
+    return yaml.compose(text)
+
+
+def _parse_plain(text: str) -> Any:
+    entry: YamlEntry | None = parse_yaml(text, SourcePosition(file="config.yaml"))
+    return {} if entry is None else to_plain_value(entry)
+
+
+def _set_value(document: Any, path: Sequence[str], value: Any) -> Any:
+    first, *rest = path
+    inner = document.get(first) if isinstance(document, dict) else None
+    return {**(document or {}), first: _set_value(inner or {}, rest, value) if rest else value}
+
+
+def _make_refusal(path: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"Cannot set {'.'.join(path)} without changing other parts of the file.",
+        action="Edit the file yourself; find it with `ollm config path`.",
+    )

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ollm.config.checks import apply_safe_fallbacks, check_url
-from ollm.config.discovery_memory import BUILTIN_IGNORES
-from ollm.config.layers import Layer, drop_other_server, merge_layers, restrict_layer
-from ollm.config.paths import Home
-from ollm.config.settings import Settings
-from ollm.config.source_file import read_config_file
-from ollm.config.validation import Mistake, SettingsReader
-from ollm.config.variables import parse_ollama_host, read_flags, read_variables
+from ollm.config.environment import Home
+from ollm.config.settings import BUILTIN_IGNORES, Settings
+from ollm.config.validation import Mistake, SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition, YamlEntry
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 
 BASE_VALUES = {"fileDiscovery": {"builtinIgnores": list(BUILTIN_IGNORES)}, "policy": {"defaultAction": "ask"}}
+STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+USER_ONLY_KEYS = (
+    "policy.approval",
+    "environment.allowList",
+    "provider.extension",
+    "provider.baseUrl",
+    "provider.apiKey",
+    "provider.apiKeyEnv",
+    "models",
+    "extensions",
+    "sessions",
+    "daemon",
+    "sandbox",
+    "checkpoints",
+    "workspace",
+    "archive",
+    "search",
+    "tools.allowedRoots",
+    "tools.webFetch.allowPrivate",
+    "tools.webSearch.baseUrl",
+    "tools.webSearch.apiKeyEnv",
+)
+"""What only the user's own file may set: what gives a right, opens a place, or reaches beyond this workspace."""
+ENVIRONMENT_SHAPE = ("environment", "environment.allowList", "environment.denyPatterns")
+ASK_ALL_RULE = {"tool": "*", "action": "ask", "message": "a rule in the configuration cannot be read"}
+VARIABLES = {
+    "OLLM_PROVIDER": "provider.type",
+    "OLLM_BASE_URL": "provider.baseUrl",
+    "OLLM_MODEL": "provider.model",
+    "OLLM_API_KEY": "provider.apiKey",
+    "OLLM_CONTEXT_WINDOW": "provider.contextWindow",
+    "OLLM_CALL_FORM": "provider.callForm",
+}
+OLLAMA_PORT = 11434
 
 
 class RulePlace(Data, frozen=True):
-    """Which layer a policy rule comes from (user, workspace, flags), and where it is."""
+    """Layer of a policy rule (user, workspace, flags) and its position."""
 
     layer: str
     place: SourcePosition
@@ -142,3 +171,200 @@ def _build_ollama_layer(environment: Mapping[str, str], layers: list[Layer]) -> 
     return Layer(
         name="environment", values={"provider": provider}, places={f"provider.{key}": place for key in provider}
     )
+
+
+class Layer(Data, frozen=True):
+    """Values of one source, and the position of each key."""
+
+    name: str
+    values: dict[str, Any]
+    places: dict[str, SourcePosition]
+
+
+def restrict_layer(layer: Layer, reading: SettingsReader) -> Layer:
+    """Remove what a workspace may not set from its layer; report everything removed."""
+    values, places = layer.values, dict(layer.places)
+    for path in USER_ONLY_KEYS:
+        for key in [key for key in places if key == path or key.startswith((path + ".", path + "["))]:
+            place = places.pop(key)
+            if not key.endswith("]"):
+                reading.report_ignored(place, key, "can only be set in your own config file, not in a workspace's")
+        values = _remove_path(values, path)
+    return _drop_allowing_rules(Layer(name=layer.name, values=values, places=places), reading)
+
+
+def _drop_allowing_rules(layer: Layer, reading: SettingsReader) -> Layer:
+    """A rule that allows is dropped; one whose action cannot be read stays, as such a rule asks."""
+    policy = dict(layer.values.get("policy", {}))
+    places = {key: place for key, place in layer.places.items() if not key.startswith("policy.rules[")}
+    if policy.get("defaultAction") == "allow":
+        reading.report_ignored(
+            places["policy.defaultAction"], "policy.defaultAction", "a workspace's config may not allow"
+        )
+        del policy["defaultAction"]
+    kept: list[Any] = []
+    for index, rule in enumerate(policy.get("rules", ())):
+        place = layer.places[f"policy.rules[{index}]"]
+        if rule.get("action") == "allow":
+            reading.report_ignored(
+                place, f"policy.rules[{index}]", "a workspace's config may only add rules that ask or deny"
+            )
+            continue
+        places[f"policy.rules[{len(kept)}]"] = place
+        kept.append(rule)
+    if "rules" in policy:
+        policy["rules"] = kept
+    values = {**layer.values, "policy": policy} if "policy" in layer.values else layer.values
+    return Layer(name=layer.name, values=values, places=places)
+
+
+def drop_other_server(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`below` without the address, key and model of its server, when `above` names another kind of server."""
+    provider, asked = below.get("provider", {}), above.get("provider", {}).get("type")
+    if asked is None or ("extension" not in provider and provider.get("type") in (None, asked)):
+        return dict(below)
+    return {**below, "provider": {key: value for key, value in provider.items() if key == "timeouts"}}
+
+
+def merge_layers(below: Mapping[str, Any], above: Mapping[str, Any], *, adding: bool, path: str = "") -> dict[str, Any]:
+    """`above` wins, section by section; when it only adds, lists grow and nothing gets laxer."""
+    result = dict(below)
+    for key, value in above.items():
+        name = f"{path}.{key}" if path else key
+        result[key] = _merge_values(below.get(key), value, name, adding) if key in below else value
+    return result
+
+
+def _merge_values(below: Any, above: Any, name: str, adding: bool) -> Any:
+    if adding and name in ADDITIVE_MERGES:
+        return ADDITIVE_MERGES[name](below, above)
+    if isinstance(below, Mapping) and isinstance(above, Mapping):
+        return merge_layers(below, above, adding=adding, path=name)
+    return above
+
+
+def _merge_hooks(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {**other, **{event: _chain_hooks(hooks, other.get(event)) for event, hooks in own.items()}}
+
+
+def _chain_hooks(own: Any, other: Any) -> Any:
+    return [*own, *other] if isinstance(own, list) and isinstance(other, list) else own
+
+
+def _remove_path(values: dict[str, Any], path: str) -> dict[str, Any]:
+    first, _, rest = path.partition(".")
+    if first not in values:
+        return values
+    if not rest:
+        return {key: value for key, value in values.items() if key != first}
+    inner = values[first]
+    return {**values, first: _remove_path(inner, rest)} if isinstance(inner, dict) else values
+
+
+def _extend_list(own: list[Any], other: list[Any]) -> list[Any]:
+    return [*own, *(item for item in other if item not in own)]
+
+
+ADDITIVE_MERGES: dict[str, Callable[[Any, Any], Any]] = {
+    "environment.denyPatterns": _extend_list,
+    "fileDiscovery.builtinIgnores": _extend_list,
+    "policy.rules": lambda own, other: [*own, *other],
+    "policy.defaultAction": lambda own, other: max(own, other, key=lambda action: STRICTNESS[action]),
+    "mcpServers": lambda own, other: {**other, **own},
+    "hooks": _merge_hooks,
+}
+"""What a workspace only adds to: it takes nothing away, and the user's own server of the same name stays."""
+
+
+def apply_safe_fallbacks(values: dict[str, Any], places: dict[str, SourcePosition], mistakes: list[Mistake]) -> None:
+    """Replace a broken safety section: tools ask, variables are not passed on, sessions stay here."""
+    if any(mistake.key in ENVIRONMENT_SHAPE for mistake in mistakes):
+        values["environment"] = {"allowList": [], "denyPatterns": ["*"]}
+    if any(mistake.key == "archive" or mistake.key.startswith("archive.") for mistake in mistakes):
+        values["archive"] = {}  # a mistyped `workspaces` must not send everything
+    bad = [mistake for mistake in mistakes if mistake.key == "policy" or mistake.key.startswith("policy.rules")]
+    if bad:
+        policy = values.setdefault("policy", {})
+        policy["rules"] = [*policy.get("rules", []), ASK_ALL_RULE]
+        places[f"policy.rules[{len(policy['rules']) - 1}]"] = bad[0].place
+
+
+def check_url(values: dict[str, Any], reading: SettingsReader) -> None:
+    provider = values.get("provider", {})
+    url = provider.get("baseUrl")
+    if url is None:
+        return
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("http", "https") or not rest.strip("/") or not url.isprintable() or " " in url:
+        place = reading.places.pop("provider.baseUrl")
+        reading.report_mistake(place, "provider.baseUrl", "expected a URL such as http://localhost:11434")
+        del provider["baseUrl"]
+
+
+def read_variables(environment: Mapping[str, str]) -> YamlEntry:
+    """Read our own variables; an empty one counts as unset."""
+    named = {key: (name, environment.get(name, "").strip()) for name, key in VARIABLES.items()}
+    return build_entry_tree(
+        {key: (SourcePosition(file=name), _parse_number(key, text)) for key, (name, text) in named.items() if text}
+    )
+
+
+def find_variable(environment: Mapping[str, str], key: str) -> str | None:
+    """The variable that sets this key here, whatever the files say."""
+    return next((name for name, sets in VARIABLES.items() if sets == key and environment.get(name, "").strip()), None)
+
+
+def read_flags(flags: Mapping[str, Any]) -> YamlEntry:
+    """Read command-line options by dotted key; None counts as not given."""
+    return build_entry_tree(
+        {key: (SourcePosition(file="the command line"), value) for key, value in flags.items() if value is not None}
+    )
+
+
+def parse_ollama_host(host: str) -> str:
+    """OLLAMA_HOST as Ollama reads it: scheme, port, even the host may be missing; a wildcard means loopback."""
+    text = host.strip().strip("\"'").strip()
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = "http", text
+    port = {"http": 80, "https": 443}.get(scheme, OLLAMA_PORT) if separator else OLLAMA_PORT
+    address, slash, path = rest.partition("/")
+    name, found = _split_host_port(address)
+    name = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - replaced, not bound
+    shown = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{shown}:{found or port}{(slash + path).rstrip('/')}"
+
+
+def _split_host_port(address: str) -> tuple[str, int | None]:
+    if address.count(":") > 1 and not address.startswith("["):
+        return address, None
+    host, colon, port = address.rpartition(":") if not address.endswith("]") else (address, "", "")
+    if not colon:
+        host, port = address, ""
+    number = int(port) if port.isascii() and port.isdigit() and int(port) <= 65535 else None
+    return host.strip("[]"), number
+
+
+def _parse_number(key: str, text: str) -> Any:
+    return int(text) if key.endswith("contextWindow") and text.isascii() and text.isdigit() else text
+
+
+def build_entry_tree(values: Mapping[str, tuple[SourcePosition, Any]]) -> YamlEntry:
+    """Entries nested as their dotted keys say."""
+    root: dict[str, YamlEntry] = {}
+    for key, (place, value) in values.items():
+        *sections, last = key.split(".")
+        into = root
+        for section in sections:
+            into = into.setdefault(section, YamlEntry(place=place, value={})).value
+        into[last] = YamlEntry(place=place, value=_build_entries(place, value))
+    return YamlEntry(place=SourcePosition(file=""), value=root)
+
+
+def _build_entries(place: SourcePosition, value: Any) -> Any:
+    """Lists and mappings of plain values, each with the place of the whole."""
+    if isinstance(value, list | tuple):
+        return [YamlEntry(place=place, value=_build_entries(place, item)) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): YamlEntry(place=place, value=_build_entries(place, item)) for key, item in value.items()}
+    return value

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from ollm.config.discovery_memory import BUILTIN_IGNORES
 from ollm.domain.context import Approval, Strategy
 from ollm.domain.struct import Data
 
@@ -15,6 +14,7 @@ Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 
+BUILTIN_IGNORES = ("node_modules", ".git", "dist", "build", ".next", ".cache")
 CORE_ALLOW = ("PATH", "HOME", "USER", "SHELL", "TERM", "LANG", "LC_*")
 CORE_DENY = ("*_KEY", "*_SECRET", "*_TOKEN", "*_PASSWORD", "*_CREDENTIAL", "AWS_*", "GITHUB_*")
 
@@ -93,7 +93,7 @@ class PolicySettings(Data, frozen=True):
 
 
 class SandboxSettings(Data, frozen=True):
-    """What the box around commands, hooks and MCP servers lets through; see docs/security.md."""
+    """Limits of the sandbox around commands, hooks and MCP servers; see docs/security.md."""
 
     mode: Annotated[
         Literal["auto", "require", "off"], Meta(description="auto: the best there is; require: or nothing runs.")
@@ -102,6 +102,9 @@ class SandboxSettings(Data, frozen=True):
         Literal["none", "loopback", "all"] | None,
         Meta(description="For commands that may change files; unset: all, with autoApprove none."),
     ] = None
+    readable: Annotated[
+        tuple[str, ...], Meta(description="Files and directories of your home that commands may read.")
+    ] = ()
     writable: Annotated[
         tuple[str, ...], Meta(description="Directories outside the workspace that commands may write to.")
     ] = ()
@@ -198,7 +201,7 @@ ServerType = Literal[
 
 
 class TokenPrice(Data, frozen=True):
-    """What a million tokens cost, in whatever currency the person counts in."""
+    """Price of a million tokens, in any currency."""
 
     prompt: Annotated[float, Meta(ge=0, description="Price of a million tokens of the prompt.")] = 0
     completion: Annotated[float, Meta(ge=0, description="Price of a million tokens of answers.")] = 0
@@ -309,13 +312,24 @@ class ArchiveSettings(Data, frozen=True):
 
     @property
     def is_set(self) -> bool:
-        """Whether there is an archive."""
+        """Return True if an archive is set."""
         return bool(self.url or self.url_env)
 
     @property
     def is_pushed(self) -> bool:
-        """Whether sessions are sent without being asked for."""
+        """Return True if sessions are sent automatically."""
         return self.push != "off" and self.is_set
+
+
+class SearchSettings(Data, frozen=True):
+    """Search by meaning in a conversation, with a server for embeddings; nothing is sent until a model is set."""
+
+    embedding_model: Annotated[str | None, Meta(description="Model for embeddings; unset: words only.")] = None
+    type: Annotated[Literal["openai", "ollama"], Meta(description="openai: /v1/embeddings; ollama: /api/embed.")] = (
+        "openai"
+    )
+    base_url: Annotated[str | None, Meta(description="URL of that server; unset: provider.baseUrl.")] = None
+    api_key_env: Annotated[str | None, Meta(description="Environment variable with the API key.")] = None
 
 
 class Settings(Data, frozen=True):
@@ -335,6 +349,7 @@ class Settings(Data, frozen=True):
     tools: ToolSettings = ToolSettings()
     provider: ProviderSettings = ProviderSettings()
     models: ModelFileSettings = ModelFileSettings()
+    search: SearchSettings = SearchSettings()
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()
     screen: ScreenSettings = ScreenSettings()

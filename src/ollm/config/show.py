@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ollm.config.change import format_flow_value, require_known_key
 from ollm.config.settings import Settings
-from ollm.config.yaml_edit import format_flow_value
 from ollm.config.yaml_tree import SourcePosition
 
 SECRET_MASK = "********"  # noqa: S105 - the mask, not a secret
@@ -45,9 +45,7 @@ def _hide_entry(key: str, value: Any, everything: bool) -> Any:
 
 
 def find_value(document: Mapping[str, Any], key: str) -> Any:
-    """What a dotted key says in it; a section is the mapping of its keys."""
-    from ollm.config.change import require_known_key
-
+    """Find the value of a dotted key; a section is the mapping of its keys."""
     require_known_key(key)
     value: Any = document
     for part in key.split("."):

@@ -12,19 +12,28 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException, SerializationException, ValidationException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.plugins import PluginProtocol
+from litestar.plugins.core import MsgspecDIPlugin
 from litestar.response import Response
 
 from ollm import __version__
-from ollm.daemon.attachments import TooLargeError
-from ollm.daemon.auth import MAX_BODY_BYTES, METHODS_WITH_BODY, Application, Guard, Receive, Scope, Send
-from ollm.daemon.bodies import Problem
+from ollm.daemon.auth import (
+    MAX_BODY_BYTES,
+    METHODS_WITH_BODY,
+    Application,
+    BadTicketError,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    WebAccess,
+)
+from ollm.daemon.bodies import Problem, TooLargeError
 from ollm.daemon.hub import ClosingError, TooManyClientsError
-from ollm.daemon.page_files import serve_pages
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
 from ollm.daemon.setup_routes import SETUP_HANDLERS
-from ollm.daemon.web_access import BadTicketError, WebAccess
-from ollm.daemon.web_routes import WEB_HANDLERS
+from ollm.daemon.web_routes import WEB_HANDLERS, serve_pages
 from ollm.domain.errors import (
     BusyError,
     DamagedError,
@@ -56,9 +65,17 @@ TITLES = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not F
           503: "Unavailable", 507: "Insufficient Storage"}  # fmt: skip
 
 
+class DaemonApplication(Litestar):
+    """Litestar for msgspec alone: loading its support for pydantic and attrs takes as long as everything else."""
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        return [*plugins, MsgspecDIPlugin()]
+
+
 def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     """The guarded application."""
-    inner = Litestar(
+    inner = DaemonApplication(
         route_handlers=[*HANDLERS, *SETUP_HANDLERS, *WEB_HANDLERS],
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
@@ -142,7 +159,7 @@ def handle_recursion_error(_request: Request[Any, Any, Any], _error: RecursionEr
 
 
 def handle_encoding_error(request: Request[Any, Any, Any], error: UnicodeDecodeError) -> Response[bytes]:
-    """What was sent is not UTF-8; an error of the same kind in what we read ourselves is unexpected."""
+    """Report a request that is not UTF-8; the same error in our own files is unexpected."""
     if request.method in METHODS_WITH_BODY:
         return make_problem_response(400, "The request body is not UTF-8.", "Send JSON in UTF-8.")
     return handle_unexpected_error(request, error)

@@ -1,13 +1,18 @@
-"""What the API takes and gives, as data (W)."""
+"""Request and reply bodies of the API (W)."""
 
 from __future__ import annotations
 
+import base64
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 from msgspec import Meta, field
 
+from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.messages import ImagePart
 from ollm.domain.struct import Data
 from ollm.domain.tools import GrantScope
+from ollm.runtime.base import Attachment
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -109,8 +114,8 @@ class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
 
 
 class RestoreBody(Data, frozen=True, forbid_unknown_fields=True):
-    """What goes back to before a message. Files that others changed since stay unless `force` is set. With `dryRun`
-    nothing is touched, and with `diff` besides `text` has the changes line by line."""
+    """Rewind to before a message. Files that others changed since stay unless `force` is set. With `dryRun` nothing is
+    touched, and with `diff` besides `text` has the changes line by line."""
 
     what: Literal["talk", "files", "both"]
     dry_run: bool = False
@@ -143,7 +148,7 @@ class KeptFile(Data, frozen=True):
 
 
 class RestoreReply(Data, frozen=True):
-    """What was done, or with dryRun would be."""
+    """Outcome of a rewind, or of its preview with dryRun."""
 
     what: str
     dry_run: bool
@@ -220,3 +225,51 @@ class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
 
     rules: Annotated[str, Meta(min_length=1, max_length=200_000)]
     workspace_path: Annotated[str, Meta(max_length=4096)] = ""
+
+
+MAX_ATTACHMENT_BYTES = 10_000_000
+MAX_WAITING_BYTES = 32_000_000  # bytes that wait in one session
+
+
+class TooLargeError(OllmError):
+    """More than is kept."""
+
+
+class PendingAttachments:
+    """Of one session. Each waits until a message takes it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[AttachmentBody, bytearray]] = {}
+
+    def add(self, body: AttachmentBody) -> str:
+        """A new one, or what follows in the one that is named; gives its id."""
+        name = body.id or str(uuid4())
+        _, content = self._find(name) if body.id else (body, bytearray())
+        waiting = sum(len(found) for _, found in self._waiting.values())
+        if len(content) + len(body.data) > MAX_ATTACHMENT_BYTES or waiting + len(body.data) > MAX_WAITING_BYTES:
+            self._waiting.pop(name, None)
+            raise TooLargeError(
+                f"{body.name[:80]!r} is too large to attach: the limit is 10 MB per file, 32 MB in total."
+            )
+        content += body.data
+        self._waiting[name] = (body, content)
+        return name
+
+    def take(self, ids: tuple[str, ...]) -> tuple[Attachment, ...]:
+        """Those a message names, in its order; they wait no more."""
+        found = [self._find(name) for name in ids]
+        for name in ids:
+            self._waiting.pop(name, None)
+        return tuple(make_attachment(body, bytes(content)) for body, content in found)
+
+    def _find(self, name: str) -> tuple[AttachmentBody, bytearray]:
+        if name not in self._waiting:
+            raise NotFoundError(f"No attachment {name[:80]}.", action="Send it again.")
+        return self._waiting[name]
+
+
+def make_attachment(body: AttachmentBody, content: bytes) -> Attachment:
+    if body.media_type == "text/plain":
+        return Attachment(name=body.name, text=content.decode("utf-8", "replace"))
+    image = ImagePart(media_type=body.media_type, data=base64.b64encode(content).decode())
+    return Attachment(name=body.name, image=image)

@@ -6,22 +6,82 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from ollm.daemon.attachments import PendingAttachments
-from ollm.daemon.event_feed import EventFeed, FeedReader
-from ollm.daemon.event_log import EventFrame, EventLog, EventReader
-from ollm.daemon.turn_speeds import TurnSpeeds
+from ollm.daemon.bodies import PendingAttachments
+from ollm.daemon.event_log import EventFeed, EventFrame, EventLog, EventReader, FeedReader
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, MessageRecorded, TurnFinished
+from ollm.domain.events import (
+    AnyEvent,
+    ConfirmationRequested,
+    ConfirmationResolved,
+    MessageRecorded,
+    TextDelta,
+    ThinkingDelta,
+    TurnFinished,
+    TurnStarted,
+)
 from ollm.domain.struct import Data
-from ollm.runtime.base import Attachment
+from ollm.runtime.base import Attachment, ConversationOptions
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import ConversationOptions
+
+MAX_TURNS = 30
+MIN_WRITING_SECONDS = 0.05
+
+
+class TurnSpeed(Data, frozen=True):
+    """One turn. Times are null where nothing was written; the share is of the tokens of all its prompts."""
+
+    message_id: int
+    first_word_seconds: float | None
+    tokens_per_second: float | None
+    prompt_tokens: int
+    completion_tokens: int
+    reused_share: float | None
+
+
+class TurnSpeeds:
+    """Fed with every event of a session."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.turns: deque[TurnSpeed] = deque(maxlen=MAX_TURNS)
+        self._clock = clock
+        self._started: tuple[int, float] | None = None
+        self._first_word: float | None = None
+        self._writing_since: float | None = None
+        self._writing_seconds = 0.0
+
+    def record_event(self, event: AnyEvent) -> None:
+        if isinstance(event, TurnStarted):
+            self._started = (event.message_id, self._clock())
+            self._first_word = self._writing_since = None
+            self._writing_seconds = 0.0
+        elif isinstance(event, TextDelta | ThinkingDelta) and self._writing_since is None:
+            self._writing_since = self._clock()
+            self._first_word = self._first_word or self._writing_since
+        elif isinstance(event, MessageRecorded) and self._writing_since is not None:
+            self._writing_seconds += self._clock() - self._writing_since
+            self._writing_since = None
+        elif isinstance(event, TurnFinished) and self._started is not None:
+            self.turns.append(self._make_speed(*self._started, event))
+            self._started = None
+
+    def _make_speed(self, message_id: int, started: float, event: TurnFinished) -> TurnSpeed:
+        usage = event.usage
+        quick = usage.completion_tokens and self._writing_seconds >= MIN_WRITING_SECONDS
+        return TurnSpeed(
+            message_id=message_id,
+            first_word_seconds=self._first_word - started if self._first_word is not None else None,
+            tokens_per_second=usage.completion_tokens / self._writing_seconds if quick else None,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            reused_share=usage.reused_tokens / usage.prompt_tokens if usage.prompt_tokens else None,
+        )
+
 
 Opener = Callable[[ConversationOptions, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
 
@@ -30,7 +90,7 @@ MIN_IDLE_CHECK_SECONDS = 0.5
 
 
 class HubLimits(Data, frozen=True):
-    """How many may listen, how many sessions may be open, and how long one stays open that nobody uses."""
+    """Limits on listeners, open sessions and the time an unused session stays open."""
 
     most_clients: int
     most_sessions: int
@@ -77,7 +137,7 @@ class DaemonSession:
 
     @property
     def working(self) -> bool:
-        """Whether a turn runs, as those who follow its events know it."""
+        """True if a turn runs, as those who follow its events know it."""
         return self.running and not self._turn_over
 
     async def begin_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> int:
@@ -195,7 +255,7 @@ class Hub:
         return held
 
     def describe(self, session_id: str) -> dict[str, bool | int]:
-        """Whether a session is open here, has a turn running, and how many questions wait in it."""
+        """True if a session is open here, has a turn running, and how many questions wait in it."""
         held = self._held.get(session_id)
         questions = len(held.open_questions) if held else 0
         return {"open": held is not None, "running": held is not None and held.working, "questions": questions}

@@ -1,4 +1,4 @@
-"""Where a running daemon is found: socket, process number and token in `~/.ollm/run` (0700)."""
+"""Files of a running daemon: socket, process number and token in `~/.ollm/run` (0700)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import stat
 
 import msgspec
 
-from ollm.config.paths import Home
-from ollm.domain.errors import StorageError
+from ollm.config.environment import Home
+from ollm.domain.errors import StorageError, suggest_storage_fix
 from ollm.domain.struct import Data
 
 
 class DaemonProcess(Data, frozen=True):
-    """What `daemon.pid` says of the daemon that runs."""
+    """Contents of `daemon.pid`."""
 
     pid: int
     started: float
@@ -57,7 +57,8 @@ class RunFiles:
             self.pid_file.write_bytes(msgspec.json.encode(running))
         except OSError as error:
             raise StorageError(
-                f"{self.pid_file} cannot be written: {error.strerror}.", action="Free disk space, then start it again."
+                f"{self.pid_file} cannot be written: {error.strerror}.",
+                action=f"{suggest_storage_fix(error)}, then start it again.",
             ) from error
         self.pid_file.chmod(0o600)
 
@@ -70,7 +71,6 @@ class RunFiles:
         return found if self._is_locked() and get_start_time(found.pid) == found.started else None
 
     def _is_locked(self) -> bool:
-        """Whether a living process holds the lock: that of one that died is free, reaped or not."""
         import fcntl
 
         try:

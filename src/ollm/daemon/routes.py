@@ -32,10 +32,9 @@ from ollm.daemon.bodies import (
     TurnReply,
     WorkspaceLine,
 )
-from ollm.daemon.checkpoints import CheckpointService
+from ollm.daemon.checkpoints import CheckpointService, SnapshotService
 from ollm.daemon.event_log import EventFrame
 from ollm.daemon.service import DaemonService, parse_id
-from ollm.daemon.snapshots import SnapshotService
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
@@ -122,7 +121,7 @@ async def show_session(service: DaemonService, session_id: str) -> dict[str, Any
 
 @get("/sessions/{session_id:str}/status")
 async def session_status(service: DaemonService, session_id: str) -> Status:
-    """What a status line shows; for a session that is open here."""
+    """Return the status line of an open session."""
     return await service.get_status(parse_id(session_id))
 
 
@@ -184,7 +183,7 @@ def parse_event_number(text: str) -> int:
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
 async def run_command(service: DaemonService, session_id: str, data: CommandBody) -> CommandReply:
-    """What a slash command can do."""
+    """Run a slash command."""
     return await service.run_command(parse_id(session_id), data.name, data.arguments)
 
 
@@ -208,7 +207,7 @@ async def cancel(service: DaemonService, session_id: str) -> Accepted:
 
 @post("/sessions/{session_id:str}/typing", status_code=200)
 async def note_typing(service: DaemonService, session_id: str) -> Accepted:
-    """Somebody is about to speak: what was begun while it was quiet makes way."""
+    """Note that a person is typing: idle work stops."""
     held = service.hub.find(parse_id(session_id))
     if held is not None:
         held.conversation.note_typing()

@@ -6,30 +6,235 @@ Nothing polls: an idle daemon sleeps in the kernel. With a team archive, a threa
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
 import socket
+import struct
 import sys
+import threading
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+import h11
+import msgspec
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ollm.app import ProcessScope, open_conversation
+from ollm.archive.process import ArchiveProcess
 from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
-from ollm.daemon.archive_watch import ArchiveWatch
-from ollm.daemon.connections import DaemonHttpProtocol
+from ollm.daemon.auth import WebAccess, WebState, read_state, write_state
+from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import Hub, HubLimits
-from ollm.daemon.loopback_port import LoopbackPort
-from ollm.daemon.places import RunFiles
+from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
-from ollm.daemon.web_access import WebAccess
-from ollm.domain.errors import BusyError
+from ollm.domain.errors import BusyError, OllmError
 from ollm.system.process_tree import make_undumpable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OWN_PORTS = range(20_000, 30_000)  # systems take the ports of connections from above
+ATTEMPTS, RETRY_SECONDS, WAIT_SECONDS = 20, 0.1, 2.0
+
+
+class LoopbackPort:
+    """One per daemon. `listen` starts to serve what comes in by a socket."""
+
+    def __init__(self, files: RunFiles, token: str) -> None:
+        self.number: int | None = None
+        self.listen: Callable[[socket.socket], Awaitable[None]] | None = None
+        self._files = files
+        self._token = token
+        self._lock = asyncio.Lock()
+
+    def bind(self) -> socket.socket:
+        """The port of the last time, so that pages that are open find us again; another when that is taken."""
+        bound = bind_tcp(read_state(self._files.web_file).port, WAIT_SECONDS if self.is_awaited else 0)
+        number: int = bound.getsockname()[1]
+        self._files.write_token(self._token)
+        self.number = number
+        return bound
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if pages are logged in at the port of a daemon that was killed: they look for it there."""
+        now = time.time()
+        return any(login.expires > now for login in read_state(self._files.web_file).logins)
+
+    async def open(self) -> int:
+        """The number of the port, which is opened first when it is not."""
+        async with self._lock:
+            if self.number is None:
+                assert self.listen is not None
+                await self.listen(self.bind())
+                self.write_pid_file()
+            assert self.number is not None
+            return self.number
+
+    def write_pid_file(self) -> None:
+        started = get_start_time(os.getpid()) or 0.0
+        self._files.write_pid_file(DaemonProcess(pid=os.getpid(), started=started, port=self.number))
+
+    def end_logins(self) -> None:
+        """A daemon that is stopped logs every page out; the port is kept in mind."""
+        if self.number is not None:
+            write_state(self._files.web_file, WebState(port=self.number))
+
+
+def bind_tcp(wanted: int | None = None, wait_seconds: float = 0) -> socket.socket:
+    """Loopback alone: the port that is wanted, waiting so long for it, or one that the system gives nobody else."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    until = time.monotonic() + wait_seconds
+    while wanted and not try_bind(found, wanted) and time.monotonic() < until:
+        time.sleep(RETRY_SECONDS)
+    if not wanted or found.getsockname()[1] != wanted:
+        choices = (secrets.choice(OWN_PORTS) for _ in range(ATTEMPTS))
+        if not any(try_bind(found, port) for port in choices):
+            found.bind(("127.0.0.1", 0))
+    return found
+
+
+def try_bind(found: socket.socket, port: int) -> bool:
+    try:
+        found.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
+
+
+log = logging.getLogger(__name__)
+REFRESH_SECONDS = 30.0  # between two looks at the archive
+
+
+class ArchiveWatch:
+    """One per daemon, from its start to its end."""
+
+    def __init__(self, environment: Mapping[str, str], pause: float = REFRESH_SECONDS) -> None:
+        self._environment = environment
+        self._pause = pause
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="ollm-archive", daemon=True).start()
+
+    def stop(self) -> None:
+        """Not waited for: a server that does not answer keeps no daemon from ending."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._check_archive()
+            self._ended.wait(self._pause)
+
+    def _check_archive(self) -> None:
+        from ollm.archive.listing import refresh_list
+
+        process = ProcessScope(self._environment)
+        try:
+            shipping = ArchiveProcess(process)
+            if shipping.is_wanted:
+                if text := shipping.announce():
+                    sys.stderr.write(f"ollm: {text}\n")
+                    shipping.tell(text)
+                shipping.wake(keeper=os.getpid())
+            refresh_list(process)
+        except OllmError as error:
+            log.info("%s", error, extra={"operation": "list"})
+        except Exception:
+            log.exception("the archive's sessions were not listed", extra={"operation": "list"})
+        finally:
+            process.close()
+
+
+RECEIVE_SECONDS = 30.0
+MAX_CONNECTIONS = 256
+
+
+class DaemonHttpProtocol(H11Protocol):
+    """Closes a connection on the Unix socket that another user has opened, and any whose request does not arrive."""
+
+    _waiting: asyncio.TimerHandle | None = None
+    idle_since = 0.0
+
+    @property
+    def answering(self) -> bool:
+        """True if a whole request has come, and not yet all of its answer has gone."""
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        connection = transport.get_extra_info("socket")
+        if (
+            connection is not None
+            and connection.family == socket.AF_UNIX
+            and get_peer_user(connection) not in (os.getuid(), 0)
+        ):
+            transport.abort()
+            return
+        super().connection_made(transport)
+        self.idle_since = self.loop.time()
+        self._start_receive_timeout()
+        close_longest_waiting(cast("set[DaemonHttpProtocol]", self.connections))
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._start_receive_timeout()
+
+    def on_response_complete(self) -> None:
+        self.idle_since = self.loop.time()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_receive_timeout()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer data that is not HTTP with the same error body as every other mistake."""
+        content = msgspec.json.encode(Problem(title="Bad Request", status=400, detail=msg))
+        headers = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(content)).encode()),
+            (b"connection", b"close"),
+        ]
+        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=content), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _start_receive_timeout(self) -> None:
+        """A request has so long from its first byte, however slowly the others come."""
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._cancel_receive_timeout()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(RECEIVE_SECONDS, self.transport.abort)
+
+    def _cancel_receive_timeout(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
+def close_longest_waiting(connections: set[DaemonHttpProtocol]) -> None:
+    """Close the connection that has waited longest, when there are too many; of equals the first that came."""
+    standing = [found for found in connections if not found.transport.is_closing()]
+    waiting = [found for found in standing if not found.answering]
+    if len(standing) > MAX_CONNECTIONS and waiting:
+        min(waiting, key=lambda found: found.idle_since).transport.abort()
+
+
+def get_peer_user(connection: socket.socket) -> int:
+    """The user at the other end; our own where the system cannot say."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return os.getuid()
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[1])
+
 
 MAX_DESCRIPTORS = 65_536
 RESERVED_DESCRIPTORS = 384  # for connections, tools and reading

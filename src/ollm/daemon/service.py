@@ -1,4 +1,4 @@
-"""What the routes do, apart from HTTP: the hub for open sessions, the archive for all of them."""
+"""Operations behind the routes: the hub for open sessions, the archive for all of them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.session import Session, SessionStatus
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
-from ollm.runtime.base import CommandReply, Status
-from ollm.runtime.conversation_options import ConversationOptions
-from ollm.runtime.history import load_history_page
+from ollm.runtime.base import CommandReply, ConversationOptions, Status
+from ollm.runtime.session import load_history_page
 from ollm.store.lease import DAEMON
 from ollm.store.session_files import SessionFiles
 
@@ -56,7 +55,7 @@ class DaemonService:
         self._untold: dict[str, list[str]] = {}  # by workspace: what became of its memory while no session was open
 
     def make_process(self, workspace: Path | None = None) -> ProcessScope:
-        """The settings and files as they are now. What is wrong with the settings is said once, not by each request."""
+        """Read the present settings and files. Problems of the settings are reported once, not by each request."""
         return ProcessScope(self.process.environment, workspace=workspace, warn=self._warn)
 
     def _warn(self, text: str) -> None:
@@ -133,8 +132,7 @@ class DaemonService:
         return OpenReply(session_id=session_id, resumed=resumed)
 
     def _describe_or_pull(self, process: ProcessScope, session_id: str, workspace: Path) -> Session:
-        """What is known of a session; one that is in the team archive only is got first."""
-        from ollm.app.archived_sessions import pull_when_archived
+        from ollm.archive.listing import pull_when_archived
 
         try:
             return process.session_files.describe_session(session_id)
@@ -161,7 +159,7 @@ class DaemonService:
         """Every session, last active first; those that are in the team archive only have `archive` set."""
 
         def list_all(process: ProcessScope) -> list[dict[str, Any]]:
-            from ollm.app.archived_sessions import list_archived_rows
+            from ollm.archive.listing import list_archived_rows
 
             rows = [*process.session_index.list_sessions(), *list_archived_rows(process, ask=False)]
             return sorted(rows, key=lambda row: str(row["lastActivity"]), reverse=True)
@@ -270,7 +268,7 @@ class DaemonService:
 
     def _search_archive(self, process: ProcessScope, text: str, limit: int) -> list[dict[str, Any]]:
         """A server that is away is not asked again with each letter that is typed."""
-        from ollm.app.archived_sessions import search_archived
+        from ollm.archive.listing import search_archived
 
         def note_failure(_text: str) -> None:
             self._archive_away_until = time.monotonic() + ARCHIVE_PAUSE_SECONDS
@@ -280,7 +278,7 @@ class DaemonService:
         )
 
     def find_workspace(self, session_id: str) -> Path | None:
-        """Where a session was held, when that folder is still there."""
+        """Find the folder of a session, if it still exists."""
         found = self.process.session_files.describe_session(session_id).metadata.workspace
         return Path(found) if found and Path(found).is_dir() else None
 

@@ -1,4 +1,4 @@
-"""What was said as the pages show it: a stretch of messages, each as HTML that was made and cleaned here."""
+"""Messages for the web pages: a range of them, each as HTML rendered and sanitized here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from ollm.app import ProcessScope
 from ollm.daemon.bodies import TranscriptMessage, TranscriptPage
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
-from ollm.runtime.history import load_older_messages
-from ollm.services.session_export.html_markdown import render_markdown_as_html
-from ollm.services.session_export.html_message import render_message_as_html
+from ollm.runtime.session import load_older_messages
+from ollm.services.session_export.html import render_markdown_as_html, render_message_as_html
 from ollm.store.session_files import LoadedSession, MessagePage
 from ollm.system.terminal_text import escape_controls
 
@@ -55,13 +54,12 @@ class TranscriptCache:
 
 def prepare_rendering() -> None:
     """Load what makes HTML, before the first page waits for it."""
-    from ollm.store.session_files import loading, scan, sections  # noqa: F401
+    from ollm.store.session_files import document, loading, scan  # noqa: F401
 
     render_markdown_as_html(SAMPLE)
 
 
 def _make_stamp(process: ProcessScope, session_id: str) -> tuple[tuple[int, ...], int]:
-    """What changes whenever its files do, and how large they are."""
     home = process.session_files.places.find_home(session_id)
     found: list[int] = []
     size = 0

@@ -16,15 +16,20 @@ Approval = Literal["read-only", "ask", "accept-edits", "yolo"]
 
 
 class RequestLine(Data, frozen=True):
-    """What the user asked in message `number`: in full, or as a line made of it."""
+    """The user's request in message `number`: in full, or shortened to a line."""
 
     number: int
     text: str
     whole: bool = True
 
 
+RECORD_HEAD = "[Record of messages that left the context; recall brings back any by number]"
+
+
 class Checkpoint(Data, frozen=True):
-    """The record that stands for old messages: what was asked, and a summary. `message_ids` are the ones it cites."""
+    """The record that stands for old messages: what was asked, and a summary. `message_ids` are the ones it cites.
+
+    What changes with every compression comes last, so that a server keeps what it has read of the rest."""
 
     id: str
     text: str
@@ -40,8 +45,8 @@ class Checkpoint(Data, frozen=True):
         """As it is in the context: a record that cites what it stands for, not a request."""
         if not self.message_ids:
             return PromptMessage(role="system", content=self.text)
-        head = f"[Record of messages {format_number_ranges(self.message_ids)}; recall brings back any by number]"
-        content = "\n".join(filter(None, (head, self._asked, self.text)))
+        done = f"Summary of messages {format_number_ranges(self.message_ids)}:" if self.text else ""
+        content = "\n".join(filter(None, (RECORD_HEAD, self._asked, done, self.text)))
         return PromptMessage(role="system", content=content, sources=self.message_ids)
 
     @property
@@ -94,7 +99,7 @@ class CompressionRecord(Data, frozen=True):
 
 
 class CompressionResult(Data, frozen=True):
-    """What compression made of a context (D177): the system prompt, the checkpoints as messages, what stays.
+    """Outcome of a compression (D177): the system prompt, the checkpoints as messages, the messages that stay.
 
     `skipped` says why nothing changed; `fallback` why the model's summary was not used. `message_ids` left the context.
     """
@@ -152,7 +157,7 @@ class ReasoningStorage(Data, frozen=True):
 
 
 class ActiveContext(Data, frozen=True):
-    """What the model would be sent besides the system prompt, and the state that goes with it."""
+    """Content of a request besides the system prompt, with its state."""
 
     messages: tuple[PromptMessage, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
@@ -163,7 +168,7 @@ class ActiveContext(Data, frozen=True):
 
 
 class Budget(Data, frozen=True):
-    """How much of the window is taken, and when compression starts."""
+    """Used tokens of the window, and the start of compression."""
 
     window: int
     limit: int
@@ -214,5 +219,5 @@ class ContextView(Data, frozen=True):
 
     @property
     def reads_results(self) -> bool:
-        """Whether the next request brings results of tools to a turn that goes on."""
+        """True if the next request brings results of tools to a turn that goes on."""
         return any(entry.role == "tool" for entry in self.context.messages[-1:])

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the command's exit code says."""
+    """Exit codes of the command."""
 
     DONE = 0
     FAILED = 1
@@ -124,6 +124,20 @@ class StorageError(OllmError):
     """A file could not be read or written; the message names it."""
 
 
+def suggest_storage_fix(error: BaseException | None) -> str:
+    """Tell what to do about a failed write, by the system's reason."""
+    import errno
+
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EMFILE, errno.ENFILE):
+        return "Close other programs or raise the limit of open files (`ulimit -n`)"
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return "Free disk space"
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Fix the permissions of the directory and its files"
+    return "Check the disk and the permissions of the directory and its files"
+
+
 class DamagedError(StorageError):
     """A file was read but is broken; the message says how much of it can be used."""
 
@@ -133,7 +147,7 @@ class UnsavedError(StorageError):
 
 
 class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a fault of the program
-    """A tool could not do its work; the model is told and may try again. docs/tools.md lists what `kind` may be."""
+    """A tool could not do its work; the model reads why and may try again. docs/tools.md lists the values of `kind`."""
 
     def __init__(self, kind: str, message: str, *, action: str = "") -> None:
         super().__init__(message, action=action)

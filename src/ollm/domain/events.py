@@ -1,4 +1,4 @@
-"""What happens, as front ends read it. Every event has type, sessionId, seq and timestamp.
+"""Events for front ends. Every event has type, sessionId, seq and timestamp.
 
 Delivery: a conversation numbers its events from 1 without gaps (`seq`) and hands each subscriber all of them in order.
 `ToolFinished` comes exactly once per call, `TurnFinished` exactly once per turn and last.

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 from ollm.domain.struct import Data
 
 ChangeKind = Literal["add", "change", "unlink"]
-EntryType = Literal["file", "directory"]
+EntryType = Literal["file", "directory", "link"]
 
 
 class FileEntry(Data, frozen=True, gc=False, kw_only=False):
-    """A file (or directory) that no rule hides. `size` and `modified` are there when they were asked for.
+    """A file, directory or symbolic link that no rule hides. `size` and `modified` are there when they were asked for.
 
     A name that is not UTF-8 is written as Python writes such names (surrogate escapes); `os.fsencode` gives its bytes.
     """
@@ -30,11 +30,11 @@ class FileEntry(Data, frozen=True, gc=False, kw_only=False):
 
 
 class DiscoveryOptions(Data, frozen=True):
-    """What to look for below `root`.
+    """Options of a search below `root`.
 
-    A glob without a slash is compared with the name at any depth, one with a slash with the path from the root;
-    `{a,b}` is an alternative. Unset fields take the configured value. Files of the root itself are depth 0.
-    `within` is the project the root is a part of: its rules apply although the walk starts further down.
+    A glob without a slash is compared with the name at any depth, one with a slash with the path from the root; `{a,b}`
+    is an alternative. Unset fields take the configured value. Files of the root itself are depth 0. `within` is the
+    project the root is a part of: its rules apply although the walk starts further down.
     """
 
     root: str

@@ -64,7 +64,7 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
 
 
 def compare_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
-    """Where the words of the old line and of the new one differ; nothing where the lines are not alike."""
+    """Find the different words of two lines; nothing if the lines are not similar."""
     from difflib import SequenceMatcher
 
     left, right = re.findall(r"\w+|\s+|.", before), re.findall(r"\w+|\s+|.", after)

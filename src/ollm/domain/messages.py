@@ -1,4 +1,4 @@
-"""What is said: recorded messages (S2.2) and their parts, and the form in which a model is sent them."""
+"""Recorded messages (S2.2), their parts, and the form in which a model receives them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Message(SparseData, frozen=True):
 
 
 class ToolCall(Data, frozen=True):
-    """What the model asked for: a tool by name, with arguments as it wrote them."""
+    """A tool call of the model: a name, and arguments as the model wrote them."""
 
     id: str
     name: str
@@ -77,7 +77,8 @@ class PromptMessage(SparseData, frozen=True):
     """One message as the model is sent it: calls and results resolved, long ones folded.
 
     `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote). `failed` marks
-    the result of a call that failed, or of a command that did.
+    the result of a call that failed, or of a command that did. `own_chars` is where the message itself ends and what
+    the engine put behind it begins (files for a request, facts about a step); None where nothing was.
     """
 
     role: Role
@@ -89,6 +90,14 @@ class PromptMessage(SparseData, frozen=True):
     tool_name: str | None = None
     sources: tuple[int, ...] = ()
     failed: bool = False
+    own_chars: int | None = None
+
+    def split_content(self) -> tuple[str, str]:
+        """The message itself, and what the engine put behind it."""
+        end = self.own_chars
+        if end is None or not self.content.startswith("\n\n", end):  # shortened since
+            return self.content, ""
+        return self.content[:end], self.content[end + 2 :]
 
 
 def replace_surrogates(text: str) -> str:

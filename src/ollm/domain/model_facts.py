@@ -1,4 +1,4 @@
-"""What has been learnt about a model on a server, kept between runs."""
+"""Learned facts about a model on a server, kept between runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ollm.domain.struct import Data
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "json"]
-TINY_BELOW_PARAMETERS = 1e9  # a model that is smaller copies and goes on: each step is named to it
+CHAT_BELOW_PARAMETERS = 0.4e9  # a smaller model chats without tools, unless a call form is set
 
 
 class ModelFacts(Data, frozen=True):
@@ -35,9 +35,9 @@ class ModelFacts(Data, frozen=True):
     first_form: CallForm | None = None  # how a first conversation begins; kept where a set window spares the asking
 
     @property
-    def is_tiny(self) -> bool:
-        """Everything that is done otherwise for the smallest models hangs on this."""
-        return self.parameters is not None and self.parameters < TINY_BELOW_PARAMETERS
+    def chats_only(self) -> bool:
+        """Return True if the model is offered no tools."""
+        return self.call_form == "none" and (self.parameters or CHAT_BELOW_PARAMETERS) < CHAT_BELOW_PARAMETERS
 
     @property
     def forms(self) -> ModelFacts:
@@ -48,4 +48,5 @@ class ModelFacts(Data, frozen=True):
             written_form=self.written_form,
             result_form=self.result_form,
             takes_tools=self.takes_tools,
+            parameters=self.parameters if self.chats_only else None,
         )

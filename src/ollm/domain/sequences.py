@@ -1,4 +1,4 @@
-"""What two sequences have in common."""
+"""Common parts of two sequences."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from itertools import takewhile
 
 
 def count_same_objects(before: Sequence[object], after: Sequence[object]) -> int:
-    """How many objects at the front of both are the very same. Costs next to nothing, however many there are."""
+    """Count the identical objects at the front of both. Costs next to nothing, however many there are."""
     return sum(takewhile(bool, map(operator.is_, before, after)))

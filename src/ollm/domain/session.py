@@ -28,7 +28,7 @@ class ModeChange(Data, frozen=True):
 
 
 class SessionMetadata(Data, frozen=True):
-    """What is known of a session besides its words. Unknown fields survive: the store folds plain dicts."""
+    """Facts about a session besides its messages. Unknown fields survive: the store folds plain dicts."""
 
     token_count: int = 0
     compression_count: int = 0

@@ -14,7 +14,7 @@ class ParentCall(Data, frozen=True):
 
 
 class TaskRequest(Data, frozen=True):
-    """What a task is to find out or do."""
+    """A task to investigate or do something."""
 
     prompt: str
     files: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class TaskRequest(Data, frozen=True):
 
 
 class TaskReport(Data, frozen=True):
-    """What a task came to. `problem` says why it ended early; `files` are those it looked at."""
+    """Outcome of a task. `problem` says why it ended early; `files` are those it looked at."""
 
     text: str
     session_id: str

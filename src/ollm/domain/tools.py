@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType
+
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data, SparseData
 
@@ -16,7 +18,7 @@ ToolCategory = Literal["read", "notes", "write", "web", "run"]  # what a tool of
 
 
 class Risk(StrEnum):
-    """How much harm a tool can do (T7.7)."""
+    """Harm a tool can do (T7.7)."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -70,7 +72,8 @@ class RecordedResult(SparseData, frozen=True):
 
 
 class ToolCallRecord(Data, frozen=True):
-    """One call in the session's `toolCalls`: written when it starts (result null) and again when it ends."""
+    """One call in the session's `toolCalls`: written when it starts (result null) and again when it ends. `summary`
+    says what it does, in the words shown when it ran; calls of earlier versions have none."""
 
     id: str
     name: str
@@ -80,10 +83,11 @@ class ToolCallRecord(Data, frozen=True):
     message_id: int = 0
     status: CallStatus = "running"
     error: ErrorInfo | None = None
+    summary: str | UnsetType = UNSET
 
 
 class ToolSchema(Data, frozen=True):
-    """A tool as a model is told of it: name, one or two sentences, JSON Schema of the parameters."""
+    """A tool as the model sees it: name, one or two sentences, JSON Schema of the parameters."""
 
     name: str
     description: str
@@ -109,7 +113,7 @@ class PolicyRequest(Data, frozen=True):
 
 
 class RuleReference(Data, frozen=True):
-    """Where the rule that decided is: `layer` is configured, built-in, grant, protection, approval or default."""
+    """The rule that decided: `layer` is configured, built-in, grant, protection, approval or default."""
 
     layer: str
     text: str
@@ -126,8 +130,8 @@ class VerdictPart(Data, frozen=True):
 
 
 class Verdict(Data, frozen=True):
-    """What policy says. `locked` verdicts (protected files, paths outside) are asked every time:
-    no grant, approval level or `--yes` answers them, and without a terminal they are refusals."""
+    """Decision of the policy. `locked` verdicts (protected files, paths outside) are asked every time: no grant,
+    approval level or `--yes` answers them, and without a terminal they are refusals."""
 
     decision: Decision
     reason: str
@@ -143,7 +147,7 @@ class Verdict(Data, frozen=True):
 
 
 class FileChange(Data, frozen=True):
-    """What a call would make of a file, named as the model did; `before` is None for one that is not there yet."""
+    """Change of a file by a call, named as the model did; `before` is None for a new file."""
 
     path: str
     before: str | None
@@ -151,7 +155,7 @@ class FileChange(Data, frozen=True):
 
 
 class ConfirmationDetails(Data, frozen=True):
-    """What a person is shown before they answer (T7.8)."""
+    """Contents of a question to a person (T7.8)."""
 
     call_id: str
     tool: str
@@ -187,3 +191,34 @@ class Todo(Data, frozen=True):
     id: str
     text: str
     status: Literal["open", "done"] = "open"
+
+
+MAX_SUMMARY_CHARS = 200
+SCOPE_WORDS: dict[GrantScope, str] = {
+    "once": "yes",
+    "session": "yes, for this session",
+    "always": "yes, always in this workspace",
+    "everywhere": "yes, everywhere",
+}
+
+
+def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) -> str:
+    """The recorded summary of a call; for calls of earlier versions their name and first argument."""
+    if isinstance(summary, str) and summary:
+        return summary
+    first = next((value for value in args.values() if isinstance(value, str)), "")
+    return " ".join(f"{name} {first}".split())[:MAX_SUMMARY_CHARS]
+
+
+def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | None) -> str:
+    """The answer to a question, as it is shown below it."""
+    if answer is None:
+        return "no answer in time"
+    if not answer.approved:
+        return f"no: {answer.reason}" if answer.reason else "no"
+    if details.typed:
+        return answer.text or "(empty)"
+    if answer.text:
+        return f"yes, {answer.text}"
+    granted = details.prefix if answer.prefix else details.grant
+    return SCOPE_WORDS[answer.scope] + (f" ({granted})" if granted and answer.scope != "once" else "")

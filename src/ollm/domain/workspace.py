@@ -1,4 +1,4 @@
-"""What a workspace remembers of its sessions (W): the record, the plan, and what was done in each turn."""
+"""Memory of a workspace about its sessions (W): the record, the plan, and the actions of each turn."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlanStep(Data, frozen=True):
 
 
 class PlanState(Data, frozen=True):
-    """How far the work is: the steps, the one under way, and whether it waits for a word."""
+    """Progress of the work: the steps, the current one, and whether it waits for an answer."""
 
     steps: tuple[PlanStep, ...] = ()
     current_step_index: int = 0

@@ -1,1 +1,1 @@
-"""What people add from outside: hooks, extensions, MCP servers."""
+"""Additions from outside: hooks, extensions, MCP servers."""

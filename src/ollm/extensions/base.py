@@ -1,4 +1,4 @@
-"""How a tool call is watched from outside: hooks may stop a call or rewrite it; neither knows the other."""
+"""Watch tool calls from outside: hooks may stop or rewrite a call; neither knows the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ollm.domain.tools import ToolCallRecord
 
 
 class HookDecision(Data, frozen=True):
-    """What hooks say before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own.
+    """Decision of hooks before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own.
     `ask` is why a person is to be asked, whatever policy says."""
 
     blocked: str | None = None
@@ -24,7 +24,7 @@ class ToolHooks(Protocol):
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
 
     async def after_tool(self, record: ToolCallRecord) -> str:
-        """What the model is to be told about the call, besides its result."""
+        """Return text for the model about the call, besides its result."""
         ...
 
 

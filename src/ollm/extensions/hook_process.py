@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.extensions.hook_settings import Hook
+from ollm.extensions.hook_settings import CLAUDE_EVENT_NAMES, Hook
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
@@ -26,7 +27,7 @@ LAST_OUTPUT_SECONDS = 0.5  # seconds for output that is still in the pipe when t
 
 
 class HookReply(Data, frozen=True):
-    """What a hook said. `failure` tells why it said nothing that counts; `ask` why a person is to be asked; `told` is
+    """Answer of a hook. `failure` tells why it said nothing that counts; `ask` why a person is to be asked; `told` is
     for the model, `notice` for the person; `updated_input` are arguments in Claude Code's words."""
 
     go_on: bool = True
@@ -90,6 +91,8 @@ class HookRunner:
 
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
         program = await start_with_pipes(self._host, self._build_command(hook))
+        if self._sandbox is not None:
+            self._sandbox.attach(program.process)
         said, complained = PipeCollector(), PipeCollector()
         try:
             await connect_reader(program.output, lambda: said)
@@ -105,7 +108,7 @@ class HookRunner:
 
 
 class PipeCollector(asyncio.Protocol):
-    """What comes through a pipe, up to a little over the limit; then the pipe is closed."""
+    """Read a pipe up to a little over the limit, then close it."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -141,7 +144,7 @@ async def write_document(descriptor: int, document: bytes) -> None:
 
 
 def read_reply(out: bytes) -> HookReply:
-    """What stdout holds: nothing, or one JSON object."""
+    """Read stdout: nothing, or one JSON object."""
     if not out.strip():
         return HookReply()
     try:
@@ -160,7 +163,6 @@ def read_reply(out: bytes) -> HookReply:
     )
     if not CLAUDE_KEYS & found.keys():
         return reply
-    from ollm.extensions.claude_hooks import read_claude_reply
 
     return msgspec.structs.replace(reply, **read_claude_reply(found))
 
@@ -177,3 +179,134 @@ def find_reason(out: bytes, errors: bytes) -> str:
 def decode_output(data: bytes) -> str:
     text = data[: MAX_SHOWN_CHARACTERS * 4].decode("utf-8", "replace")
     return strip_controls(text).strip()[:MAX_SHOWN_CHARACTERS]
+
+
+CLAUDE_EVENTS: dict[str, str] = {ours: theirs for theirs, ours in CLAUDE_EVENT_NAMES.items()}
+TOOL_NAMES = {
+    "read_file": "Read",
+    "write_file": "Write",
+    "edit_file": "Edit",
+    "shell": "Bash",
+    "glob": "Glob",
+    "grep": "Grep",
+    "ls": "LS",
+    "web_fetch": "WebFetch",
+    "web_search": "WebSearch",
+    "write_todos": "TodoWrite",
+    "task": "Task",
+}
+MAX_TEXT_CHARACTERS = 8_000
+
+
+def match_tool(matcher: str, tool: str) -> bool:
+    """A name, several with `|`, or a pattern, of Claude Code's names or of ours; nothing and `*` match every tool."""
+    if matcher in ("", "*"):
+        return True
+    try:
+        return any(re.fullmatch(matcher, name) for name in (to_claude_name(tool), tool))
+    except re.error:
+        return True  # a guard with a broken pattern guards everything
+
+
+def to_claude_name(tool: str) -> str:
+    return TOOL_NAMES.get(tool) or (f"mcp__{tool}" if "__" in tool else tool)
+
+
+def build_claude_fields(
+    event: str, data: Mapping[str, Any], session: str | None, workspace: str, transcript: str
+) -> dict[str, Any]:
+    """Build the fields that a Claude Code hook reads on stdin."""
+    fields: dict[str, Any] = {
+        "session_id": session or "",
+        "transcript_path": transcript,
+        "cwd": workspace,
+        "permission_mode": "default",
+        "hook_event_name": CLAUDE_EVENTS.get(event, event),
+    }
+    match event:
+        case "before-tool":
+            fields |= _build_tool_fields(str(data["tool"]), data["arguments"], workspace)
+        case "after-tool":
+            call = data["call"]
+            fields |= _build_tool_fields(str(call["name"]), call.get("args") or {}, workspace)
+            fields["tool_response"] = _build_response(call)
+        case "before-turn":
+            fields["prompt"] = data["text"]
+        case "after-turn":
+            fields["stop_hook_active"] = False
+        case "session-start":
+            fields["source"] = "resume" if data.get("resumed") else "startup"
+        case "session-end":
+            fields["reason"] = "other"
+        case "before-compression":
+            fields |= {"trigger": "auto", "custom_instructions": ""}
+        case "notification":
+            fields["message"] = str(data.get("notification", {}).get("type", ""))
+        case _:
+            pass
+    return fields
+
+
+def _build_tool_fields(tool: str, arguments: Mapping[str, Any], workspace: str) -> dict[str, Any]:
+    return {"tool_name": to_claude_name(tool), "tool_input": to_claude_input(tool, arguments, workspace)}
+
+
+def to_claude_input(tool: str, arguments: Mapping[str, Any], workspace: str) -> dict[str, Any]:
+    """The arguments under the names Claude Code uses, beside those we use, so that a guard written for either works."""
+    given = dict(arguments)
+    path = given.get("path")
+    if tool in ("read_file", "write_file", "edit_file") and isinstance(path, str):
+        given["file_path"] = str(Path(workspace) / path)
+    if tool == "edit_file":
+        edits = given.get("edits") if isinstance(given.get("edits"), list) else [given]
+        changes = [_to_claude_edit(edit) for edit in edits or () if isinstance(edit, Mapping)]
+        given |= {**(changes[0] if changes else {}), "edits": changes}
+    if tool == "grep" and given.get("filePattern"):
+        given["glob"] = given["filePattern"]
+    return given
+
+
+def _to_claude_edit(edit: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "old_string": edit.get("target", ""),
+        "new_string": edit.get("replacement", ""),
+        "replace_all": bool(edit.get("replaceAll")),
+    }
+
+
+def _build_response(call: Mapping[str, Any]) -> dict[str, Any]:
+    result = call.get("result") or {}
+    text = str(result.get("llmContent") or result.get("llm_content") or "")[:MAX_TEXT_CHARACTERS]
+    return {"success": call.get("status") == "ok", "content": text, "stdout": text}
+
+
+def to_our_arguments(tool: str, changed: Mapping[str, Any], workspace: str) -> dict[str, Any] | None:
+    """Convert `updatedInput` to our arguments; None if that is not possible."""
+    given = dict(changed)
+    if tool == "edit_file":
+        return None
+    if isinstance(path := given.pop("file_path", None), str):
+        given["path"] = str(Path(path).relative_to(workspace)) if Path(path).is_relative_to(workspace) else path
+    return given
+
+
+def read_claude_reply(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of our reply that an answer in Claude Code's form comes to. Its `allow` lifts nothing of ours."""
+    special = found.get("hookSpecificOutput")
+    special = special if isinstance(special, Mapping) else {}
+    reply: dict[str, Any] = {}
+    wish = special.get("permissionDecision")
+    reason = str(special.get("permissionDecisionReason") or found.get("reason") or found.get("stopReason") or "")
+    if wish == "deny" or found.get("decision") in ("block", "deny"):
+        reply |= {"go_on": False, "message": reason or "no reason was given"}
+    elif wish == "ask":
+        reply["ask"] = reason or "a hook wants it confirmed"
+    elif found.get("continue") is False:
+        reply |= {"go_on": False, "message": reason or str(found.get("message") or "")}
+    if text := special.get("additionalContext"):
+        reply["told"] = str(text)[:MAX_TEXT_CHARACTERS]
+    if found.get("systemMessage"):
+        reply["notice"] = str(found["systemMessage"])
+    if isinstance(special.get("updatedInput"), Mapping):
+        reply["updated_input"] = msgspec.to_builtins(dict(special["updatedInput"]))
+    return reply

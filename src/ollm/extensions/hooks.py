@@ -1,4 +1,4 @@
-"""Hooks wrap turns and tools from outside: they are told what happens, may add context, and may stop a call."""
+"""Hooks wrap turns and tools from outside: they see what happens, may add context, and may stop a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AddContext = Callable[[Mapping[str, Any]], None]
 
 
 class HookContext(msgspec.Struct, frozen=True):
-    """Where hooks speak to: whom they are about, the person, and the prompt. `transcript` is the session's file."""
+    """Context of hooks: the session, the person and the prompt. `transcript` is the session's file."""
 
     session: Callable[[], str | None]
     workspace: str
@@ -60,12 +60,12 @@ class Hooks:
     def _find_changed_arguments(self, tool: str, reply: HookReply) -> JsonObject | None:
         if reply.updated_input is None:
             return reply.arguments
-        from ollm.extensions.claude_hooks import to_our_arguments
+        from ollm.extensions.hook_process import to_our_arguments
 
         return to_our_arguments(tool, reply.updated_input, self._context.workspace)
 
     async def after_tool(self, record: ToolCallRecord) -> str:
-        """What hooks have to say about the call, for the model."""
+        """Return the hooks' text about the call, for the model."""
         hooks = self._select_hooks("after-tool", record.name)
         wanted = [
             hook for hook in hooks if record.status == "ok" or not hook.claude
@@ -85,8 +85,8 @@ class Hooks:
             self._tell_model(hook, reply)
 
     async def run_event(self, event: HookEvent, data: Mapping[str, Any]) -> None:
-        """Tell the hooks of an event, and wait for them. What they object to is told to the person, and to the model
-        with the next turn."""
+        """Run the hooks of an event and wait for them. Their objections reach the person, and the model with the next
+        turn."""
         hooks = self._select_hooks(event)
         for hook, reply in zip(hooks, await self._run_all(event, data), strict=True):
             if not reply.go_on and reply.message:
@@ -117,7 +117,7 @@ class Hooks:
         return list(await asyncio.gather(*(self._run(hook, data) for hook in hooks))) if hooks else []
 
     async def _run(self, hook: Hook, data: Mapping[str, Any]) -> HookReply:
-        from ollm.extensions.claude_hooks import build_claude_fields
+        from ollm.extensions.hook_process import build_claude_fields
 
         context = self._context
         document = {
@@ -142,7 +142,7 @@ class Hooks:
         found = [hook for hook in self._hooks if hook.event == event and hook.applies_to(tool)]
         if tool is None or not found:
             return found
-        from ollm.extensions.claude_hooks import match_tool
+        from ollm.extensions.hook_process import match_tool
 
         return [hook for hook in found if match_tool(hook.matcher, tool)]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
-from ollm.extensions.manifest import MANIFEST_FILE, Manifest, read_manifest
+from ollm.extensions.loader import MANIFEST_FILE, Manifest, read_manifest
 from ollm.system.atomic import make_private_directory
 
 MAX_FILES = 2_000
@@ -49,7 +50,7 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
 
 
 def find_extension(name: str, home: Path) -> Path:
-    """Its folder. Raises NotFoundError where there is none."""
+    """Find the folder of an extension. Raises NotFoundError if there is none."""
     folder = home / name
     if folder.parent != home or not (folder / MANIFEST_FILE).exists():
         raise NotFoundError(f"No extension named {name} in {home}.")
@@ -79,7 +80,6 @@ def _check_size(source: Path) -> None:
 
 def _check_modules(source: Path, manifest: Manifest) -> None:
     """Refuse one that could never be loaded: a module that it names is no Python. None of it is run."""
-    import ast
 
     for addition in manifest.adds:
         place = source / addition.target.partition(":")[0].replace(".", "/")
@@ -88,3 +88,47 @@ def _check_modules(source: Path, manifest: Manifest) -> None:
             ast.parse(file.read_bytes() if file.is_file() else b"", str(file))
         except (SyntaxError, ValueError, RecursionError, OSError) as error:
             raise UsageError(f"{file} cannot be loaded: {error}. Nothing was installed.") from error
+
+
+MAX_SOURCE_BYTES = 1024 * 1024
+
+
+def describe_tools(folder: Path, manifest: Manifest) -> list[str]:
+    """A line for each tool it adds: the name the model calls, and what it may do."""
+    lines = []
+    for addition in manifest.adds:
+        if addition.kind == "tools":
+            module, _, attribute = addition.target.partition(":")
+            lines.append(_describe_tool(folder / f"{module.replace('.', '/')}.py", attribute, addition.name))
+    return lines
+
+
+def _describe_tool(file: Path, attribute: str, listed: str) -> str:
+    found = _find_class(file, attribute)
+    if found is None:
+        return f"  {listed}: which tools these are is known when it runs; each asks before it runs"
+    facts = _read_constants(found)
+    name = facts.get("name") if isinstance(facts.get("name"), str) else listed
+    may = "says that it only reads" if facts.get("reads_only") is True else "may change things"
+    told = " ".join((ast.get_docstring(found) or "").split("\n")[0].split())
+    return f"  tool {name}: {told} It {may}, and asks before it runs unless a rule allows it."
+
+
+def _find_class(file: Path, attribute: str) -> ast.ClassDef | None:
+    try:
+        tree = ast.parse(file.read_bytes()[:MAX_SOURCE_BYTES])
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+    return next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == attribute), None)
+
+
+def _read_constants(node: ast.ClassDef) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for statement in node.body:
+        target: ast.expr | None = statement.target if isinstance(statement, ast.AnnAssign) else None
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+        value = getattr(statement, "value", None)
+        if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+            found[target.id] = value.value
+    return found

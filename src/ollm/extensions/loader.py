@@ -1,22 +1,182 @@
-"""Loads the extensions that are enabled, and no others. One that fails is told and skipped."""
+"""Load the enabled extensions and no others. One that fails is reported and skipped."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from ollm.config.settings import Settings
+from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, parse_yaml_cached, to_plain_value
 from ollm.domain.errors import OllmError, UsageError
-from ollm.extensions.installed import find_packages
-from ollm.extensions.manifest import MANIFEST_FILE, NAME_PATTERN, Addition, Manifest, read_manifest
+from ollm.domain.struct import Data
+from ollm.system.small_files import read_small_file
 from ollm.tools.framework.base import Tool, ToolSpec, make_spec
+
+Kind = Literal["tools", "context", "searchBackends", "providers"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MANIFEST_FILE = "extension.yaml"
+KEYS = {"name", "version", "description", "adds", "asks"}
+NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+TARGET_PATTERN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+MAX_MANIFEST_BYTES = 64 * 1024
+KIND_DESCRIPTIONS: dict[Kind, str] = {
+    "tools": "tools the model can call, under your policy",
+    "context": "text sent to the model every turn",
+    "searchBackends": "a backend for web_search",
+    "providers": "a model provider, which receives the whole conversation",
+}
+
+
+class Addition(Data, frozen=True):
+    """One thing it adds: `target` is where it is, as `module:attribute`."""
+
+    kind: Kind
+    name: str
+    target: str
+
+
+class Manifest(Data, frozen=True):
+    """`asks` is what its author says it needs. `place` is its folder, or the package it comes with."""
+
+    name: str
+    version: str
+    description: str
+    adds: tuple[Addition, ...]
+    asks: tuple[str, ...] = ()
+    place: str = ""
+
+    def describe_abilities(self) -> list[str]:
+        """List the extension's abilities for the person who decides."""
+        lines = [f"{self.name} {self.version}: {self.description}"]
+        for kind in KINDS:
+            names = [addition.name for addition in self.adds if addition.kind == kind]
+            if names:
+                lines.append(f"  adds {KIND_DESCRIPTIONS[kind]}: {', '.join(names)}")
+        lines.append(f"  requests: {', '.join(self.asks) or 'nothing'}")
+        lines.append(
+            "  It is Python code that runs inside ollm with all your permissions; nothing enforces what it requests."
+        )
+        return lines
+
+
+def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
+    """The manifest of a folder; UsageError says everything that is wrong with it. `memory` is where what was read is
+    kept, so that an unchanged file is not read as YAML again."""
+    file = folder / MANIFEST_FILE
+    try:
+        if file.stat().st_size > MAX_MANIFEST_BYTES:
+            raise UsageError(f"{file} is larger than {MAX_MANIFEST_BYTES // 1024} KiB.")
+        text, place = read_small_file(file).decode("utf-8"), SourcePosition(file=str(file))
+        entry = parse_yaml(text, place) if memory is None else parse_yaml_cached(text, place, memory)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read {file}: {error}.", action="An extension has one.") from error
+    except InvalidYaml as error:
+        raise UsageError(str(error)) from error
+    document = to_plain_value(entry) if entry is not None else None
+    if not isinstance(document, Mapping):
+        raise UsageError(f"{file} is not a mapping.")
+    faults = list(_find_faults(document, folder))
+    if faults:
+        raise UsageError(f"{file} cannot be used: {'; '.join(faults)}.")
+    return Manifest(
+        name=document["name"],
+        version=str(document["version"]),
+        description=str(document.get("description") or ""),
+        adds=tuple(_read_additions(document["adds"])),
+        asks=tuple(str(ask) for ask in document.get("asks") or ()),
+        place=str(folder),
+    )
+
+
+def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
+    faults = [f"unknown key {key}" for key in document if key not in KEYS]
+    if not isinstance(document.get("name"), str) or not NAME_PATTERN.fullmatch(document["name"]):
+        faults.append("name: expected up to 40 lowercase letters, digits and -")
+    if not isinstance(document.get("version"), str | int | float):
+        faults.append("version is missing")
+    if not isinstance(document.get("asks") or [], list):
+        faults.append("asks: expected a list")
+    adds = document.get("adds")
+    if not isinstance(adds, Mapping) or not adds:
+        return [*faults, f"adds: expected a mapping with some of {', '.join(KINDS)}"]
+    for kind, named in adds.items():
+        if kind not in KINDS:
+            faults.append(f"adds.{kind}: unknown; available: {', '.join(KINDS)}")
+        elif not isinstance(named, Mapping):
+            faults.append(f"adds.{kind}: expected a mapping of names to module:attribute")
+        else:
+            faults += [fault for name, target in named.items() if (fault := _check_target(kind, name, target, folder))]
+    return faults
+
+
+def _check_target(kind: str, name: str, target: Any, folder: Path) -> str:
+    if not isinstance(target, str) or not TARGET_PATTERN.fullmatch(target):
+        return f"adds.{kind}.{name}: expected module:attribute"
+    module = folder.joinpath(*target.partition(":")[0].split("."))
+    if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
+        return f"adds.{kind}.{name}: no module {target.partition(':')[0]}"
+    return ""
+
+
+def _read_additions(adds: Mapping[Kind, Mapping[str, str]]) -> list[Addition]:
+    return [
+        Addition(kind=kind, name=str(name), target=target)
+        for kind, named in adds.items()
+        for name, target in named.items()
+    ]
+
+
+GROUPS: dict[Kind, str] = {
+    "tools": "ollm.tools",
+    "context": "ollm.context",
+    "searchBackends": "ollm.search_backends",
+    "providers": "ollm.providers",
+}
+
+
+class ExtensionPackage:
+    """A package with entry points of ours; each is loaded by what it adds."""
+
+    def __init__(self, manifest: Manifest, loading: dict[Addition, Callable[[], Any]]) -> None:
+        self.manifest = manifest
+        self._loading = loading
+
+    def load(self, addition: Addition) -> Any:
+        return self._loading[addition]()
+
+
+def find_packages() -> dict[str, ExtensionPackage]:
+    """Every installed package that extends ollm, by its name."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, list[tuple[Addition, Any]]] = {}
+    for kind, group in GROUPS.items():
+        for point in entry_points(group=group):
+            if point.dist is not None:
+                addition = Addition(kind=kind, name=point.name, target=point.value)
+                found.setdefault(point.dist.name.lower().replace("_", "-"), []).append((addition, point))
+    return {name: _build_package(name, points) for name, points in found.items()}
+
+
+def _build_package(name: str, points: list[tuple[Addition, Any]]) -> ExtensionPackage:
+    dist = points[0][1].dist
+    manifest = Manifest(
+        name=name,
+        version=dist.version,
+        description=dist.metadata["Summary"] or "",
+        adds=tuple(addition for addition, _ in points),
+        place=f"the package {dist.name}",
+    )
+    return ExtensionPackage(manifest, {addition: point.load for addition, point in points})
+
 
 ROOT_PACKAGE = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
 
@@ -24,7 +184,7 @@ Load = Callable[[Addition], Any]
 
 
 class ExtensionContext(msgspec.Struct, frozen=True):
-    """What an extension's functions are handed. `environment` is what tools get, without secrets."""
+    """Argument of an extension's functions. `environment` is what tools get, without secrets."""
 
     workspace: Path
     environment: Mapping[str, str]
@@ -32,7 +192,7 @@ class ExtensionContext(msgspec.Struct, frozen=True):
 
 
 class ContextSource(msgspec.Struct, frozen=True):
-    """A function that is asked before every turn what the model should be told."""
+    """Function that is called before every turn for text to the model."""
 
     extension: str
     name: str
@@ -40,7 +200,7 @@ class ContextSource(msgspec.Struct, frozen=True):
 
 
 class Extensions:
-    """What the enabled extensions bring, and what went wrong with the others, in sentences."""
+    """Contents of the enabled extensions, and the problems of the others as sentences."""
 
     def __init__(self) -> None:
         self.manifests: list[Manifest] = []

@@ -60,7 +60,7 @@ BACKGROUND_COMMAND_RULE = Rule(
 
 
 def find_locations(tool: str, category: ToolCategory | None, params: dict[str, object]) -> tuple[Location, ...]:
-    """What a call touches, from its parameters alone: for tools that did not say so themselves."""
+    """Find the paths a call touches from its parameters, for tools that do not declare them."""
     access: Access = category if category in ("write", "run") else "read"
     given = [params.get("cwd")] if tool == "shell" else [params.get("path"), *_as_list(params.get("paths"))]
     if tool == "glob" and isinstance(params.get("pattern"), str):

@@ -8,15 +8,17 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ollm.domain.context import Approval
-from ollm.domain.tools import Decision, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
+from ollm.domain.errors import ToolFailure
+from ollm.domain.struct import Data
+from ollm.domain.tools import Access, Decision, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
 from ollm.policy.builtin import (
     BACKGROUND_COMMAND_RULE,
     CATEGORY_RULES,
@@ -28,7 +30,6 @@ from ollm.policy.builtin import (
 )
 from ollm.policy.grants import GrantBook, covers_call, suggest_grant
 from ollm.policy.matching import rule_matches
-from ollm.policy.protection import PathConcern, find_strictest_concern
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet, find_strictest_rule
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import render_command
@@ -37,6 +38,65 @@ if TYPE_CHECKING:
     from ollm.policy.shell.verdict import JudgedLine, ShellJudge
     from ollm.system.sandbox.box import Level
     from ollm.system.sandbox.sandbox import Sandbox
+
+_GLOB_CHARACTERS = frozenset("*?[")
+
+
+class PathConcern(Data, frozen=True):
+    """Why a path is asked about, or refused; `resolved` is what a yes would open."""
+
+    decision: Literal["ask", "deny"]
+    text: str
+    error_type: str = "Denied"
+    resolved: tuple[str, ...] = ()
+
+
+def find_strictest_concern(boundary: Boundary, locations: Iterable[Location]) -> PathConcern | None:
+    """The most serious thing to say about the places a call touches, with all the paths a yes would open."""
+    concerns = [found for location in locations if (found := find_concern(boundary, location.target, location.access))]
+    refused = next((found for found in concerns if found.decision == "deny"), None)
+    if refused is not None or not concerns:
+        return refused
+    paths = tuple(dict.fromkeys(path for found in concerns for path in found.resolved))
+    return PathConcern(decision="ask", text="; ".join(dict.fromkeys(found.text for found in concerns)), resolved=paths)
+
+
+def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern | None:
+    """Return the concern about one path. Reading outside and protected names ask; writing or running a command outside
+    is refused."""
+    if "://" in target:
+        return None
+    try:
+        judged = boundary.judge(target)
+        fixed = judged if not _GLOB_CHARACTERS & set(target) else boundary.judge(_find_glob_base(target))
+    except ToolFailure as failure:
+        return PathConcern(decision="ask", text=str(failure))
+    inside = judged.inside and fixed.inside
+    reason = None if access == "run" else judged.read_protection if access == "read" else judged.write_protection
+    if inside and reason is None:
+        return None
+    if access == "read" and boundary.is_readable(judged) and boundary.is_readable(fixed):
+        return None
+    if not inside:
+        return _make_outside_concern(boundary, target, access, str(fixed.resolved))
+    verb = "reading" if access == "read" else "writing"
+    return PathConcern(decision="ask", text=f"{verb} {target}: {reason}", resolved=(str(judged.resolved),))
+
+
+def _make_outside_concern(boundary: Boundary, target: str, access: Access, resolved: str) -> PathConcern:
+    if access == "read":
+        return PathConcern(decision="ask", text=f"{target} is outside the workspace", resolved=(resolved,))
+    text = f"{target} is outside the workspace {boundary.workspace}; writing and running there is not allowed"
+    return PathConcern(decision="deny", text=text, error_type="OutsideWorkspace")
+
+
+def _find_glob_base(target: str) -> str:
+    kept = []
+    for part in target.split("/"):
+        if _GLOB_CHARACTERS & set(part):
+            break
+        kept.append(part)
+    return "/".join(kept) or ("/" if target.startswith("/") else ".")
 
 
 class PolicyEngine:
@@ -77,7 +137,6 @@ class PolicyEngine:
         return ShellJudge(self.rules, self.boundary, trusted=self.trusted, find_level=self._find_level)
 
     def _find_level(self) -> Level:
-        """What the kernel holds a command to that runs unasked."""
         return "none" if self.sandbox is None else self.sandbox.level
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
@@ -93,7 +152,7 @@ class PolicyEngine:
         return verdict
 
     def get_plain_action(self, tool: str) -> Decision | None:
-        """What configured rules say of a tool whatever it is given; None when they say nothing."""
+        """Return the decision of configured rules that ignore parameters; None if there is none."""
         request = PolicyRequest(tool=tool, params={})
         rule = self._tighten_rule(request, self._find_rule(request))
         return rule.action if rule is not None and rule.reference.layer != "built-in" else None
@@ -108,7 +167,6 @@ class PolicyEngine:
         return BACKGROUND_COMMAND_RULE if _manages_background_command(request) else self.builtin_rules.get(request.tool)
 
     def _tighten_rule(self, request: PolicyRequest, rule: Rule | None) -> Rule | None:
-        """What a workspace says in place of the rule, when that is stricter."""
         theirs = [one for one in self.rules.rules if one.tightens and applies_to_tool(one, request.tool)]
         found = find_strictest_rule(one for one in theirs if rule_matches(one, request.params, self.boundary))
         action = self.rules.default_action if rule is None else rule.action
@@ -159,7 +217,6 @@ class PolicyEngine:
         return named and verdict.decision == "allow" and request.tool not in self.categories
 
     def _find_locations(self, request: PolicyRequest) -> Sequence[Location]:
-        """What the call touches, as its tool said or as its parameters tell."""
         return request.locations or find_locations(request.tool, self.categories.get(request.tool), request.params)
 
     def _apply_concerns(self, verdict: Verdict, locations: Sequence[Location]) -> Verdict:
@@ -187,8 +244,8 @@ class PolicyEngine:
         return ask_about_outside(verdict, str(request.params.get("why", ""))) if outside else verdict
 
     def _apply_sandbox(self, judged: JudgedLine) -> Verdict:
-        """What the box makes of a line: where there is none, only the simplest commands read unasked; one that holds
-        everything may stand in for a question, but not for the user's own."""
+        """Apply the sandbox to a decision. Without one only the simplest commands read unasked; a full one may replace
+        a question, but not one that a user's rule asks."""
         verdict = judged.verdict
         if self.sandbox is None:
             return verdict

@@ -1,4 +1,4 @@
-"""What a person has allowed beyond the rules: `TOOL` or `TOOL:TEXT`.
+"""Permissions a person gave beyond the rules: `TOOL` or `TOOL:TEXT`.
 
 Session grants live here in memory, those of `always` and `everywhere` in `~/.ollm/grants.yaml`, the former with their
 workspace. A grant answers an ask, never a deny, and never a question about a protected file or a path outside.
@@ -33,7 +33,7 @@ class Grant(Data, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether it is for one command, word by word, and not for those that begin with it: `shell:=rm -r build`."""
+        """True if it is for one command, word by word, and not for those that begin with it: `shell:=rm -r build`."""
         return self.text is not None and self.text.startswith("=")
 
     @property
@@ -146,7 +146,7 @@ def _read_entry(entry: object) -> tuple[str, str | None] | None:
 
 
 def covers_call(grant: Grant, request: PolicyRequest, boundary: Boundary) -> bool:
-    """Whether a grant answers for a call of a tool other than shell. One that was given for a tool from outside counts
+    """True if a grant answers for a call of a tool other than shell. One that was given for a tool from outside counts
     for what the tool was then: its server and its parameters."""
     if not (grant.tool == request.tool or ("*" in grant.tool and fnmatch.fnmatchcase(request.tool, grant.tool))):
         return False

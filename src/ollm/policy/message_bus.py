@@ -110,7 +110,7 @@ class MessageBus:
         return tuple(entry for entry, _ in self._waiting.values())
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Hear every question and outcome; those that wait already are told at once. Call the result to stop."""
+        """Receive every question and outcome, waiting questions at once. Call the result to stop."""
         self._listeners.append(listener)
         for entry in self.pending:
             listener(ConfirmationRequested(correlation_id=entry.correlation_id, details=entry.details))

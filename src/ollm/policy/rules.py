@@ -61,7 +61,7 @@ class RuleSet(Data, frozen=True):
 
 
 class RuleSource(Data, frozen=True):
-    """Where entries come from. `workspace` sources may not allow anything."""
+    """Origin of rules. `workspace` sources may not allow anything."""
 
     layer: str = "configured"
     file: str | None = None

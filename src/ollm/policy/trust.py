@@ -1,4 +1,4 @@
-"""Which workspaces a person trusts, and with which files.
+"""Workspaces a person trusts, and the files they were trusted with.
 
 A workspace's configuration, commands, hooks and instruction files are used once a person said so, and only as long as
 they are what they were then: a change is an unknown workspace again, and says what changed.
@@ -55,13 +55,17 @@ class TrustBook:
         self._file = file
         self._clock = clock
 
+    def is_trusted(self, workspace: Path) -> bool:
+        """Like `get_state`; reads no files of a workspace that was never trusted."""
+        return os.path.realpath(workspace) in self._read_entries() and self.get_state(workspace).trusted
+
     def get_state(self, workspace: Path) -> TrustState:
-        """What is known of a workspace, by its real path and the files it has now."""
+        """Return the trust of a workspace, by its real path and its present files."""
         real = os.path.realpath(workspace)
         entry = self._read_entries().get(real)
         files = fingerprint_files(Path(real))
         refused = self._read_declined().get(real)
-        declined = refused == combine_digests(files)
+        declined = refused is not None and refused == combine_digests(files)
         if entry is None:
             return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
         before: dict[str, str] = entry.get("files", {})
@@ -107,7 +111,6 @@ class TrustBook:
         return [self.get_state(Path(path)) for path in sorted(self._read_entries())]
 
     def _read_declined(self) -> dict[str, str]:
-        """What was declined, by real path; a book that does not say has nothing."""
         try:
             found = self._read_document().get("declined", {})
         except (OSError, ValueError, AttributeError):

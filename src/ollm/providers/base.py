@@ -1,4 +1,4 @@
-"""What a model server is to the rest of ollm: a stream of pieces for a request, and a few facts."""
+"""Interface of a model server: a stream of pieces for a request, and a few facts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ChatRequest(Data, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True, tag_field="type"):
-    """What a stream is made of."""
+    """Element of a stream."""
 
 
 class TextPiece(Piece, frozen=True, tag="text"):
@@ -50,7 +50,7 @@ class CallPiece(Piece, frozen=True, tag="call"):
 
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
-    """How far the prompt is read; `seconds_left` where the speed of the model is known."""
+    """Progress of reading the prompt; `seconds_left` if the speed of the model is known."""
 
     processed: int = 0
     total: int = 0
@@ -197,7 +197,7 @@ PROVIDER_PARTS = (
 
 
 def list_missing_parts(provider: object) -> list[str]:
-    """What of a `Provider` an object does not have."""
+    """List the parts of `Provider` that an object lacks."""
     return [part for part in PROVIDER_PARTS if not hasattr(provider, part)]
 
 

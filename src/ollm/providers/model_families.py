@@ -1,4 +1,4 @@
-"""Which form of calls a model that nothing is known of takes: by its chat template, its size, and last by its name.
+"""Choose the tool call format for an unknown model: by its chat template, its size, and last by its name.
 
 Shipped facts about the families people run. What is learnt from a model itself overrules them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ollm.domain.model_facts import CallForm
+from ollm.domain.model_facts import CHAT_BELOW_PARAMETERS, CallForm
 from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo
@@ -64,6 +64,8 @@ def choose_first_form(info: ModelInfo, name: str) -> CallForm:
     family = find_family(info, name)
     if family is not None and size is None and _names_family(family, info, name):
         size = family.usual
+    if size is not None and size < CHAT_BELOW_PARAMETERS:
+        return "none"
     if family is not None and size is not None:
         return "blocks" if size < family.native_from else "unknown"
     if size is not None and size < BLOCKS_BELOW:
@@ -93,7 +95,6 @@ def find_family(info: ModelInfo, name: str) -> ModelFamily | None:
 
 
 def _names_family(family: ModelFamily, info: ModelInfo, name: str) -> bool:
-    """Whether it is its name that says so: a template alone says nothing of the size that is usual."""
     return _find_named(f"{name} {info.name} {info.title}".lower()) is family
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, UnknownModelError
 from ollm.domain.messages import JsonObject, PromptMessage
-from ollm.providers.alternation import merge_user_messages
 from ollm.providers.base import (
     AnyPiece,
     BaseProvider,
@@ -29,7 +28,7 @@ from ollm.providers.base import (
 )
 from ollm.providers.exchange import Exchange
 from ollm.providers.server_errors import as_int, extract_error_text, make_error_from_text, make_unknown_model_error
-from ollm.providers.wire import as_entries, as_mapping, as_text, build_functions, parse_arguments
+from ollm.providers.wire import as_entries, as_mapping, as_text, build_functions, merge_user_messages, parse_arguments
 from ollm.system.http import iter_lines
 
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
@@ -100,7 +99,6 @@ class Ollama(BaseProvider):
         await self._exchange.close()
 
     async def _show_model(self, model: str) -> Any:
-        """What the server tells about the model; nothing where it has no such page."""
         try:
             return await self._exchange.request_json("POST", "/api/show", {"model": model})
         except UnknownModelError as error:

@@ -17,8 +17,7 @@ from ollm.domain.errors import (
 from ollm.domain.messages import JsonObject
 from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, relay
 from ollm.providers.exchange import Exchange
-from ollm.providers.openai_messages import MessageEncoder, build_chat_body
-from ollm.providers.openai_stream import DONE_MARK, StreamAssembler
+from ollm.providers.openai_messages import DONE_MARK, MessageEncoder, StreamAssembler, build_chat_body
 from ollm.providers.server_errors import (
     ModelLoadingError,
     extract_error_text,
@@ -60,14 +59,6 @@ class OpenAICompatible:
         self._listing: Any = None
         self._encoded = MessageEncoder()
         self.kind: Kind | None = None  # None: not connected yet
-
-    async def continues_answers(self) -> bool:
-        """Whether an answer that is begun for the model is gone on with."""
-        try:
-            await self._get_listing()
-        except OllmError:
-            return False
-        return self.kind == LLAMA_CPP
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         body = build_chat_body(request, self._encoded)
@@ -113,7 +104,6 @@ class OpenAICompatible:
         return add_server_details(info, self.kind or "other", await self._exchange.try_request_json("GET", page))
 
     async def _ask_other_pages(self, info: ModelInfo) -> ModelInfo:
-        """What proxies and servers that are not told apart by their list say about the window, where they say it."""
         page = choose_window_page(self._listing, info.name)
         if page is None:
             return info
@@ -148,7 +138,7 @@ class OpenAICompatible:
         return as_text(found.get("prompt")) or None
 
     async def is_idle(self) -> bool:
-        """Whether no slot of a llama.cpp server has work; not where it cannot be known."""
+        """True if no slot of a llama.cpp server has work; not where it cannot be known."""
         if self.kind != LLAMA_CPP:
             return False
         slots = await self._exchange.try_request_json("GET", "/slots", timeout=PAGE_TIMEOUT_SECONDS)
@@ -242,20 +232,19 @@ class OpenAICompatible:
 
 
 def may_name_model(error: OllmError) -> bool:
-    """Whether a refusal may be about the name of the model, in whatever words."""
+    """True if a refusal may be about the name of the model, in whatever words."""
     if isinstance(error, PromptTooLongError | ToolsUnsupportedError) or not isinstance(error, ModelError):
         return False
     return isinstance(error, UnknownModelError) or error.status in REFUSAL_STATUSES
 
 
 def _select_template_fields(request: ChatRequest) -> JsonObject:
-    """What of a request the model's template sees."""
     body = build_chat_body(request)
     return {key: body[key] for key in ("model", "messages", "tools") if key in body}
 
 
 def is_slot_busy(slot: Any) -> bool:
-    """What a slot says of itself; one that does not say it may be at work."""
+    """Return True unless the slot says that it is idle."""
     told = as_mapping(slot)
     return told.get("is_processing", told.get("state")) not in (False, 0)
 

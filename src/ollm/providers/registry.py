@@ -1,4 +1,4 @@
-"""Which server is used: what is configured, else one that answers at its usual port, else the embedded one."""
+"""Choose the server: the configured one, else one that answers at its usual port, else the embedded one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ollm.config.environment import has_proxy
-from ollm.config.paths import Home
+from ollm.config.environment import Home, has_proxy
 from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
@@ -24,7 +23,7 @@ NON_CHAT_WORDS = ("embed", "bge-", "rerank", "whisper", "clip")
 
 
 class ServerLocation(Data, frozen=True):
-    """Where a kind of server listens by default."""
+    """Default address of a kind of server."""
 
     label: str
     type: str
@@ -151,7 +150,6 @@ class ProviderRegistry:
         return Exchange(url, self._settings.timeouts, api_key=api_key, proxied=proxied)
 
     async def _choose_extension(self, name: str) -> ProviderChoice:
-        """The server of an extension."""
         if name not in self._others:
             known = ", ".join(self._others) or "none"
             raise UsageError(
@@ -263,7 +261,7 @@ def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
 
 
 def strip_ollama_path(url: str) -> str:
-    """Ollama's own pages are beside `/v1` and under `/api`; an address that ends in either is meant as the root."""
+    """Strip `/v1` or `/api` from an Ollama address to get its root."""
     return url.rstrip("/").removesuffix("/v1").removesuffix("/api")
 
 

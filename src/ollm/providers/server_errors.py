@@ -16,6 +16,7 @@ from ollm.domain.errors import (
     UnknownModelError,
 )
 from ollm.domain.patterns import compile_late
+from ollm.domain.struct import Data
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
@@ -56,7 +57,7 @@ class ModelLoadingError(ModelError):
 
 
 def extract_error_text(value: Any) -> str:
-    """What the server said went wrong, from any of the shapes in use; one line, cut to a readable length."""
+    """Extract the server's error text from any known shape; one line, cut to a readable length."""
     if isinstance(value, dict):
         for key in ("error", "message", "detail", "msg"):
             if value.get(key):
@@ -79,7 +80,7 @@ def make_server_error(url: str, answer: FullResponse) -> ModelError:
 
 
 def lists_no_models(error: ModelError) -> bool:
-    """Whether a refused list of models means that the server keeps none; any other refusal is one."""
+    """True if a refused list of models means that the server keeps none; any other refusal is one."""
     return error.status in (404, 405, 501)
 
 
@@ -106,7 +107,7 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
 
 
 def _names_overflow(lowered: str, status: int, body: Any) -> bool:
-    """Whether a refusal is about length in words nobody listed: it has a known code, or names a measure of prompts,
+    """True if a refusal is about length in words nobody listed: it has a known code, or names a measure of prompts,
     that it is too much, and a number."""
     error = body.get("error") if isinstance(body, dict) else None
     codes = [found.get(key) for found in (body, error) if isinstance(found, dict) for key in ("code", "type")]
@@ -118,7 +119,6 @@ def _names_overflow(lowered: str, status: int, body: Any) -> bool:
 
 
 def _explain_tool_support(lowered: str) -> str:
-    """How the server would take tools, when it says that it takes none as it is; else nothing."""
     if "--enable-auto-tool-choice" in lowered or "--tool-call-parser" in lowered:
         return VLLM_TOOLS_ACTION
     if "tool" in lowered and "--jinja" in lowered:
@@ -149,7 +149,6 @@ def _explain_status(status: int) -> tuple[str, str]:
 
 
 def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:
-    from ollm.providers.overflow import read_overflow_numbers, write_out
 
     said = read_overflow_numbers(write_out(body) if body else words)
     error = PromptTooLongError(
@@ -186,3 +185,89 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
 def as_int(value: Any) -> int:
     """A count out of a server's answer; 0 for anything that is not one."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 else 0
+
+
+MAX_SEARCHED_CHARACTERS = 8000
+MIN_WINDOW_TOKENS = 512  # a smaller number in a refusal is about something else
+NUMBER = r"(\d[\d,_]{0,12})"
+
+# Each list is tried in order; the first pattern that matches says the number. `low` marks a lower bound.
+COMPARED = rf"\({NUMBER} ?[>/] ?(?P<last>\d[\d,_]{{0,12}})\)"  # (9000 > 8192)
+WINDOW_PATTERNS = (
+    COMPARED,
+    rf"\bn_ctx\W{{1,5}}{NUMBER}",
+    rf"max_(?:model|seq|total|context)_(?:len\w*|tokens)\W{{1,4}}(?:is |of )?{NUMBER}",
+    rf"{NUMBER} tokens? (?:>|exceeds?) (?:the )?(?P<last>\d[\d,_]{{0,12}})",
+    rf"(?:context|model|sequence)[ _-](?:size|length|window|limit|len)[^\d>]{{0,40}}?{NUMBER}",
+    rf"{NUMBER}(?:[ -]tokens?)? (?:maximum |max )?context[ _-](?:size|length|window|limit)",
+    rf"must (?:be|have) (?:<=?|less than|at most|fewer than|no more than) {NUMBER}",
+    rf"(?:maximum|limit)(?: input| prompt)?(?: length)?(?: is| of|:) {NUMBER}(?: tokens)?",
+)
+PROMPT_PATTERNS = (
+    COMPARED.replace("?P<last>", ""),
+    rf"\bn_prompt_tokens\W{{1,5}}{NUMBER}",
+    rf"(?P<low>at least )?{NUMBER} (?:tokens? )?(?:in|from) the (?:input |prompt )?(?:messages|prompt|input)",
+    rf"(?:contains?|has|have|with) (?P<low>at least )?{NUMBER} (?:input|prompt|message)?[ _]?tokens",
+    rf"(?:request|inputs?|prompt|messages)['`]? \((?:total )?(?:length )?(?P<low>at least )?{NUMBER}(?: tokens)?\)",
+    rf"(?:resulted in|(?:request|input|prompt)(?: is)? too (?:long|large):|given:) (?P<low>at least )?{NUMBER}",
+    rf"keep the first {NUMBER} tokens",
+    rf"(?<![=\d]){NUMBER} tokens? (?:>|exceeds?)",
+)
+ANSWER_PATTERNS = (
+    rf"requested {NUMBER} (?:output|completion|new) tokens",
+    rf"{NUMBER} (?:tokens? )?(?:in|for) the completion",
+    rf"max_(?:completion_|new_|output_)?tokens\W{{1,3}}(?:is )?too large: {NUMBER}",
+    rf"max_(?:completion_|new_|output_)?tokens\W{{1,3}}(?:is |of )?{NUMBER}",
+    rf"{NUMBER} [`'\"]?max_(?:completion_|new_|output_)?tokens",
+)
+
+
+class OverflowNumbers(Data, frozen=True):
+    """0 where the server did not say. `prompt_at_least`: the prompt has that many tokens or more."""
+
+    window: int = 0
+    prompt_tokens: int = 0
+    prompt_at_least: bool = False
+    answer_tokens: int = 0
+
+
+def read_overflow_numbers(text: str) -> OverflowNumbers:
+    """From the words of the error, or from the whole body written out."""
+    searched = text[:MAX_SEARCHED_CHARACTERS]
+    if len(searched) < len(text):
+        searched = searched.rstrip("0123456789,_")  # a number that was cut in two says nothing
+    window, _ = _find_number(WINDOW_PATTERNS, searched)
+    prompt, at_least = _find_number(PROMPT_PATTERNS, searched)
+    answer, _ = _find_number(ANSWER_PATTERNS, searched)
+    if not answer and not (window and prompt):
+        window, prompt = _compare_numbers(searched, window, prompt)
+    return OverflowNumbers(
+        window=window,
+        prompt_tokens=prompt,
+        prompt_at_least=at_least and prompt > 0,
+        answer_tokens=answer if answer != window else 0,
+    )
+
+
+def _compare_numbers(text: str, window: int, prompt: int) -> tuple[int, int]:
+    """Two numbers in words nobody listed: what was sent is the larger, what is taken the smaller."""
+    digits = re.findall(rf"(?<![\w.-]){NUMBER}(?![\w-]|\.\d)", text)
+    found = sorted({number for each in digits if (number := int(re.sub(r"[,_]", "", each))) >= MIN_WINDOW_TOKENS})
+    if len(found) == 2 and window in (0, *found) and prompt in (0, found[1]):
+        return found[0], found[1]
+    return window, prompt
+
+
+def _find_number(patterns: tuple[str, ...], text: str) -> tuple[int, bool]:
+    for pattern in patterns:
+        if found := re.search(pattern, text, re.IGNORECASE):
+            named = found.groupdict()
+            digits = named.get("last") or next(g for g in found.groups() if g and g[0].isdigit())
+            return int(re.sub(r"[,_]", "", digits)), bool(named.get("low"))
+    return 0, False
+
+
+def write_out(value: Any) -> str:
+    """A decoded body as text, for reading numbers wherever in it they are."""
+
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")

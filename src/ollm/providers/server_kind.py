@@ -1,4 +1,4 @@
-"""Which server speaks the OpenAI API there, and what it tells about its models beyond that."""
+"""Recognize the server behind the OpenAI API, and read what it adds about its models."""
 
 from __future__ import annotations
 

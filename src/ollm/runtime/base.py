@@ -1,17 +1,20 @@
-"""What a front end holds: a conversation, near or behind the daemon, and what it says back."""
+"""The interface a front end uses: conversation, options, turn events and observers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from msgspec import field
 
-from ollm.domain.events import AnyEvent
-from ollm.domain.messages import AnyPart, ImagePart, TextPart, replace_surrogates
+from ollm.domain.context import ModeName, Usage
+from ollm.domain.events import AnyEvent, TurnReason
+from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
 from ollm.domain.struct import Data
-from ollm.domain.tools import ConfirmationAnswer, Todo
+from ollm.domain.tasks import ParentCall
+from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 
 FollowUp = Literal["none", "exit", "send", "open-session", "new-session"]
 
@@ -47,6 +50,16 @@ def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple
         else:
             parts.append(TextPart(replace_surrogates(f"\n\n[{attachment.name}]\n{attachment.text}")))
     return tuple(parts)
+
+
+class ChangeWatch:
+    """Hears of calls that may change files; this one does not care."""
+
+    async def before_change(self, names: Sequence[str] | None) -> None:
+        """A call is run next that writes these files and no others, or nobody knows which."""
+
+    async def after_changes(self) -> None:
+        """The calls of a step are over: what changes from here on is somebody else's."""
 
 
 class ForeignTurn(Data, frozen=True):
@@ -132,3 +145,66 @@ class Conversation(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class ConversationOptions(Data, frozen=True):
+    """Which session, in which workspace, with what besides the settings."""
+
+    workspace: Path
+    session: str | None = None  # an id, or a unique prefix of one
+    newest: bool = False  # resume the newest of the workspace
+    full: bool = False
+    force: bool = False
+    beside: bool = False  # beside whoever has the workspace: the session's own lock is enough
+    holder: str = ""  # who has the workspace through this, where it is not a chat
+    one_shot: bool = False
+    interactive: bool = False  # somebody is there to answer questions
+    mode: ModeName | None = None
+    grants: tuple[str, ...] = ()
+    yes: bool = False
+    flags: dict[str, Any] = field(default_factory=dict)
+    mcp_servers: dict[str, Any] = field(default_factory=dict)  # those the front end brings; asked about before they run
+    home: Path | None = None  # in place of ~/.ollm
+    parent: ParentCall | None = None  # the call that began it: it is a task
+    max_steps: int | None = None  # in place of loopDetection.maxTurns
+    record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed
+
+
+class TurnReport(Data, frozen=True):
+    """What a turn came to."""
+
+    session_id: str
+    messages: tuple[Message, ...]
+    calls: tuple[ToolCallRecord, ...]
+    reason: TurnReason
+    usage: Usage = Usage()
+
+    @property
+    def request(self) -> Message | None:
+        return next((message for message in self.messages if message.role == "user"), None)
+
+    @property
+    def answer(self) -> str:
+        return next((m.text for m in reversed(self.messages) if m.role == "assistant" and m.text), "")
+
+
+class TurnObserver:
+    """Called in order; one that fails is told to the user and does not stop the turn. Each does what it needs to."""
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """The session is there: new, or resumed with its context restored."""
+
+    async def before_turn(self, text: str) -> None:
+        """The user's message is recorded, the model was not connected yet. Raises DeniedError to stop the turn."""
+
+    async def before_request(self) -> None:
+        """The model is asked next, for the first time in this turn or again."""
+
+    async def after_turn(self, report: TurnReport) -> None:
+        """Everything of the turn is recorded."""
+
+    async def context_changed(self) -> None:
+        """A command changed goals, context entries or the mode; what is to outlive a crash is on disk afterwards."""
+
+    async def session_closed(self, session_id: str) -> None:
+        """The conversation ends; its parts are still there."""

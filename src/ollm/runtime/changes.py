@@ -13,7 +13,7 @@ import msgspec
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ActiveContext, Approval, ModeName
 from ollm.domain.errors import UsageError
-from ollm.domain.events import ModeChanged
+from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
 from ollm.domain.session import ModeTrigger
 from ollm.domain.snapshot import SnapshotTrigger
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.model.model import Model
     from ollm.services.snapshots import SnapshotManager
-    from ollm.tools.framework.base import ToolSpec
-    from ollm.tools.framework.registry import ToolRegistry
+    from ollm.tools.framework.base import ToolRegistry, ToolSpec
 
 
 class ShowsTools(Protocol):
@@ -74,6 +73,10 @@ def update_tools(conversation: ShowsTools) -> None:
     from ollm.tools.framework.tool_selection import select_tools
 
     prompt, model = conversation.prompt, conversation.state.model
+    if model.facts.chats_only:
+        prompt.set_forms(model.facts)
+        prompt.set_tools((), when_folded=None)
+        return
     mode, window, most = prompt.mode, model.window, model.facts.max_tools
     tools, permitted = judge_foreign_tools(conversation)
     instructions = count_instruction_tokens(window, mode)
@@ -95,7 +98,7 @@ def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], froze
     foreign = [tool for tool in tools if tool.category is None]
     if not foreign:
         return tools, frozenset()
-    from ollm.tools.framework.deferred_tools import make_find_spec
+    from ollm.tools.framework.tool_selection import make_find_spec
 
     judged = foreign if conversation.state.has_rules else ()
     actions = {tool.name: conversation.policy.get().get_plain_action(tool.name) for tool in judged}
@@ -253,3 +256,19 @@ async def record_step(conversation: Changeable, step: dict[str, Any]) -> None:
     """A line of `contextHistory`."""
     conversation.state.context_history.append({**step, "timestamp": format_stamp(conversation.clock())})
     await conversation.session.update_metadata({"contextHistory": conversation.state.context_history})
+
+
+async def auto_switch_mode(conversation: Changeable, text: str) -> None:
+    """Propose the mode that a message fits, or switch to it, as `modes.autoSwitch` says; not called when it is off."""
+    from ollm.services.mode_proposal import propose_mode
+
+    found = propose_mode(text, conversation.prompt.mode)
+    if found is None or found.mode in conversation.state.proposed_modes:
+        return
+    if conversation.state.auto_switch == "on":
+        await change_mode(conversation, found.mode, "auto", found.confidence)
+        return
+    conversation.state.proposed_modes.add(found.mode)
+    conversation.stream.emit(
+        Notice(level="info", text=f"This looks like work for mode {found.mode}: /mode {found.mode}")
+    )

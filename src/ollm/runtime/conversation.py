@@ -15,18 +15,25 @@ from ollm.domain.errors import BusyError, OllmError, TurnFailedError
 from ollm.domain.events import AnyEvent, Event, Notice, TextDelta, ToolStarted, TurnFinished
 from ollm.domain.lazy import Lazy
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status, build_message_parts
+from ollm.runtime.base import (
+    Attachment,
+    CommandReply,
+    ForeignTurn,
+    Status,
+    TurnObserver,
+    TurnReport,
+    build_message_parts,
+)
 from ollm.runtime.changes import get_approval, update_tools
 from ollm.runtime.event_stream import iterate_until_finished
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
-from ollm.runtime.turn_observer import TurnObserver, TurnReport
 from ollm.tools.framework.base import Tool, ToolSpec
 
 if TYPE_CHECKING:
-    from ollm.runtime.calls.turn_guide import TurnGuide
     from ollm.runtime.idle_summary import IdleSummary
+    from ollm.runtime.small_models.guide import TurnGuide
 
 log = logging.getLogger("ollm.conversation")
 STOP_AGAIN_SECONDS = 2.0  # seconds in which being stopped a second time does not interrupt what the first one saves
@@ -239,7 +246,7 @@ class LocalConversation:
         turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request, self._create_guide, self._explore)
         self._in_turn = True
         try:
-            await turn.run(build_message_parts(text, attachments))
+            await turn.run(build_message_parts(text, attachments), text)
         except Exception as error:
             self._report_fault(error)  # before the turn's end: nobody listens after that
             raise
@@ -251,38 +258,43 @@ class LocalConversation:
         log.error("A turn failed.", exc_info=error, extra={"operation": "turn"})
         self.parts.stream.emit(Notice(level="error", text=f"Internal error: {error}"))
 
-    def _create_guide(self) -> TurnGuide | None:
-        """Help for a model that writes blocks; none for the others."""
-        if self.parts.model.facts.call_form != "blocks":
+    def _create_guide(self, typed: str) -> TurnGuide | None:
+        """Help for a model that writes blocks; None for the others."""
+        parts = self.parts
+        if parts.model.facts.call_form != "blocks" or not parts.prompt.tools:
             return None
-        from ollm.providers.text_calls.block_rendering import can_change
-        from ollm.runtime.calls.turn_guide import TurnGuide
+        from ollm.runtime.small_models.guide import TurnGuide
 
-        model, changes = self.parts.model, can_change(self.parts.prompt.tools)
-        return TurnGuide(
-            self.parts.project_files.get(), model.window, names_steps=model.facts.is_tiny, may_change=changes
-        )
+        files, window = parts.project_files.get(), parts.model.window
+        return TurnGuide(files, window, typed, without=parts.left_out)
 
-    async def _explore(self, text: str) -> str:
-        """What a task found out before the model is asked, where one was wanted; files for a small model."""
-        form, budget = self.parts.model.facts.call_form, self.parts.prompt.compute_budget()
-        full = form != "native" and self.parts.prompt.used_tokens > budget.limit // 2
-        if "@agent-" not in text.lower() and not full:
-            from ollm.runtime.calls.native_priming import prime_native_request
+    async def _explore(self, typed: str) -> str:
+        """The reports of agents that the person named; files for a small model that calls natively."""
+        if "@agent-" in typed.lower():
+            from ollm.runtime.task_offer import offer_task
 
-            return await prime_native_request(self.parts.project_files, self.parts.model, text)
-        from ollm.runtime.task_offer import offer_task
+            return await offer_task(self.parts, typed)
+        facts = self.parts.model.facts
+        if facts.call_form not in ("native", "unknown"):
+            return ""
+        from ollm.providers.model_families import BLOCKS_BELOW, read_size
 
-        return await offer_task(self.parts, text)
+        size = facts.parameters or read_size(self.parts.model.name)
+        if size is None or size >= BLOCKS_BELOW:
+            return ""
+        from ollm.runtime.small_models.guide import TurnGuide
 
-    async def _prepare_turn(self, text: str) -> None:
+        files, window = self.parts.project_files.get(), self.parts.model.window
+        return await TurnGuide(files, window, typed, without=self.parts.left_out).prime_request()
+
+    async def _prepare_turn(self, text: str, typed: str) -> None:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
         for observer in self._observers:
             await observer.before_turn(text)
         if self.parts.state.auto_switch != "off":
-            from ollm.runtime.auto_mode import auto_switch_mode
+            from ollm.runtime.changes import auto_switch_mode
 
-            await auto_switch_mode(self.parts, text)
+            await auto_switch_mode(self.parts, typed)
 
     async def _prepare_request(self) -> None:
         for observer in self._observers:

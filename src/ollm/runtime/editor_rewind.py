@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import Location
-from ollm.services.file_checkpoints.editor_changes import (
+from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
+from ollm.services.file_checkpoints.restore import (
     CHANGED_IN_EDITOR,
     NOT_SHOWN,
     NOT_WRITABLE,
     UNSAVED,
+    RestoreResult,
     drop_paths,
     make_step,
 )
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
-from ollm.services.file_checkpoints.restore import RestoreResult
 from ollm.tools.files.buffers import load_buffers, write_buffer
 from ollm.tools.framework.base import ToolContext
 

@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.calls.dispatch import Dispatch
-    from ollm.runtime.calls.project_files import ProjectFiles
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.model.model import Model
-    from ollm.runtime.plan import Plan
     from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import OpenSession
-    from ollm.runtime.state import ConversationState
+    from ollm.runtime.small_models.project_files import ProjectFiles
+    from ollm.runtime.state import ConversationState, Plan
     from ollm.runtime.task_offer import TaskStarter
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_checkpoints import FileCheckpoints
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore
     from ollm.system.sandbox.sandbox import Sandbox
-    from ollm.tools.framework.base import ToolContext
-    from ollm.tools.framework.registry import ToolRegistry
+    from ollm.tools.framework.base import ToolContext, ToolRegistry
     from ollm.tools.recall import Archive
 
 
@@ -66,6 +64,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     edits: Lazy[EditLedger]
     sandbox: Lazy[Sandbox]
     project_files: Lazy[ProjectFiles]
+    left_out: frozenset[str] = frozenset()  # parts of the help for small models, while they are measured
     checkpoints: Lazy[FileCheckpoints]
     files: Lazy[ToolContext]  # as an editor has them, where there is one
     checkpoints_enabled: bool

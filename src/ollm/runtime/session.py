@@ -1,24 +1,117 @@
-"""The session of a conversation: none until the first message, then open in the archive until the end."""
+"""The session behind a conversation: created with the first message, recorded to, paged and closed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.clock import Clock
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
+from ollm.domain.messages import AnyPart, Message, Role, ToolCall, ToolCallPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tasks import ParentCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
-from ollm.runtime.recorder import Recorder
-from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.chat_recording import ChatRecordingService, make_title
+from ollm.store.session_files import MessagePage
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import MessagePage
+    from ollm.store.session_files import LoadedSession
+
+
+def load_history_page(
+    read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
+) -> list[dict[str, Any]]:
+    """The `limit` messages before number `before` (or the newest), oldest first, as plain JSON with `toolCalls`."""
+    if limit < 1:
+        return []
+    older, session = load_older_messages(read, before, limit)
+    calls = {call.id: call for call in session.tool_calls}
+    found = []
+    for message in older[-limit:]:
+        shown = msgspec.to_builtins(message)
+        shown["toolCalls"] = [msgspec.to_builtins(calls[name]) for name in message.call_ids if name in calls]
+        found.append(shown)
+    return found
+
+
+def load_older_messages(
+    read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
+) -> tuple[list[Message], Session]:
+    """At least `limit` messages where there are: numbers may be missing between them."""
+    count = limit
+    while True:
+        loaded = read(MessagePage(before, count))
+        older = [message for message in loaded.session.messages if before is None or message.id < before]
+        if len(older) >= limit or not loaded.skipped:
+            return older, loaded.session
+        count *= 4
+
+
+class Recorder:
+    """Records into one session, and remembers the messages and calls of the turn under way."""
+
+    def __init__(self, service: ChatRecordingService, session_id: str, calls_so_far: int, clock: Clock) -> None:
+        self.session_id = session_id
+        self.calls: dict[str, ToolCallRecord] = {}
+        self.messages: list[Message] = []
+        self.title = ""
+        self._service = service
+        self._count = calls_so_far
+        self._clock = clock
+
+    def begin_turn(self) -> None:
+        self.calls = {}
+        self.messages = []
+
+    async def record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
+        at = format_stamp(self._clock())
+        return await self._write_message(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
+
+    async def record_answer(self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall], *, cut: str = "") -> Message:
+        """The model's answer and, with it, that its calls start. `cut` is what it wrote behind them."""
+        if not calls:
+            return await self.record_message("assistant", parts)
+        from ollm.runtime.calls.tool_call import sanitize_arguments
+
+        at = format_stamp(self._clock())
+        asked = tuple(ToolCallPart(call.id) for call in calls)
+        started = [
+            ToolCallRecord(id=call.id, name=call.name, args=sanitize_arguments(call.arguments), timestamp=at)
+            for call in calls
+        ]
+        message = Message(role="assistant", parts=(*parts, *asked), timestamp=at, cut=cut)
+        return await self._write_message(message, started)
+
+    async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
+        message = await self._service.record_message(self.session_id, draft, started)
+        self.messages.append(message)
+        self.calls |= {call.id: msgspec.structs.replace(call, message_id=message.id) for call in started}
+        if message.role == "user" and not self.title:
+            self.title = make_title(message)
+        return message
+
+    async def record_partial(self, parts: tuple[AnyPart, ...]) -> None:
+        await self._service.record_partial(self.session_id, parts)
+
+    async def record_tool_call(self, record: ToolCallRecord) -> None:
+        """A call that starts or has ended; that it starts may have been written with the answer that asked for it."""
+        known = self.calls.get(record.id)
+        self.calls[record.id] = record
+        if known is None or (known.status, known.args) != (record.status, record.args):
+            await self._service.record_tool_call(self.session_id, record)
+
+    def make_call_id(self) -> str:
+        """Call ids are ours: unique in the session, short to cite."""
+        self._count += 1
+        return f"c{self._count}"
+
+    async def save(self) -> None:
+        await self._service.end_turn(self.session_id)
 
 
 class ResumedSession(Data, frozen=True):
@@ -98,22 +191,16 @@ class OpenSession:
         """A page of the archive, oldest first, as plain JSON; empty before there is a session."""
         if self._recorder is None:
             return []
-        from ollm.runtime.history import load_history_page
 
         session_id = self._recorder.session_id
         return load_history_page(lambda part: self.service.load(session_id, part), before, limit)
 
     async def record_compression(self, record: CompressionRecord) -> None:
         """A compression happened: it counts, and its checkpoint is kept whole in the history."""
-        from ollm.services.chat_compression import make_compression_changes
-
-        changes = make_compression_changes(self._metadata, record)
-        self._metadata = msgspec.structs.replace(
-            self._metadata,
-            compression_count=changes["compressionCount"],
-            compression_history=tuple(changes["compressionHistory"]),
-        )
-        await self.update_metadata(changes)
+        count = self._metadata.compression_count + 1
+        history = (*self._metadata.compression_history, msgspec.to_builtins(record))
+        self._metadata = msgspec.structs.replace(self._metadata, compression_count=count, compression_history=history)
+        await self.update_metadata({"compressionCount": count, "compressionHistory": list(history)})
 
     async def record_tool_call(self, record: ToolCallRecord) -> None:
         await self.recorder.record_tool_call(record)

@@ -1,5 +1,4 @@
-"""Tasks that nobody called for: `@agent-NAME` in what the user says, and questions over many files where the context
-is nearly full and the model would not make the call itself."""
+"""Runs the agents that a person names with `@agent-NAME`; their reports go with the message."""
 
 from __future__ import annotations
 
@@ -21,14 +20,7 @@ from ollm.runtime.model.model import Model
 from ollm.runtime.prompt.prompt import Prompt
 
 MAX_MENTIONED_AGENTS = 3
-FULL_SHARE = 0.5  # of what may be used, from which on exploring would cost the conversation its memory
-WEAK_FORMS = ("blocks", "text", "none")
 _MENTION = re.compile(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.IGNORECASE)
-_WIDE_QUESTION = re.compile(
-    r"\b(?:where (?:is|are|do|does)|how (?:is|are|do|does)|find (?:all|every)|which (?:files|functions|classes)|"
-    r"who (?:calls|uses)|what (?:calls|uses))\b",
-    re.IGNORECASE,
-)
 
 
 class TaskStarter(Protocol):
@@ -57,42 +49,24 @@ class TaskParts(Protocol):
     def stream(self) -> EventStream: ...
 
 
-async def offer_task(parts: TaskParts, text: str) -> str:
-    """Reports to go with the user's words; nothing where no task was wanted."""
+async def offer_task(parts: TaskParts, typed: str) -> str:
+    """The reports of the agents that the person named; empty without any."""
     if parts.tasks is None:
         return ""
     tasks = parts.tasks.get()
-    names = list(dict.fromkeys(name.lower() for name in _MENTION.findall(text)))
+    names = list(dict.fromkeys(name.lower() for name in _MENTION.findall(typed)))
     for name in names[MAX_MENTIONED_AGENTS:]:
         told = f"@agent-{name} was not asked: a message has at most {MAX_MENTIONED_AGENTS} agents."
         parts.stream.emit(Notice(level="warning", text=told))
-    names = names[:MAX_MENTIONED_AGENTS]
-    if names:
-        prompt = _MENTION.sub(r"\1", text).strip()
-        reports = [await _run_task(parts, tasks, TaskRequest(prompt=prompt, agent=name)) for name in names]
-    elif needs_exploring(text) and parts.model.facts.call_form in WEAK_FORMS and is_half_full(parts.prompt):
-        reports = [await _run_task(parts, tasks, TaskRequest(prompt=text))]
-    else:
-        return ""
-    return "\n\n".join(filter(None, reports))
-
-
-def needs_exploring(text: str) -> bool:
-    """Whether a question is about the whole project rather than something at hand."""
-    return bool(_WIDE_QUESTION.search(text))
-
-
-def is_half_full(prompt: Prompt) -> bool:
-    return prompt.used_tokens > FULL_SHARE * prompt.compute_budget().limit
+    prompt = _MENTION.sub(r"\1", typed).strip()
+    requests = [TaskRequest(prompt=prompt, agent=name) for name in names[:MAX_MENTIONED_AGENTS]]
+    return "\n\n".join(filter(None, [await _run_task(parts, tasks, request) for request in requests]))
 
 
 async def _run_task(parts: TaskParts, tasks: TaskStarter, request: TaskRequest) -> str:
     """The report, with where it comes from; a failure is told and leaves the turn to go on without."""
     from ollm.tools.task import render_report
 
-    if not request.agent:
-        told = "Exploring in a task; only its report joins this conversation."
-        parts.stream.emit(Notice(level="info", text=told))
     shown = _ShownTask(parts.stream, request)
     try:
         report = await tasks.run(request, shown.add_line)
@@ -106,7 +80,7 @@ async def _run_task(parts: TaskParts, tasks: TaskStarter, request: TaskRequest) 
         shown.fail("cancelled", "Cancelled", "The turn was cancelled before this task finished.")
         raise
     shown.finish(report)
-    return f"[Report of {f'agent {request.agent}' if request.agent else 'a task'}:]\n{render_report(report)}"
+    return f"[Report of agent {request.agent}:]\n{render_report(report)}"
 
 
 class _ShownTask:

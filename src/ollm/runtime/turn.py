@@ -25,7 +25,6 @@ from ollm.domain.messages import (
     Message,
     PromptMessage,
     Role,
-    TextPart,
     ToolCall,
 )
 from ollm.domain.tools import ToolCallRecord
@@ -33,11 +32,11 @@ from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt
-from ollm.runtime.recorder import Recorder
+from ollm.runtime.session import Recorder
 from ollm.runtime.turn_calls import CallParts, LoopStop, TurnCalls
 
 if TYPE_CHECKING:
-    from ollm.runtime.calls.turn_guide import TurnGuide
+    from ollm.runtime.small_models.guide import TurnGuide
 
 MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
@@ -58,16 +57,16 @@ class TurnParts(CallParts, Protocol):
 
 class Turn:
     """Runs once. Ends with exactly one `TurnFinished`, also when cancelled. `prepare` is called between the user's
-    message and the first request, `before_request` before each; `explore` gives what goes with the user's words."""
+    message and the first request, `before_request` before each; `explore` gives what goes with what a person typed."""
 
     def __init__(
         self,
         parts: TurnParts,
         recorder: Recorder,
         emit: Callable[[Event], None],
-        prepare: Callable[[str], Awaitable[None]],
+        prepare: Callable[[str, str], Awaitable[None]],
         before_request: Callable[[], Awaitable[None]],
-        create_guide: Callable[[], TurnGuide | None],
+        create_guide: Callable[[str], TurnGuide | None],
         explore: Callable[[str], Awaitable[str]],
     ) -> None:
         self._parts = parts
@@ -81,9 +80,10 @@ class Turn:
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
 
-    async def run(self, parts: tuple[AnyPart, ...]) -> None:
+    async def run(self, parts: tuple[AnyPart, ...], typed: str) -> None:
+        """`parts` are the whole message with all that is attached, `typed` what the person typed of it."""
         try:
-            await self._add_user_message(parts)
+            await self._add_user_message(parts, typed)
             while await self._run_step():
                 pass
         except asyncio.CancelledError:
@@ -96,14 +96,14 @@ class Turn:
         else:
             self._finish("answered", "")
 
-    async def _add_user_message(self, parts: tuple[AnyPart, ...]) -> None:
+    async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str) -> None:
         """The user's words are on disk before anything else happens."""
         self._parts.loops.reset()
         message = await self._recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
-        await self._prepare(message.text)
-        primed = await self._calls.prime_request(message.text)
-        explored = await self._explore(message.text)
+        await self._prepare(message.text, typed)
+        primed = await self._calls.prime_request(typed)
+        explored = await self._explore(typed)
         self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
 
     async def _run_step(self) -> bool:
@@ -118,15 +118,7 @@ class Turn:
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._calls.run(calls, message.id)
-            return True
-        return await self._say_what_is_missing(answer.text)
-
-    async def _say_what_is_missing(self, answer: str) -> bool:
-        """Before an answer that cannot be true ends the turn, the facts; the model is then asked again."""
-        facts = self._calls.find_missing(answer)
-        if facts:
-            await self._record_message("system", (TextPart(facts),))
-        return bool(facts)
+        return bool(calls)
 
     async def _request_whole_prompt(self) -> StreamedAnswer:
         """An answer to all of the prompt: one that the server is proven to have cut is sent again, shorter, once."""
@@ -209,7 +201,8 @@ class Turn:
     def _stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         prompt = self._parts.prompt
         self._sent = prompt.build_request_messages()
-        return self._parts.model.stream(self._sent, self._parts.prompt.tools, prompt.max_answer_tokens)
+        heat = self._calls.temperature
+        return self._parts.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, heat)
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count what was used; whether the window turned out to be smaller than thought."""
@@ -260,7 +253,7 @@ class Turn:
         self._parts.prompt.add_message(message, self._recorder.calls)
 
     def _finish(self, reason: TurnReason, message: str) -> None:
-        if done := self._calls.describe_deeds():
+        if done := self._calls.describe_steps():
             self._emit(Notice(level="info", text=done))
         self._emit(TurnFinished(reason=reason, usage=self._usage, message=message))
 

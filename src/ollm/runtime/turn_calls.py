@@ -1,6 +1,6 @@
-"""The calls of a turn: what an answer asks for becomes calls of ours, which are run unless they go in circles.
+"""Runs the calls of a turn: what an answer asks for becomes calls, which are run unless they go in circles.
 
-A model that writes blocks gets a guide, which adds facts about the files to the results.
+A model that writes blocks gets a guide, which turns its blocks into calls and sees what they changed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from ollm.runtime.model.model import Model
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
 
 if TYPE_CHECKING:
-    from ollm.runtime.calls.call_deeds import CallDeeds
-    from ollm.runtime.calls.turn_guide import TurnGuide
+    from ollm.runtime.small_models.facts import Step
+    from ollm.runtime.small_models.guide import TurnGuide
 
+REFUSED = "NotDone"  # the error type of a step that was refused before it ran
 STEP_FAILED = "Not run: the step before it failed."
+MAX_TOLD_STEPS = 6  # files, and as many commands
 MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew, in other ways, and do no harm
 MAX_REFUSED_IN_TURN = 12
 
@@ -63,47 +65,59 @@ class TurnCalls:
         parts: CallParts,
         record: RecordResults,
         make_call_id: Callable[[], str],
-        create_guide: Callable[[], TurnGuide | None] = lambda: None,
+        create_guide: Callable[[str], TurnGuide | None] = lambda _: None,
     ) -> None:
         self._parts = parts
         self._record = record
         self._new_call_id = make_call_id
         self._create_guide = create_guide
         self._guide: TurnGuide | None = None
-        self._deeds: CallDeeds | None = None  # of calls without a guide
-        self._request = ""
+        self._steps: list[Step] = []  # of calls without a guide
+        self._typed = ""
         self._refusals: dict[str, str] = {}  # calls that are not run, and why
         self._refused_in_row = 0
 
-    async def prime_request(self, request: str) -> str:
-        """What goes with the user's words."""
-        self._request = request
-        self._guide = self._create_guide()
-        return await self._guide.prime_request(request) if self._guide else ""
+    async def prime_request(self, typed: str) -> str:
+        """What goes with what the person typed."""
+        self._typed = typed
+        self._guide = self._create_guide(typed)
+        return await self._guide.prime_request() if self._guide else ""
 
-    def find_missing(self, answer: str) -> str:
-        """What the answer cannot truly have done yet."""
-        return self._guide.find_missing_after(answer) if self._guide else ""
+    @property
+    def temperature(self) -> float | None:
+        """How freely the next answer is asked for; None leaves it to the model's settings."""
+        return self._guide.temperature if self._guide else None
 
-    def describe_deeds(self) -> str:
+    def describe_steps(self) -> str:
         """What was in fact done, for the person."""
-        guided = self._guide.describe_deeds() if self._guide else ""
-        return guided or (self._deeds.describe() if self._deeds else "")
+        if self._guide:
+            return self._guide.describe_steps()
+        if not any(step.kind != "run" or step.exit_code for step in self._steps):
+            return ""
+        from ollm.runtime.small_models.facts import render_steps
 
-    def _note_deeds(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        from ollm.runtime.calls.call_deeds import CallDeeds
+        return render_steps(self._steps, MAX_TOLD_STEPS)
 
-        self._deeds = self._deeds or CallDeeds()
-        self._deeds.add(calls, records)
+    def _note_steps(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        """Only what went through is counted, whatever the model says of it."""
+        from ollm.runtime.small_models.facts import Step
+
+        for call, record in zip(calls, records, strict=False):
+            result, path, command = record.result, call.arguments.get("path"), call.arguments.get("command")
+            if result is None or record.error is not None:
+                continue
+            if result.diff and isinstance(path, str):
+                lines = result.diff.partition("\n@@")[2].splitlines()
+                added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+                self._steps.append(Step(kind="change", path=path, added=added, removed=removed))
+            if call.name == "shell" and isinstance(command, str) and result.exit_code is not None:
+                self._steps.append(Step(kind="run", command=command, exit_code=result.exit_code))
 
     def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
         calls = []
-        if self._guide is None and self._parts.model.facts.call_form == "blocks" and (guide := self._create_guide()):
-            self._guide = guide
-            guide.adopt_request(self._request)
-        if self._guide and not answer.calls and (bare := self._guide.read_bare_command(answer.text)):
-            answer.calls.append(bare)
+        if self._guide is None and self._parts.model.facts.call_form == "blocks":
+            self._guide = self._create_guide(self._typed)  # the form was found out in the middle of the turn
         if self._guide:
             self._guide.begin_answer()
         for piece in answer.calls:
@@ -118,41 +132,38 @@ class TurnCalls:
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> None:
         """Run the calls, unless they are one more round of a loop; each gets its result either way."""
         found = self._check_calls_for_loop(calls)
-        facts = ""
         try:
             if found:
                 await self._parts.dispatch.get().refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
             elif self._guide:
-                facts = await self._run_steps(self._guide, calls, message_id)
+                await self._run_steps(self._guide, calls, message_id)
             else:
                 records = await self._parts.dispatch.get().run(calls, message_id)
                 self._compare_results(calls, records)
-                self._note_deeds(calls, records)
+                self._note_steps(calls, records)
         finally:
-            await self._record_results(calls, facts)
+            await self._record_results(calls)
         if found is None and self._guide and (circle := self._guide.find_circle()):
             found = LoopPattern(type="repeated-cycle", details=circle, count=3)
         if found:
             raise LoopStop(found)
 
-    async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> str:
-        """One after the other; a command is not run when a change before it failed. What they did to the files."""
+    async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> None:
+        """Run the calls in order; a command is not run if a change before it failed."""
         await guide.note_before(calls)
         records: list[ToolCallRecord] = []
         for call in calls:
             failed = any(record.error for record in records)
             refusal = self._refusals.get(call.id) or (STEP_FAILED if failed and call.name == "shell" else "")
             if refusal:
-                records += await self._parts.dispatch.get().refuse([call], message_id, "NotDone", refusal)
+                records += await self._parts.dispatch.get().refuse([call], message_id, REFUSED, refusal)
             else:
                 records += await self._parts.dispatch.get().run([call], message_id)
         self._compare_results(calls, records)
-        return await guide.describe_after(calls, records)
+        await guide.note_after(calls, records)
 
-    async def _record_results(self, calls: Sequence[ToolCall], facts: str = "") -> None:
+    async def _record_results(self, calls: Sequence[ToolCall]) -> None:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
-        if facts:
-            parts.append(TextPart(facts))
         warning = self._parts.loops.check_for_warning()
         if warning and self._guide is None:  # a small model takes the advice for its next words
             parts.append(TextPart(format_advice(warning)))
@@ -185,6 +196,6 @@ def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObj
     """What `use_tool` is to call, in place of it; any other call as it is."""
     if name != "use_tool":
         return name, arguments
-    from ollm.tools.framework.deferred_tools import unwrap_call
+    from ollm.tools.framework.tool_selection import unwrap_call
 
     return unwrap_call(name, arguments)

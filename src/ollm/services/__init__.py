@@ -1,1 +1,1 @@
-"""What the runtime decides with: each file one requirement, none knows another."""
+"""Decisions behind the runtime: each file one requirement, none knows another."""

@@ -46,7 +46,7 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """Run time so far, or in total."""
         return (self._ended or monotonic()) - self.started
 
     def receive_output(self, text: str) -> None:
@@ -112,7 +112,7 @@ class Job:
             self._capture.close()
 
     async def collect_output(self) -> None:
-        """What is still in the pipe. A child that was left behind and holds it open is not waited for."""
+        """Collect the rest of the pipe, without waiting for a child that was left behind and holds it open."""
         self._ended = self._ended or monotonic()
         if self._capture:
             with suppress(TimeoutError):
@@ -158,7 +158,7 @@ class BackgroundJobs:
             self._left_behind = [one for one in self._left_behind if not one.process.gone] + [job]
 
     async def start_background(self, command: ProcessCommand, line: str, directory: int | None = None) -> Job:
-        """Start a command that goes on by itself, known by an id."""
+        """Start a background command with an id."""
         running = [job for job in self._jobs.values() if job.exit_code is None]
         if len(running) >= self._most:
             names = ", ".join(job.id for job in running)

@@ -30,7 +30,7 @@ def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: flo
 
 
 def compute_limit(window: int) -> int:
-    """What a prompt may take: 85 % of the window, so that an answer has room."""
+    """Compute the limit of a prompt: 85 % of the window, so that an answer has room."""
     return window * 85 // 100
 
 
@@ -44,20 +44,20 @@ def needs_compression(state: Budget, messages: int) -> bool:
 
 
 def compute_working_trigger(state: Budget) -> int:
-    """The same while results of a turn are being read: half of what the threshold leaves may be used first. What is due
-    then is done before the next message, when nothing that was just read has to stay."""
-    return (state.trigger + state.available) // 2
+    """The same while results of a turn are being read: three quarters of what the threshold leaves may be used first.
+    Compression then waits for the next message, when nothing that was just read has to stay."""
+    return (state.trigger + 3 * state.available) // 4
 
 
 def compute_recent_tokens(state: Budget, wanted: int) -> int:
-    """The newest tokens no compression touches: what the settings say, at most a tenth of what is available. The fewer
+    """The newest tokens no compression touches: what the settings say, at most a 16th of what is available. The fewer
     stay, the rarer a compression breaks what the server has read."""
-    return min(wanted, state.available // 10)
+    return min(wanted, state.available // 16)
 
 
 def compute_target_tokens(state: Budget) -> int:
-    """What messages are compressed down to: the newest, so that there is room for as many turns as can be."""
-    return state.available // 10
+    """Compute the tokens to compress messages down to: the newest, with room for as many turns as possible."""
+    return state.available // 16
 
 
 def compute_result_cap(state: Budget, messages: int = 0) -> int:
@@ -68,9 +68,9 @@ def compute_result_cap(state: Budget, messages: int = 0) -> int:
 
 
 def compute_step_cap(state: Budget, messages: int = 0) -> int:
-    """All results of one step: half of *available*, or two thirds of what is left before a compression, down to twice
+    """All results of one step: half of *available*, or half of what is left before a compression, down to twice
     what one result always gets."""
-    left = (state.trigger - messages) * 2 // 3
+    left = (state.trigger - messages) // 2
     return min(state.available // 2, max(left, 2 * _compute_least_result(state.window)))
 
 
@@ -85,27 +85,37 @@ def compute_user_cap(state: Budget) -> int:
     return (state.available + state.checkpoints) // 2
 
 
-def compute_ledger_cap(window: int) -> int:
-    """What was asked before stays verbatim while all of it fits into this."""
-    return window // 5
+def compute_verbatim_cap(state: Budget, others: int) -> int:
+    """Tokens of the user's earlier words that stay verbatim: 30 % of what is there beside the instructions, and in any
+    case as many as leave the request, with its `others`, under 60 % of the window."""
+    return max((state.limit - state.fixed) * 30 // 100, state.window * 60 // 100 - state.fixed - others)
 
 
-def compute_checkpoints_cap(state: Budget, request: int = 0) -> int:
-    """Checkpoints are merged when they would take more, or leave the message being worked on less than half as much
-    again as it takes itself."""
-    return min(state.limit * 36 // 100, max(state.limit // 12, state.limit - state.fixed - request * 3 // 2))
+def compute_shortened_cap(state: Budget) -> int:
+    """Tokens of the user's earlier words once some are shortened."""
+    return state.window // 5
+
+
+def compute_summaries_cap(state: Budget) -> int:
+    """Tokens of the summaries in all records."""
+    return state.limit * 6 // 100
+
+
+def compute_records_room(state: Budget, request: int) -> int:
+    """Tokens that records leave the message being worked on: half as much again as it takes itself."""
+    return max(state.limit // 12, state.limit - state.fixed - request * 3 // 2)
 
 
 def compute_summary_cap(state: Budget, wanted: int) -> int:
-    """One summary: what the settings say, at most a twelfth of the limit."""
-    return min(wanted, max(40, state.limit // 12))
+    """One summary: what the settings say, at most a 20th of the limit."""
+    return min(wanted, max(40, state.limit // 20))
 
 
 def compute_summary_seconds(
     most: float, read_tokens: int, written_tokens: int, speeds: tuple[float | None, float | None]
 ) -> float:
-    """How long a summary may take: several times what this model needs to read and write so much, where its speeds are
-    known (tokens a second, reading and writing), and never longer than the settings say."""
+    """Compute the timeout of a summary: several times what this model needs at its measured speeds (tokens a second,
+    reading and writing), at most the configured one."""
     reading, writing = speeds
     if not reading or not writing:
         return most

@@ -1,4 +1,4 @@
-"""Context entries: what the system prompt is told besides, by hooks, extensions, files and the user (S5)."""
+"""Context entries: additions to the system prompt by hooks, extensions, files and the user (S5)."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class ContextManager:
         return self.add_context(entry.key, entry.content, **fields)
 
     def restore_entry(self, entry: ContextEntry) -> None:
-        """An entry of before, with the time it was added: a TTL that has ended meanwhile ends it with the next turn."""
+        """Restore an earlier entry with its time; if its TTL has ended, it goes with the next turn."""
         if not _find_fault(entry.key, entry.content, entry.priority, entry.source, entry.ttl_seconds):
             self._entries[entry.key] = entry
 
     def remove_context(self, key: str) -> bool:
-        """Whether there was one."""
+        """Remove an entry; False if there was none."""
         return self._entries.pop(key, None) is not None
 
     def clear_context(self, source: EntrySource | None = None) -> int:
@@ -106,7 +106,7 @@ class ContextManager:
         return [entry for entry in self.get_context() if not entry.volatile]
 
     def render_volatile_entries(self) -> str:
-        """What rides with the newest user message instead of the system prompt."""
+        """Render the entries that accompany the newest user message instead of the system prompt."""
         return render_entries([entry for entry in self.get_context() if entry.volatile])
 
     def has_context(self, key: str) -> bool:

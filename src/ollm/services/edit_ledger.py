@@ -1,4 +1,4 @@
-"""What the model knows of files, so that it does not overwrite what others changed, and copies to undo its edits.
+"""Versions of files the model has seen, so that it does not overwrite others' changes, and copies to undo its edits.
 
 An undo copy is written before the file is: one file per edit under `~/.ollm/undo/{session id}/`, a line of JSON and
 then the bytes as they were.
@@ -40,7 +40,7 @@ class UndoCopy(Data, frozen=True):
 
 
 class LastEdit(Data, frozen=True):
-    """What `/undo` would take back. `before` is None for a file that was not there; `after` is a digest."""
+    """The edit `/undo` would revert. `before` is None for a new file; `after` is a digest."""
 
     copy: Path
     path: Path
@@ -58,7 +58,7 @@ class LastEdit(Data, frozen=True):
 
 
 class UndoResult(Data, frozen=True):
-    """What `/undo` did: the file was put back as it was, or removed because it had not been there."""
+    """Outcome of `/undo`: the file was restored, or removed because it was new."""
 
     path: Path
     removed: bool
@@ -85,7 +85,7 @@ class EditLedger:
         self._seen[path] = make_file_state(status, content)
 
     def is_stale(self, path: Path, status: os.stat_result, content: bytes) -> bool:
-        """Whether the file is no longer what the model last saw; False when it never saw it."""
+        """Return True if the file differs from what the model last saw; False if it never saw it."""
         seen = self._seen.get(path)
         if seen is None:
             return False
@@ -118,7 +118,7 @@ class EditLedger:
         return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
 
     def undo(self, boundary: Boundary) -> UndoResult | None:
-        """Take the last edit back on disk, byte for byte; None when there is none left.
+        """Revert the last edit on disk, byte for byte; None if there is none left.
 
         Raises OllmError when the file was changed by others since, and leaves it alone.
         """

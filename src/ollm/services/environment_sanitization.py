@@ -1,8 +1,9 @@
-"""Which environment variables a tool gets (S7).
+"""Select the environment variables a tool gets (S7).
 
-An allowed name passes whatever its value. Otherwise a variable is kept back when a deny pattern matches its name, when
-a word in its name says secret, or when its value looks like one. Configured rules add to the built-in ones; names are
-compared without case. Only names are ever logged or shown.
+A name on the allow list passes whatever its value. Any other variable is withheld if a deny pattern matches its name,
+if a word of its name says secret, or if its value holds what redaction would take out of a log. A pattern on the
+configured allow list only overrides configured deny patterns, never the built-in rules: a secret must be allowed by its
+exact name. Names are compared without case. Only names are ever logged or shown.
 """
 
 from __future__ import annotations
@@ -33,14 +34,23 @@ EXTRA_DENY_PATTERNS = (
     *("KEY", "KUBE_CONFIG_DATA", "KUBECONFIG_DATA", "*_KUBECONFIG_DATA"),
     *("*_PAT", "*_DSN", "*PGPASSWORD*", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*_CONNSTR", "npm_config_*auth*"),
 )
-SECRET_WORDS = frozenset(
-    {"SECRET", "SECRETS", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "AUTH", "COOKIE", "JWT", "APIKEY"}
-    | {"CREDENTIAL", "CREDENTIALS"}
+# A word of a name that says secret by itself, and at the end of the last word also joined to another (DBPASSWORD).
+_WORDS = "PASSWORD|PASSWD|PASSPHRASE|PASSCODE|SECRET|TOKEN|CREDENTIAL|COOKIE|JWT|APIKEY"
+SECRET_WORD = re.compile(rf"(?:(?:{_WORDS})S?|PASS|PW|AUTH|CREDS?|BEARER)[0-9]*")
+JOINED_SECRET = re.compile(rf".+(?:(?:{_WORDS}|KEY)S?|PASS|PWD|PW|AUTH|CREDS)[0-9]*")
+# Words of the language and names of programs that only end like a secret.
+ORDINARY_WORD = re.compile(
+    r"(?:MON|DON|TUR|HOC|JOC|WHIS|LAC|MIC|HIC|FLUN|MALAR|HOT|TURN|LATCH|PUB|PUBLIC|CACHE|SORT|PRIMARY|FOREIGN)KEYS?"
+    r"|(?:BY|COM|ENCOM|TRES|SUR|OVER|UNDER|ASK)PASS|OLDPWD"
 )
+COUNTING_WORDS = frozenset({"MAX", "MIN", "NUM", "TOTAL", "COUNT", "LIMIT"})  # MAX_TOKENS is a number
+TELLING_WORDS = frozenset({"SESSION", "SESSIONID", "OTP", "TOTP", "SEED", "NONCE"})  # secret if the value looks random
 MAX_KNOWN_VARIABLES = 4096
-HARMLESS_NAMES = ("SSH_AUTH_SOCK", "XAUTHORITY")
+HARMLESS_NAMES = ("SSH_AUTH_SOCK", "XAUTHORITY", "PWD", "OLDPWD")
 SHELL_CODE_RULE = "it is code or settings for every shell that is started"
 _WORD_ENDS = re.compile(r"[^A-Z0-9]+")
+_RANDOM_VALUE = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_-]{16,}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class WithheldVariable(Data, frozen=True):
@@ -51,7 +61,7 @@ class WithheldVariable(Data, frozen=True):
 
 
 class EnvironmentReport(Data, frozen=True):
-    """What would happen to an environment, by name."""
+    """Effects on an environment, by name."""
 
     passed: tuple[str, ...]
     removed: tuple[WithheldVariable, ...]
@@ -71,11 +81,13 @@ class EnvironmentSanitizationService:
         good_allow, more = _split_usable(allow)
         good_deny, most = _split_usable(deny)
         self.warnings = (*troubles, *more, *most, *_warn_of_wide_patterns(good_allow))
-        self._named = frozenset(pattern.upper() for pattern in good_allow)
         for warning in self.warnings:
             _log.warning("%s", warning)
-        self._allow = _NamePatterns((*CORE_ALLOW, *HARMLESS_NAMES, *good_allow))
-        self._deny = _NamePatterns((*CORE_DENY, *EXTRA_DENY_PATTERNS, *good_deny))
+        self._named = frozenset(pattern.upper() for pattern in good_allow)
+        self._core = _NamePatterns((*CORE_ALLOW, *HARMLESS_NAMES))
+        self._allow = _NamePatterns(good_allow)
+        self._built_in = _NamePatterns((*CORE_DENY, *EXTRA_DENY_PATTERNS))
+        self._deny = _NamePatterns(good_deny)
         self._known: dict[tuple[str, str], str | None] = {}  # an environment is sorted again before every tool
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
@@ -100,16 +112,13 @@ class EnvironmentSanitizationService:
         return [value for name, value in environment.items() if rules[name] is not None]
 
     def is_allowed(self, name: str) -> bool:
-        """Whether the allow list has this name."""
-        return self._allow.find_match(name) is not None
-
-    def _is_named(self, name: str) -> bool:
-        """Whether the configured allow list has this very name, not a pattern that matches it."""
-        return name.upper() in self._named
+        """Return True if this name passes whatever its value: a core variable, or one that the settings name
+        exactly."""
+        return name.upper() in self._named or self._core.find_match(name) is not None
 
     def is_denied(self, name: str) -> bool:
-        """Whether a deny pattern or a secret word matches this name, whatever the allow list says."""
-        return self._find_rule(name) is not None
+        """Return True if a deny pattern or a secret word matches this name, whatever the allow list says."""
+        return self._find_built_in_rule(name) is not None or self._deny.find_match(name) is not None
 
     def _find_rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
         """The rule against each variable, or None. What was judged before is remembered."""
@@ -124,26 +133,46 @@ class EnvironmentSanitizationService:
     def _judge(self, environment: Mapping[str, str]) -> None:
         unnamed = []
         for name, value in environment.items():
-            runs = SHELL_CODE.find_match(name) is not None and not self._is_named(name)
-            allowed = self.is_allowed(name) and not runs
-            rule = None if allowed else SHELL_CODE_RULE if runs else self._find_rule(name)
+            rule = self._find_rule(name, value)
             self._known[name, value] = rule
-            if not allowed and rule is None and len(value) >= MIN_KNOWN_VALUE_CHARS:
+            if rule is None and not self.is_allowed(name) and len(value) >= MIN_KNOWN_VALUE_CHARS:
                 unnamed.append((name, value))
         kinds = find_secrets(value for _, value in unnamed)
         for name, value in unnamed:
             if value in kinds:
                 self._known[name, value] = f"value: {kinds[value]}"
 
-    def _find_rule(self, name: str) -> str | None:
-        rule = self._deny.find_match(name)
+    def _find_rule(self, name: str, value: str) -> str | None:
+        if SHELL_CODE.find_match(name) is not None and name.upper() not in self._named:
+            return SHELL_CODE_RULE
+        if self.is_allowed(name):
+            return None
+        rule = self._find_built_in_rule(name) or _find_random_value(name, value)
+        return rule or (None if self._allow.find_match(name) else self._deny.find_match(name))
+
+    def _find_built_in_rule(self, name: str) -> str | None:
+        rule = self._built_in.find_match(name)
         if rule is not None:
             return rule
-        upper = name.upper()
-        words = upper.split("_") if upper.isidentifier() else _WORD_ENDS.split(upper)
-        return (
-            None if SECRET_WORDS.isdisjoint(words) else f"word: {next(word for word in words if word in SECRET_WORDS)}"
-        )
+        words = _split_words(name)
+        said = next((word for word in words if SECRET_WORD.fullmatch(word)), None)
+        if said is None and JOINED_SECRET.fullmatch(words[-1]) and not ORDINARY_WORD.fullmatch(words[-1]):
+            said = words[-1]
+        if said is None or (said == "TOKENS" and not COUNTING_WORDS.isdisjoint(words)):
+            return None
+        return f"word: {said}"
+
+
+def _split_words(name: str) -> list[str]:
+    upper = name.upper()
+    return upper.split("_") if upper.isidentifier() else _WORD_ENDS.split(upper)
+
+
+def _find_random_value(name: str, value: str) -> str | None:
+    """A session id or a seed opens something only if it is long and random; UUIDs and small numbers do not."""
+    if TELLING_WORDS.isdisjoint(_split_words(name)) or not _RANDOM_VALUE.fullmatch(value) or _UUID.fullmatch(value):
+        return None
+    return "value: random"
 
 
 class _NamePatterns:
@@ -177,7 +206,7 @@ class _NamePatterns:
 
 
 def _classify_pattern(text: str) -> str:
-    """Where the name holds the text between the stars."""
+    """Name the part of a variable name that a pattern is compared with."""
     if text.startswith("*"):
         return "inside" if text.endswith("*") else "end"
     return "start" if text.endswith("*") else "exact"
@@ -208,10 +237,10 @@ def _read_settings(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[lis
 
 
 def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:
-    """Patterns that let through what was to be kept back: everything, or what is named after a secret."""
+    """Patterns that match secrets, which pass only by their exact names."""
     probes = ("API_KEY", "GITHUB_TOKEN", "DB_PASSWORD")
     return [
-        f"environment.allowList has {pattern!r}, which passes secrets such as {probe} to every tool"
+        f"environment.allowList has {pattern!r}: secrets such as {probe} still do not pass; name them exactly"
         for pattern in patterns
         if "*" in pattern and (probe := next((one for one in probes if _NamePatterns([pattern]).find_match(one)), None))
     ]
@@ -248,7 +277,6 @@ def _translate_glob(pattern: str) -> str:
 
 
 def _expand_braces(pattern: str) -> list[str]:
-    """The patterns without braces that one with braces stands for."""
     before, brace, rest = pattern.partition("{")
     if not brace:
         if "}" in pattern:

@@ -1,4 +1,4 @@
-"""What was done in a turn, drawn by the engine from the calls it recorded (W: episodic memory)."""
+"""Actions of a turn, derived from the recorded calls (W: episodic memory)."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class GoalKeeper:
 
 
 class ToldGoals:
-    """Which state of the goals the model has heard of."""
+    """State of the goals that the model was sent."""
 
     def __init__(self, keeper: GoalKeeper) -> None:
         self._keeper = keeper
@@ -103,7 +103,7 @@ def list_lasting_decisions(stack: GoalStack) -> tuple[GoalDecision, ...]:
 
 
 def describe_goals(stack: GoalStack) -> str:
-    """What is in the context after a compression; empty when there is nothing to keep."""
+    """Describe the goals for the context after a compression; empty if there are none."""
     open_goals = [goal for goal in stack.goals if goal.status == "active"]
     lines = [line for goal in open_goals for line in _describe_goal(goal)]
     others = [decision.text for decision in list_lasting_decisions(stack)]
@@ -113,7 +113,7 @@ def describe_goals(stack: GoalStack) -> str:
 
 
 def make_goals_checkpoint(stack: GoalStack, counter: TokenCounter) -> tuple[Checkpoint, ...]:
-    """Goals and decisions in force as they come behind the records; nothing when there are none."""
+    """Make a checkpoint of goals and decisions in force, to follow the records; nothing if there are none."""
     kept = describe_goals(stack)
     if not kept:
         return ()

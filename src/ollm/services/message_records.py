@@ -33,7 +33,7 @@ def to_record(message: PromptMessage) -> dict[str, Any]:
 
 
 def from_records(records: Iterable[Mapping[str, Any]]) -> list[PromptMessage]:
-    """What can be read of them; a record of another shape is left out."""
+    """Read the records; those of another shape are left out."""
     return [message for record in records if (message := from_record(record))]
 
 

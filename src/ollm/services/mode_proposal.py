@@ -1,4 +1,4 @@
-"""When a message fits another mode better than the one it is said in."""
+"""Propose another mode if a message fits it better than the present one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ def propose_mode(text: str, current: ModeName) -> ModeProposal | None:
 
 
 def _count_hits(mode: ModeName, text: str) -> int:
-    """How many different signs of a mode there are."""
     parts, _ = MODE_SIGNS[mode]
     folded = text.casefold()
     if not any(part in folded for part in parts):

@@ -1,4 +1,4 @@
-"""Modes (H: modeHistory): what the model is told to be and the tools it is shown."""
+"""Modes (H: modeHistory): the model's role and the tools it is shown."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ MODES: dict[ModeName, Mode] = {
 
 
 def shows_tool(mode: ModeName, category: ToolCategory | None) -> bool:
-    """Whether the mode shows tools of this category; those of extensions have none, and are shown in every mode that
-    may change things."""
+    """Return True if the mode shows tools of this category; those of extensions have none, and are shown in every mode
+    that may change things."""
     if category is None:
         return MODES[mode].approval is None
     shown = MODES[mode].tools

@@ -1,4 +1,4 @@
-"""How much of a prompt the server has read before: each request compared, part by part, with the last one."""
+"""Measure how much of a prompt the server has read before, by comparing each request with the last one."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _count_common(before: Sequence[PrefixPart], after: Sequence[PrefixPart]) -> 
 
 
 def _sends_the_same(old: PromptMessage, new: PromptMessage) -> bool:
-    """Where a message comes from is not sent."""
+    """Return True if two messages are sent identically; their origin is not sent."""
     return old is new or msgspec.structs.replace(old, sources=()) == msgspec.structs.replace(new, sources=())
 
 

@@ -1,4 +1,4 @@
-"""What no summary and no shortened line may lose: names, numbers, places and errors, found without a model.
+"""Facts no summary or shortened line may lose: names, numbers, places and errors, found without a model.
 
 Only what people, the model and tools said is looked at: our own markers are taken out first.
 """
@@ -21,6 +21,7 @@ _ERROR = re.compile(r"\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|tra
 _MARKERS = re.compile(
     r"\[\.\.\. .*?left out.*?\]"
     r"|\[(?:Folded messages|Record of messages|Results of this step|Goals and decisions)[^\]\n]*\]?"
+    r"|Summary of messages [\d, -]+:"
     r"|recall \{[^}\n]*\}"
     r"|\[[^\]\n]*characters left out[^\]\n]*\]"
     r"|\((?:cut|shown)[^)\n]*recall[^)\n]*\)"

@@ -19,7 +19,7 @@ MESSAGE_OVERHEAD_CHARS = 64  # keys and quotes of one message in JSON
 
 
 class RecentWindow:
-    """A ring buffer fed with every message; `flush` gives what is to be kept."""
+    """A ring buffer fed with every message; `flush` returns what to keep."""
 
     def __init__(self, settings: ResumeSettings, messages: Iterable[PromptMessage] = ()) -> None:
         self._settings = settings
@@ -34,7 +34,8 @@ class RecentWindow:
         self._ring.append(message)
 
     def collect_messages(self) -> tuple[PromptMessage, ...]:
-        """What fits, oldest first. When no user message does, the newest one is at the front, before the rest."""
+        """Collect the newest messages that fit, oldest first. If no user message fits, the newest one is put before the
+        rest."""
         units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]
         first = [shorten_unit([self._request], self._settings)[0]] if self._request else []
         available = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)

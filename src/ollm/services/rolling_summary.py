@@ -40,7 +40,7 @@ def render_plan(plan: PlanState) -> list[str]:
 
 
 def render_unfinished(episodes: Sequence[Episode]) -> list[str]:
-    """What failed and was not put right since: commands whose last outcome is bad, and a turn that stopped early."""
+    """Render the open failures: commands whose last outcome is bad, and a turn that stopped early."""
     last: dict[str, str] = {}
     for episode in episodes:
         for command in episode.commands:

@@ -1,4 +1,4 @@
-"""Whether a text still parses as what its file's name says it is: Python, JSON and TOML by what Python brings, other
+"""Checks whether a text parses as what its file's name says: Python, JSON, TOML and YAML by their parsers, other
 languages by their grammar where that is installed (extra `[code]`)."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _COMMENTED = re.compile(
 
 
 def find_syntax_error(name: str, text: str) -> str | None:
-    """What is wrong and where, in one line; None when it parses or nothing here can tell."""
+    """Find a syntax error and its place, in one line; None if the text parses or cannot be checked here."""
     try:
         match name.rpartition(".")[2].lower():
             case "py" | "pyi":
@@ -33,6 +33,8 @@ def find_syntax_error(name: str, text: str) -> str | None:
                 import tomllib
 
                 tomllib.loads(text)
+            case "yaml" | "yml":
+                return _find_yaml_error(text)
             case "csv" | "tsv":
                 return "it is JSON and no table" if _is_json(text) else None
             case _:
@@ -44,8 +46,22 @@ def find_syntax_error(name: str, text: str) -> str | None:
     return None
 
 
+def _find_yaml_error(text: str) -> str | None:
+    """Only what the parser says: tags and keys are the business of whoever reads the file."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+
+    try:
+        for _ in YAML(typ="safe", pure=True).parse(text):
+            pass
+    except MarkedYAMLError as error:
+        where = error.problem_mark or error.context_mark
+        return f"line {where.line + 1}: {error.problem}" if where else str(error.problem)
+    return None
+
+
 def _is_json(text: str) -> bool:
-    """Whether this is a list or an object in JSON: what a converter leaves that converted nothing."""
+    """Return True for a list or an object in JSON: the result of a converter that converted nothing."""
     import json
 
     if text.lstrip()[:1] not in ("[", "{"):
@@ -65,7 +81,7 @@ def _find_by_grammar(name: str, text: str) -> str | None:
 
 
 def _may_be_newer(error: SyntaxError) -> bool:
-    """Whether a line may be right in a Python that is newer than the one that runs here."""
+    """Return True if a line may be valid in a newer Python than this one."""
     line = (error.text or "").strip()
     return sys.version_info < NEWEST_SYNTAX and bool(_NEWER_LINE.match(line) or error.msg.startswith("f-string"))
 

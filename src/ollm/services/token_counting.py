@@ -1,7 +1,7 @@
-"""How many tokens a text is: estimated by the kinds of characters in it, times a factor learnt from exact counts.
+"""Estimate tokens by the kinds of characters in a text, times a factor learned from exact counts.
 
-Estimates are kept in *units*, the tokens of an average tokenizer; the factor turns units into tokens of one model.
-Sums of units stay valid when the factor moves, so a long context is never counted again.
+Estimates are kept in *units*, the tokens of an average tokenizer; the factor turns units into tokens of one model. Sums
+of units stay valid when the factor moves, so a long context is never counted again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _estimate_character(character: str) -> float:
 
 
 def estimate_doubt_units(text: str) -> float:
-    """What a text may be more than its estimate by a vocabulary that does not know its signs: at most its bytes."""
+    """Estimate by how much a text may exceed its estimate if the vocabulary does not know its signs: at most its
+    bytes."""
     return 0.0 if text.isascii() else sum(map(_estimate_character_doubt, _NOT_ASCII.findall(text)))
 
 
@@ -81,7 +82,7 @@ def _estimate_character_doubt(character: str) -> float:
 
 
 def _is_everyday(ideograph: str) -> bool:
-    """Whether it is among the 6,763 of the oldest Chinese standard, which vocabularies know whole."""
+    """Return True for the 6,763 characters of the oldest Chinese standard, which vocabularies know whole."""
     try:
         ideograph.encode("gb2312")
     except UnicodeEncodeError:
@@ -139,7 +140,7 @@ class TokenCounter:
         return sum(map(self.count_message, messages))
 
     def count_schemas(self, tools: Iterable[ToolSchema]) -> int:
-        """What the tool list costs in front of every request, with what a chat template writes around it."""
+        """Count the tokens of the tool list in front of every request, with what a chat template writes around it."""
         return self.convert_to_tokens(self.count_schema_units(tools))
 
     def count_schema_units(self, tools: Iterable[ToolSchema]) -> float:
@@ -148,7 +149,7 @@ class TokenCounter:
         return TOOLS_UNITS + SCHEMA_SHARE * sum(units) + SCHEMA_UNITS * len(units) if units else 0.0
 
     def count_schema_texts(self, tools: Iterable[ToolSchema]) -> int:
-        """What the schemas alone are."""
+        """Count the tokens of the schemas alone."""
         return sum(self.count_text(_encode_json(msgspec.to_builtins(tool))) for tool in tools)
 
     def convert_to_tokens(self, amount: float) -> int:

@@ -1,1 +1,1 @@
-"""What is kept on disk."""
+"""Data on disk."""

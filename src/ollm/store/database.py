@@ -219,7 +219,7 @@ class Database:
 
 
 def read_schema_version(path: Path) -> int:
-    """The version that a SQLite file says it has, read without opening it as one; 0 where it is none."""
+    """Read the version of a SQLite file without opening it; 0 if it is not one."""
     try:
         refuse_special_file(path)
         with path.open("rb") as file:
@@ -230,7 +230,7 @@ def read_schema_version(path: Path) -> int:
 
 
 def is_disk_full(directory: Path) -> bool:
-    """Whether there is hardly any room left: what SQLite would begin to write it could not end."""
+    """Return True if the disk has hardly any space: SQLite could not finish what it begins to write."""
     try:
         found = os.statvfs(directory)
     except OSError:
@@ -260,7 +260,7 @@ def get_inode(path: Path) -> int:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether the file itself is at fault, as opposed to one that is busy or may not be used."""
+    """Return True if the file itself is damaged, not busy or inaccessible."""
     import sqlite3
 
     if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError):

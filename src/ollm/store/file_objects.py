@@ -50,8 +50,7 @@ class FileObjects:
 
     @contextmanager
     def put_together(self) -> Iterator[None]:
-        """What is put inside is thrown away again when something fails there: a full disk must not stay full of the
-        beginning of a state that nobody can go back to."""
+        """Group writes; a failure discards them, so that a full disk is not filled by half a state."""
         make_private_directory(self.folder)
         disk = os.statvfs(self.folder)
         if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
@@ -206,7 +205,7 @@ class FileObjects:
         return True
 
     def measure_bytes(self) -> int:
-        """How much the objects take on disk, counted."""
+        """Measure the size of the objects on disk."""
         return sum(path.stat().st_size for path in self._iter_files())
 
     def _iter_files(self) -> Iterator[Path]:

@@ -89,7 +89,7 @@ class Lease:
         return None
 
     def ask_owner_to_close(self, *, only_when_idle: bool = False) -> bool:
-        """Leave word and wake the owner; False when there is none to be reached from this machine."""
+        """Ask the owning process to close. Returns False if it cannot be reached from this machine."""
         owner = self.read_owner()
         if owner is None or owner.host != socket.gethostname() or get_process_start(owner.pid) != owner.started:
             return False
@@ -107,12 +107,12 @@ class Lease:
 
     @property
     def is_requested(self) -> bool:
-        """Whether the word that was left is still there: neither taken away nor answered with no."""
+        """Return True if our request is still there: neither removed nor refused."""
         return self.request.exists()
 
     def is_asked_to_close(self, *, idle: bool = False) -> bool:
-        """Whether another wants it; one that asks for what nobody uses is heard by an `idle` owner alone, and told no
-        by any other at once: its word is taken away."""
+        """Return True if another process wants the lease. A request for an unused one is for an `idle` owner; any other
+        owner refuses it at once by removing it."""
         if not self.held:
             return False
         with contextlib.suppress(OSError):  # there is none, or it was withdrawn

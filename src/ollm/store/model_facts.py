@@ -1,7 +1,7 @@
-"""What was learnt about models, in `~/.ollm/model-facts.json`: one object per server and model.
+"""Learned facts about models, in `~/.ollm/model-facts.json`: one object per server and model.
 
-Several processes may learn at once: each change is laid over what the file holds by then, under a lock, and the file
-is replaced whole. Fields of a newer version survive. A file that cannot be read counts as empty: it is learnt again.
+Several processes may learn at once: each change is laid over what the file holds by then, under a lock, and the file is
+replaced whole. Fields of a newer version survive. A file that cannot be read counts as empty: it is learnt again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ModelFactsFile:
         self._path = path
 
     def get(self, key: str) -> ModelFacts:
-        """What is known; for a model never met, the safe defaults."""
+        """Return the known facts; safe defaults for an unknown model."""
         return _parse_facts(key, self._read().get(key, {}))
 
     def list_all(self) -> list[ModelFacts]:

@@ -100,5 +100,5 @@ class NoteStore:
 
 
 def _parse_number(todo_id: str) -> int:
-    """A number no todo has, for an id that is none."""
+    """Parse a todo id; -1 if it is not a number."""
     return int(todo_id) if todo_id.isdecimal() and len(todo_id) < 18 else -1

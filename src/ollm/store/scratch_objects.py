@@ -27,7 +27,7 @@ class ScratchObjects(FileObjects):
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
-        """Where there is a lock: a look makes no files."""
+        """Take the lock if there is one: reading makes no files."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, BusyError):
                 stack.callback(os.close, self.open_lock(os.O_RDWR))

@@ -1,4 +1,4 @@
-"""What other parts keep of a session under its id, taken away when the session is deleted."""
+"""Data that other parts keep under a session's id, removed when the session is deleted."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class WorkspaceDatabase:
         self.database.close()
 
     def begin_transaction(self) -> AbstractContextManager[object]:
-        """What is written inside is written as one: all of it or nothing, and waiting for the disk but once."""
+        """Write everything inside as one transaction, with one wait for the disk."""
         return self.database.begin_write()
 
     def list_sessions(self) -> list[ChatSession]:

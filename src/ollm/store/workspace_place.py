@@ -1,4 +1,4 @@
-"""Where a workspace keeps what is its own: `<workspace>/.ollm`, or a corner of the home when it cannot be there."""
+"""Folder of a workspace's own data: `<workspace>/.ollm`, or one in the home if it cannot be there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ollm.config.paths import Home
+from ollm.config.environment import Home
 from ollm.system.small_files import read_small_file
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
@@ -45,7 +45,7 @@ def name_workspace(workspace: Path) -> str:
 
 
 def get_checkpoint_directory(workspace: Path, home: Home) -> Path:
-    """Where the states of a workspace's files are saved."""
+    """Return the folder of a workspace's saved file states."""
     return home.checkpoints / get_fallback_directory(workspace, home).name
 
 
@@ -69,14 +69,14 @@ def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
 
 
 def find_untrusted_memory(workspace: Path, home: Home) -> Path | None:
-    """A `memory.db` that came with a workspace nobody trusted; None when there is none, or it is used."""
+    """Find a `memory.db` that came with an untrusted workspace; None if there is none, or it is used."""
     own = workspace / ".ollm" / "memory.db"
     return own if own.is_file() and not _is_ours(workspace, own, home) else None
 
 
 def _is_ours(workspace: Path, database: Path, home: Home) -> bool:
-    """Whether the memory in a workspace may be used: it was made here, as a mark in the home says, or came with a
-    workspace that is trusted. A link in its place never is."""
+    """Return True if the memory in a workspace may be used: it was made here, as a mark in the home says, or came with
+    a trusted workspace. A link in its place never is."""
     mark = get_fallback_directory(workspace, home) / "made-here"
     if any(database.with_name(database.name + end).is_symlink() for end in DATABASE_ENDINGS):
         return False
@@ -103,7 +103,7 @@ def is_same_path(one: Path, other: Path) -> bool:
 
 
 def ensure_usable(directory: Path) -> bool:
-    """Whether files can be made there; a link in its place is not followed."""
+    """Return True if files can be made there; a link in its place is not followed."""
     if directory.is_symlink():
         return False
     try:

@@ -1,1 +1,1 @@
-"""What the operating system does for us."""
+"""Access to the operating system."""

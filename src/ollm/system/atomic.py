@@ -22,7 +22,7 @@ _FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write every byte: a short write goes on where it stopped."""
+    """Write every byte: a short write continues where it stopped."""
     view = memoryview(data)
     while view:
         written = os.write(descriptor, view[: _CHUNK_BYTES * 64])
@@ -167,7 +167,7 @@ class AppendFile:
             self._recent_start += len(self._recent.popleft())
 
     def is_in_place(self) -> bool:
-        """Whether what was appended is under the file's name: nobody removed, replaced or cut it."""
+        """Return True if the appended data is under the file's name: nobody removed, replaced or cut it."""
         if self._descriptor is None:
             return True
         try:
@@ -191,6 +191,11 @@ class AppendFile:
             self.good = self._recent_start = size
             self._recent.clear()
 
+    def ends_with(self, last: bytes) -> bool:
+        """Return True if the last byte is this one; an empty file ends with any."""
+        assert self._descriptor is not None
+        return not self.good or os.pread(self._descriptor, 1, self.good - 1) == last
+
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
@@ -208,7 +213,8 @@ class AppendFile:
         return b"".join(self._iter_good())
 
     def _iter_good(self) -> Iterator[bytes]:
-        """What was appended last comes from memory: in the file, bytes of another program may be before it."""
+        """Iterate over the appended data. Its newest part comes from memory: in the file, bytes of another program may
+        precede it."""
         assert self._descriptor is not None
         place, end, chunk = 0, self._find_kept_end(self._descriptor), b"\n"
         while more := os.pread(self._descriptor, min(_CHUNK_BYTES, end - place), place):
@@ -219,7 +225,7 @@ class AppendFile:
         yield from self._recent
 
     def _find_kept_end(self, descriptor: int) -> int:
-        """How far the file holds what was appended before the recent: less of it where another program cut the file."""
+        """Find the end of older appended data in the file; earlier if another program cut the file."""
         end = os.fstat(descriptor).st_size
         if end < self.good:
             for data in reversed(self._recent):

@@ -148,7 +148,7 @@ def _describe_kind(mode: int) -> str:
 
 
 def _make_attribute_copier(name: str, before: os.stat_result, parent: int) -> Callable[[int], None]:
-    """What makes a new file look like the one it replaces. Each part is done as far as the system lets us."""
+    """Make a function that copies attributes to the new file, each as far as the system permits."""
 
     def keep(descriptor: int) -> None:
         mode = stat.S_IMODE(before.st_mode)

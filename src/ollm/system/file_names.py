@@ -1,4 +1,4 @@
-"""How file names are compared, and lists of names that several packages go by. Standard library only."""
+"""Comparison of file names, and lists of names that several packages use. Standard library only."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def normalize_name(name: str) -> str:
 
 
 def is_environment_file(name: str) -> bool:
-    """Whether a name is `.env*` and no example: recursive reads skip such files and say how many."""
+    """Return True for `.env*` except examples: recursive reads skip such files and report how many."""
     plain = normalize_name(name)
     return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)

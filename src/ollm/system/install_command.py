@@ -1,4 +1,4 @@
-"""How an extra is added to the way ollm was installed: by uv, pipx or pip, from an index or from a folder."""
+"""Command that adds an extra to this installation: by uv, pipx or pip, from an index or from a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PACKAGE = "ollm-cli"
 
 
 def describe_extra_install(extra: str, prefix: Path | None = None, source: str | None = None) -> str:
-    """The command to run. A tool of uv or pipx is installed anew, so it gets all extras: those it had would be lost."""
+    """Return the command to run. A tool of uv or pipx is reinstalled with all extras: those it had would be lost."""
     place = prefix or Path(sys.prefix)
     package = find_source() if source is None else source
     if (place / "uv-receipt.toml").exists():

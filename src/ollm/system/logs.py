@@ -93,7 +93,7 @@ class LogFile:
 
 
 class LogHandler(logging.Handler):
-    """Writes to the file. A log that cannot be written is said once on stderr and stops nothing."""
+    """Write to the log file. A failure is reported once on stderr and stops nothing."""
 
     def __init__(self, file: LogFile, redact: Redact) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class LogHandler(logging.Handler):
 
 
 class DebugHandler(logging.Handler):
-    """What --debug prints to stderr: one redacted line a record."""
+    """Print one redacted line per record to stderr, for --debug."""
 
     def __init__(self, redact: Redact) -> None:
         super().__init__()

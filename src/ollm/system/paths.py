@@ -59,8 +59,8 @@ _ERRNO_FAILURES = {
 
 
 class Judgement(Data, frozen=True):
-    """What is to be said about one path, before anything is opened. `named` is the path as given, without `.` and `..`.
-    A protected name counts in either. Reasons are None where there is nothing to ask."""
+    """Objections to one path, before anything is opened. `named` is the path as given, without `.` and `..`. A
+    protected name counts in either. Reasons are None where there is nothing to ask."""
 
     resolved: Path
     inside: bool
@@ -81,7 +81,7 @@ class Judgement(Data, frozen=True):
 
 
 def resolve_path(given: str, base: Path) -> Path:
-    """Where a path leads: links followed, also for the part that does not exist. Only says; nothing is opened."""
+    """Resolve a path: follow links, also for the part that does not exist. Opens nothing."""
     return _follow_links(_join_path(given, base), given)
 
 
@@ -220,7 +220,7 @@ class Boundary(Data, frozen=True):
         raise _make_changing_failure(given, path)
 
     def is_readable(self, judged: Judgement) -> bool:
-        """Whether a path lies, as it was named and where it leads, among what may be read anyway."""
+        """Return True if a path, as named and as resolved, is among those that may be read anyway."""
         return all(
             any(path.is_relative_to(one) for one in self.readable) and not is_environment_file(path.name)
             for path in (judged.named, judged.resolved)

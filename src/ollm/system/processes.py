@@ -33,8 +33,8 @@ _POOL_SCRIPT = (
 
 
 class ProcessCommand(Data, frozen=True):
-    """What to run, and where. `terminal` makes standard output, which must then be a terminal, the controlling one. It
-    runs in `box`, built at `level`, where there is one."""
+    """Command line and working directory. `terminal` makes standard output, which must then be a terminal, the
+    controlling one. It runs in `box`, built at `level`, where there is one."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -73,11 +73,11 @@ class ChildProcess:
 
     @property
     def gone(self) -> bool:
-        """Whether nothing is left, of the command or of what it started."""
+        """Return True if nothing is left of the command and what it started."""
         return self._gone.done()
 
     async def wait(self) -> int:
-        """Until the command itself has ended: its exit code, or minus the signal. What it left behind may go on."""
+        """Wait for the command itself: its exit code, or minus the signal. What it left behind may still run."""
         return await asyncio.shield(self._exited)
 
     async def end(self, grace: float = 0.25) -> None:
@@ -213,8 +213,8 @@ class ProcessHost:
         """The namespaces that the boxes of this workspace share, made when the first one is needed, and their name."""
         if command.box is None or command.level != "full":
             return command.level, ()
-        box = command.box
-        key = json.dumps([box.workspace, box.home, box.writable])
+        box = command.box.session_part
+        key = json.dumps(box)
         if key not in self._namespaces:
             self._namespaces[key] = asyncio.ensure_future(self._make_namespaces(box))
         try:

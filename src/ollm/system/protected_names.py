@@ -10,9 +10,11 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
-from ollm.system.sandbox.names import HOME_SECRETS, find_steering_name
+from ollm.system.sandbox.home import CACHES, TOOLCHAINS
+from ollm.system.sandbox.names import find_steering_name
 
-_SECRETS = frozenset(secret.casefold() for secret in HOME_SECRETS) - {".ollm"}
+_SHARED_FOLDERS = (".config", ".local", ".cache")  # of many programs
+_PROGRAMS = tuple(f"{name.casefold()}/" for name in (*TOOLCHAINS, *CACHES, ".pyenv/versions", ".rbenv/versions"))
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 
 
@@ -53,7 +55,7 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
 
 
 def _is_without(text: str, path: str) -> bool:
-    """Whether `text` is nowhere in a path, for certain: most paths need no look at their parts."""
+    """Return True if `text` is certainly nowhere in a path: most paths need no look at their parts."""
     return path.isascii() and text not in path.lower()
 
 
@@ -63,8 +65,8 @@ def _is_fish_snippet(plain: str, path: Path) -> bool:
 
 def _explain_private_directory(path: Path, places: KnownDirectories) -> str | None:
     parts = tuple(map(normalize_name, path.parts))
-    if secret := _find_home_secret(parts, places.user_home):
-        return f"~/{secret} contains keys or secrets"
+    if secret := _find_private_folder(path, parts, places):
+        return f"~/{secret} may contain keys or secrets"
     keys, own = _list_private_directories(places.user_home, places.ollm_home)
     if any(parts[: len(above)] == above for above in keys):
         return "~/.ssh contains keys"
@@ -74,15 +76,18 @@ def _explain_private_directory(path: Path, places: KnownDirectories) -> str | No
     return None
 
 
-def _find_home_secret(parts: tuple[str, ...], user_home: Path | None) -> str | None:
-    """Which of the places where a home keeps its secrets a path lies in."""
-    if user_home is None:
+def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirectories) -> str | None:
+    """The hidden folder or file of the home that a path lies in, unless it belongs to a root or a toolchain: programs
+    keep logins in such folders, and no list of them is complete."""
+    if places.user_home is None:
         return None
-    home = _normalize_home(user_home)
-    if parts[: len(home)] != home:
-        return None
+    home = _normalize_home(places.user_home)
     below = parts[len(home) :]
-    return next((one for depth in (1, 2, 3) if (one := "/".join(below[:depth])) in _SECRETS and below[:depth]), None)
+    if parts[: len(home)] != home or not below or not below[0].startswith(".") or below[0] == ".ollm":
+        return None
+    if "/".join((*below, "")).startswith(_PROGRAMS) or any(path.is_relative_to(root) for root in places.roots):
+        return None
+    return "/".join(below[:2] if below[0] in _SHARED_FOLDERS else below[:1])
 
 
 @lru_cache(maxsize=8)
@@ -97,7 +102,7 @@ Parts = tuple[str, ...]
 def _list_private_directories(
     user_home: Path | None, ollm_home: Path | None
 ) -> tuple[tuple[Parts, ...], tuple[tuple[Path, Parts], ...]]:
-    """Where keys are and what is the agent's own, taken apart once: every path is compared with these."""
+    """List the folders of keys and of ollm itself, split once: every path is compared with these."""
     keys = () if user_home is None else (_normalize_parts(user_home / ".ssh"),)
     own = [] if user_home is None else [user_home / ".ollm"]
     own += [] if ollm_home is None else [ollm_home]

@@ -98,7 +98,7 @@ def _receive(control: socket.socket, length: int) -> bytes:
 
 
 def _launch_boxed(command: dict[str, Any], control: socket.socket, descriptors: list[int], runner: BoxRunner) -> int:
-    """Hand the command to the process inside the box; 0 when there is none."""
+    """Hand the command to the process inside the sandbox; 0 if there is none."""
     try:
         runner.start(command, descriptors)
     except OSError as error:

@@ -92,8 +92,23 @@ def _may_hold_controls(text: str) -> bool:
     return not text.isascii() and (_HIGH_CONTROLS in data or any(mark in data for mark in _DIRECTIONS))
 
 
+def escape_json(text: str) -> str:
+    """A JSON document with direction marks and invisible characters written as escapes: it means the same, and a person
+    who reads it sees them."""
+    if text.isascii():
+        return text
+    return _STRIPPED.sub(lambda found: found[0] if found[0] in "\n\r\t" else _escape_json_character(found[0]), text)
+
+
+def _escape_json_character(character: str) -> str:
+    import json
+
+    return json.dumps(character)[1:-1]
+
+
 def is_hidden(character: str) -> bool:
-    """Whether a character is not seen, or changes how others are seen: controls, bidi, zero-width, odd blanks."""
+    """Return True for invisible characters and those that change how others look: controls, bidi, zero-width, odd
+    blanks."""
     if character in "\n\t" or " " <= character <= "~":
         return False
     import unicodedata

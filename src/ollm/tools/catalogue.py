@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ollm.tools.framework.base import Invocation, ToolDescription, ToolSpec, add_parser, bind_tool
-from ollm.tools.framework.registry import ToolRegistry
-from ollm.tools.framework.schema_cache import describe_tools, load_tool_class
+import msgspec
+
+from ollm.domain.clock import PROCESS_STARTED_NS
+from ollm.domain.struct import Data
+from ollm.tools.framework.base import (
+    Invocation,
+    ToolDescription,
+    ToolRegistry,
+    ToolSpec,
+    add_parser,
+    bind_tool,
+    describe_class,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from ollm.domain.lazy import Lazy
     from ollm.domain.tasks import TaskReport, TaskRequest
@@ -21,14 +37,97 @@ if TYPE_CHECKING:
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
+    from ollm.tools.framework.base import Tool
     from ollm.tools.memory import MemoryStores
     from ollm.tools.read_file import ReadFileNeeds
     from ollm.tools.read_many_files import ReadManyFilesNeeds
     from ollm.tools.recall import Archive
-    from ollm.tools.search.code_files import CodeNeeds
+    from ollm.tools.search.scope import CodeNeeds
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
     from ollm.tools.write_todos import TodoList
+
+PACKAGE_ROOT = Path(__file__).parents[1]
+TOOL_PACKAGES = (
+    "tools",
+    "policy",
+    "services",
+    "providers",
+    "store",
+    "config",
+    "system",
+    "domain",
+)  # what a tool may import
+LIBRARY_VERSIONS = f"{sys.hexversion:x} {msgspec.__version__}"
+FileStamps = tuple[tuple[str, int, int], ...]
+
+
+class SchemaCache(Data, frozen=True):
+    """`stamp` holds name, time and size of every file that had a part in it."""
+
+    libraries: str
+    stamp: FileStamps
+    tools: tuple[ToolDescription, ...]
+
+
+def describe_tools(places: Mapping[str, str], memory: Path | None = None) -> tuple[ToolDescription, ...]:
+    """The tools by name, from `memory` when they are what they were; `places` maps names to `module:Class`."""
+    if memory is None:
+        return _describe_classes(places)
+    found = _load_cache(memory)
+    if found is None:
+        tools = _describe_classes(places)
+        found = SchemaCache(libraries=LIBRARY_VERSIONS, stamp=_stamp_files(_list_files()), tools=tools)
+        _save_cache(memory, found)
+    return found.tools
+
+
+def _describe_classes(places: Mapping[str, str]) -> tuple[ToolDescription, ...]:
+    return tuple(describe_class(load_tool_class(place)) for place in places.values())
+
+
+def load_tool_class(place: str) -> type[Tool[Any]]:
+    """The class at `module:Class` in this package."""
+    module, _, name = place.partition(":")
+    found: type[Tool[Any]] = getattr(import_module(f"ollm.tools.{module}"), name)
+    return found
+
+
+def _list_files() -> list[str]:
+    """Everything imported that the tools may build on, as paths in our package. All of it is more than they use."""
+    every = sys.modules.copy()  # another thread may import something meanwhile
+    loaded = [(name.split("."), module.__file__) for name, module in every.items() if name.startswith("ollm.")]
+    return sorted(
+        os.path.relpath(file, PACKAGE_ROOT) for (_, floor, *_), file in loaded if floor in TOOL_PACKAGES and file
+    )
+
+
+def _stamp_files(files: Iterable[str]) -> FileStamps:
+    found = ((name, os.stat(f"{PACKAGE_ROOT}/{name}")) for name in files)  # noqa: PTH116 - a hundred of them at every start
+    return tuple((name, status.st_mtime_ns, status.st_size) for name, status in found)
+
+
+def _load_cache(memory: Path) -> SchemaCache | None:
+    try:
+        found = msgspec.json.decode(memory.read_bytes(), type=SchemaCache)
+        current = found.libraries == LIBRARY_VERSIONS and found.stamp == _stamp_files(
+            name for name, _, _ in found.stamp
+        )
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return None
+    return found if current else None
+
+
+def _save_cache(memory: Path, found: SchemaCache) -> None:
+    """Unless a file changed since it was imported: which one was it? A home that is not there yet is not made."""
+    if any(changed >= PROCESS_STARTED_NS for _, changed, _ in found.stamp):
+        return
+    from ollm.system.atomic import make_private_directory, replace_file
+
+    with contextlib.suppress(OSError):
+        if memory.parent.parent.is_dir():
+            make_private_directory(memory.parent)
+            replace_file(memory, msgspec.json.encode(found), durable=False)
 
 
 class ToolServices(Protocol):
@@ -87,7 +186,8 @@ def build_registry(services: ToolServices, cache: Path | None = None) -> ToolReg
     """A registry with all of them."""
     registry = ToolRegistry()
     for description in describe_catalogue(cache):
-        registry.register(_make_spec(description, services))
+        if description.name != "outline" or find_spec("tree_sitter"):  # of the extra `[code]`
+            registry.register(_make_spec(description, services))
     return registry
 
 
@@ -121,7 +221,7 @@ def _make_read_file(services: ToolServices) -> ReadFileNeeds:
 
 
 def _make_code(services: ToolServices) -> CodeNeeds:
-    from ollm.tools.search.code_files import CodeNeeds
+    from ollm.tools.search.scope import CodeNeeds
 
     return CodeNeeds(discovery=services.discovery, code_map=services.code_map, count=services.count_tokens)
 

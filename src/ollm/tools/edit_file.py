@@ -24,7 +24,7 @@ from ollm.tools.files.file_change import (
     refuse_stale,
     write_change,
 )
-from ollm.tools.files.pictures import describe_kind
+from ollm.tools.files.file_text import describe_kind
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 _OTHER_NAMES = {
@@ -54,7 +54,7 @@ class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, for
     """One edit, as a model gives it."""
 
     target: Annotated[str, Meta(min_length=1, description="Text to replace, exactly as in the file.")]
-    replacement: Annotated[str, Meta(description="Text to put in its place.")]
+    replacement: str
     replace_all: bool = False
 
 
@@ -76,7 +76,7 @@ class EditFile(Tool[EditLedger], frozen=True):
         },
     )
 
-    path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
+    path: Annotated[str, Meta(min_length=1)]
     edits: Annotated[tuple[Replacement, ...], Meta(min_length=1)]
 
     @classmethod

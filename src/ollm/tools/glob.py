@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
-from ollm.tools.search.scope import DirectoryPath, PositiveInt, SearchScope, render_with_notes, resolve_scope
+from ollm.tools.search.scope import (
+    DirectoryPath,
+    PositiveInt,
+    SearchScope,
+    render_link,
+    render_with_notes,
+    resolve_scope,
+)
+
+if TYPE_CHECKING:
+    from ollm.services.file_discovery import FileDiscoveryService
 
 
-class Glob(Tool[FileDiscoveryService], frozen=True):
+class Glob(Tool["FileDiscoveryService"], frozen=True):
     """Find files by name, such as src/**/*.py. Ignored files are left out."""
 
     name: ClassVar[str] = "glob"
@@ -51,14 +60,18 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
         if scope.file is not None:
             raise ToolFailure("ValidationError", f"path: {self.path} is a file; name a directory.")
         pattern = self._relativize_pattern(scope)
-        found = await needs.find(str(scope.root), pattern, within=scope.within)
+        found = await needs.find(str(scope.root), pattern, within=scope.within, links=True)
         shown = [path for path in found.paths if self.include_hidden or not _is_hidden(path)]
         notes = [*scope.notes, *found.notes]
         if found.anywhere and shown:
             notes.append(f"none directly in {self.path}; searched **/{pattern}")
         if hidden := len(found.paths) - len(shown):
             notes.append(f"{hidden:,} hidden {'path matches' if hidden == 1 else 'paths match'} too; set includeHidden")
-        return self._build_result(scope, shown, notes, self.max_results or context.settings.max_results)
+        lines = self._render_paths(scope, shown, found.links, notes, self.max_results or context.settings.max_results)
+        count = f"{len(shown):,} {'file' if len(shown) == 1 else 'files'}"
+        return ToolResult(
+            llm_content=render_with_notes(lines, notes), return_display=f"{count} matching {self.pattern}"
+        )
 
     def _relativize_pattern(self, scope: SearchScope) -> str:
         """An absolute pattern below the place is understood; one that leads out is not followed."""
@@ -69,15 +82,16 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
             raise ToolFailure("OutsideWorkspace", f"The glob {self.pattern!r} is not below {scope.root}.")
         return pattern
 
-    def _build_result(self, scope: SearchScope, paths: list[str], notes: list[str], most: int) -> ToolResult:
+    def _render_paths(
+        self, scope: SearchScope, paths: list[str], links: frozenset[str], notes: list[str], most: int
+    ) -> list[str]:
         ordered = sorted(paths) if self.sort == "path" else sorted(paths, key=lambda path: _make_age_key(scope, path))
         if rest := len(ordered[most:]):
             notes.append(f"{rest:,} more; narrow the pattern or raise maxResults")
-        count = f"{len(paths):,} {'file' if len(paths) == 1 else 'files'}"
-        lines = [scope.render_path(path) for path in ordered[:most]] or [f"No files match {self.pattern}."]
-        return ToolResult(
-            llm_content=render_with_notes(lines, notes), return_display=f"{count} matching {self.pattern}"
-        )
+        return [
+            render_link(scope.render_path(path), f"{scope.root}/{path}") if path in links else scope.render_path(path)
+            for path in ordered[:most]
+        ] or [f"No files match {self.pattern}."]
 
 
 def _is_hidden(path: str) -> bool:

@@ -32,7 +32,7 @@ class GoalTool(Tool[GoalKeeper], frozen=True):
     )
 
     action: Annotated[Action, Meta(description="What to note; set starts a new goal.")]
-    text: Annotated[str, Meta(description="In a sentence. Not needed for complete.")] = ""
+    text: Annotated[str, Meta(description="In a sentence.")] = ""
     locked: Annotated[bool, Meta(description="A decision that must not be changed.")] = False
     tags: Annotated[tuple[str, ...], Meta(description="For a decision, such as architecture.")] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -14,11 +14,17 @@ from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
-from ollm.tools.search.file_types import find_type_globs
-from ollm.tools.search.matches import MAX_COUNTED_MATCHES, FoundLine, MatchCollector
-from ollm.tools.search.ripgrep import MAX_SEARCHED_BYTES, PrintedText, collect_output, group_by_directory
+from ollm.tools.search.ripgrep import (
+    MAX_COUNTED_MATCHES,
+    MAX_SEARCHED_BYTES,
+    FoundLine,
+    MatchCollector,
+    PrintedText,
+    collect_output,
+    find_type_globs,
+    group_by_directory,
+)
 from ollm.tools.search.scope import (
     PositiveInt,
     ReadableFiles,
@@ -28,12 +34,15 @@ from ollm.tools.search.scope import (
     select_readable,
 )
 
+if TYPE_CHECKING:
+    from ollm.services.file_discovery import FileDiscoveryService
+
 Word = Annotated[str, Meta(min_length=1)]
 Lines = Annotated[int, Meta(ge=0, le=100)]
 _WORDS = re.compile(r"(?<!\\)\b\w{3,}|(?<=\\.)\w{3,}")
 
 
-class Grep(Tool[FileDiscoveryService], frozen=True):
+class Grep(Tool["FileDiscoveryService"], frozen=True):
     """Search the text of files with a regular expression. Ignored files are left out."""
 
     name: ClassVar[str] = "grep"
@@ -51,7 +60,7 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         useful_parameters=("path",),
     )
 
-    pattern: Annotated[str, Meta(min_length=1, description="Regular expression.")]
+    pattern: Word
     path: Annotated[str, Meta(min_length=1, description="Directory or file.")] = "."
     file_pattern: Annotated[Word | None, Meta(description="Only files like *.py or src/**.")] = None
     file_type: Annotated[Word | None, Meta(description="Only this type: py, ts, rust, …")] = None

@@ -6,7 +6,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -14,22 +14,25 @@ from ollm.domain.context import ModeName
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
     PositiveInt,
     SearchScope,
+    render_link,
     render_name,
     render_with_notes,
     resolve_scope,
 )
 
+if TYPE_CHECKING:
+    from ollm.services.file_discovery import FileDiscoveryService
+
 MAX_ENTRIES_SHOWN = 200
 _UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
-class Ls(Tool[FileDiscoveryService], frozen=True):
+class Ls(Tool["FileDiscoveryService"], frozen=True):
     """List a directory with sizes; recursive shows it as a tree. Ignored files are left out."""
 
     name: ClassVar[str] = "ls"
@@ -68,9 +71,9 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
                 directories=True,
             )
         )
-        tree = _DirectoryTree(
-            scope=scope, depth=depth, children=_group_by_parent(answer.entries), unreadable=set(answer.unreadable)
-        )
+        links = tuple(FileEntry(str(scope.root), path, "link") for path in answer.links)
+        children = _group_by_parent(answer.entries + links)
+        tree = _DirectoryTree(scope=scope, depth=depth, children=children, unreadable=set(answer.unreadable))
         lines = tree.render_lines("", 0) or ["(empty)"]
         notes = [*scope.notes, *tree.list_notes()]
         count = f"{len(tree.children[''])} entries" if len(tree.children[""]) != 1 else "1 entry"
@@ -109,6 +112,8 @@ class _DirectoryTree(Data, frozen=True):
         return f"{name}/  ({'empty' if not inside else f'{inside:,} inside'})"
 
     def _render_file(self, name: str, entry: FileEntry) -> str:
+        if entry.type == "link":
+            return render_link(name, entry.path)
         try:
             return f"{name}  {format_size(os.lstat(entry.path).st_size)}"
         except OSError:

@@ -12,8 +12,7 @@ from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
-from ollm.tools.search.code_files import CodeNeeds, find_code_files
-from ollm.tools.search.scope import PositiveInt, render_with_notes, resolve_scope
+from ollm.tools.search.scope import CodeNeeds, PositiveInt, find_code_files, render_with_notes, resolve_scope
 
 if TYPE_CHECKING:
     from ollm.services.code_map.service import CodeMap
@@ -35,8 +34,8 @@ class Outline(Tool[CodeNeeds], frozen=True):
     min_window: ClassVar[int] = WIDE_WINDOW_TOKENS
     small: ClassVar[SmallForm] = SmallForm(description="Show what a file or directory defines.")
 
-    path: Annotated[str, Meta(min_length=1, description="File or directory, from the workspace.")] = "."
-    max_tokens: Annotated[PositiveInt | None, Meta(description="Most tokens to return.")] = None
+    path: Annotated[str, Meta(min_length=1)] = "."
+    max_tokens: PositiveInt | None = None
     about: Annotated[str, Meta(description="For a directory: rank for this question.")] = ""
 
     def summary(self) -> str:

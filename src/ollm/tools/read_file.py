@@ -15,12 +15,11 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_text
-from ollm.tools.files.pictures import read_picture
+from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 if TYPE_CHECKING:
-    from ollm.tools.search.code_files import CodeNeeds
+    from ollm.tools.search.scope import CodeNeeds
 
 Line = Annotated[int, Meta(ge=1)]
 
@@ -59,7 +58,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         useful_parameters=("startLine", "endLine"),
     )
 
-    path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
+    path: Annotated[str, Meta(min_length=1)]
     start_line: Line | None = None
     end_line: Annotated[Line | None, Meta(description="Included.")] = None
     line_numbers: bool = False
@@ -104,7 +103,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         is_cut = any("read on with startLine" in note for note in excerpt.notes)
         if not is_cut and (most is None or needs.count(result.llm_content) <= most):
             return result
-        from ollm.tools.files.long_files import ResultRoom, shorten_long_file
+        from ollm.tools.files.code_outline import ResultRoom, shorten_long_file
 
         outline_tokens = needs.code().code_map.settings.max_tokens
         room = ResultRoom(
@@ -116,7 +115,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         from ollm.tools.files.code_outline import find_symbol_lines
 
         if needs.code is not None and context.boundary.check(self.path).is_dir():
-            from ollm.tools.search.code_files import find_symbol_file
+            from ollm.tools.search.scope import find_symbol_file
 
             place = await find_symbol_file(context, needs.code(), self.path, symbol)
             return await msgspec.structs.replace(self, path=place).run(context, needs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Protocol
 
 from msgspec import Meta
@@ -19,20 +19,32 @@ from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 Number = Annotated[int, Meta(ge=1)]
 Offset = Annotated[int, Meta(ge=0)]
 MAX_FOUND_MESSAGES = 6
+MAX_QUERIES = 5
 PAGE_CHARS = 4_000
 
 
 class Passage(Data, frozen=True):
-    """A message that mentions what was asked; `beside` is what was asked before it, or answered to it."""
+    """A text with the words in it that match; `beside` is the question before it, or the answer to it."""
 
     message_id: int
     role: str
     snippet: str
-    beside: tuple[Passage, ...] = ()
+    words: tuple[str, ...] = ()
+    call_id: str | None = None
+    beside: str = ""
 
     def __str__(self) -> str:
-        said = f"message {self.message_id} ({self.role}): {self.snippet}"
-        return " | ".join((said, *map(str, self.beside)))
+        place = f"call {self.call_id} of message {self.message_id}" if self.call_id else f"message {self.message_id}"
+        matched = f"; has {', '.join(self.words)}" if self.words else ""
+        beside = f" | {self.beside}" if self.beside else ""
+        return f"{place} ({self.role}{matched}): {self.snippet}{beside}"
+
+
+class FoundPassages(Data, frozen=True):
+    """`complete`: False while the newest messages are not indexed yet."""
+
+    passages: tuple[Passage, ...] = ()
+    complete: bool = True
 
 
 class Archive(Protocol):
@@ -44,11 +56,13 @@ class Archive(Protocol):
         """The whole output of a call, as much as was kept."""
         ...
 
-    async def search(self, query: str, limit: int) -> list[Passage]: ...
+    async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
+        """Find what answers any of the queries."""
+        ...
 
 
 class Recall(Tool[Archive], frozen=True):
-    """Read what this conversation no longer shows in full. Give one of query, messageId, callId."""
+    """Read what this conversation no longer shows in full. Give one of queries, messageId, callId."""
 
     name: ClassVar[str] = "recall"
     category: ClassVar[ToolCategory] = "read"
@@ -56,33 +70,37 @@ class Recall(Tool[Archive], frozen=True):
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
     small: ClassVar[SmallForm] = SmallForm(
         description="Read text that was cut or folded.",
-        parameters=("query", "messageId", "callId", "offset"),
+        parameters=("queries", "messageId", "callId", "offset"),
         clear_name=False,
     )
 
-    exclusive: ClassVar[tuple[str, ...]] = ("query", "messageId", "callId")
+    exclusive: ClassVar[tuple[str, ...]] = ("queries", "messageId", "callId")
+    aliases: ClassVar[Mapping[str, str]] = {"query": "queries"}
 
-    query: Annotated[str | None, Meta(description="A question or words; add synonyms.")] = None
+    queries: Annotated[
+        Annotated[tuple[str, ...], Meta(max_length=MAX_QUERIES)] | None,
+        Meta(description="A few words each: synonyms, other languages."),
+    ] = None
     message_id: Number | None = None
     call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None
-    start_line: Annotated[Number | None, Meta(description="From 1.")] = None
+    start_line: Number | None = None
     end_line: Number | None = None
     offset: Annotated[Offset | None, Meta(description="Character to start at.")] = None
 
     def summary(self) -> str:
-        if self.query is not None:
-            return f"Search the conversation for “{self.query}”"
+        if self.queries is not None:
+            return f"Search the conversation for {self._quote_queries()}"
         return f"Recall call {self.call_id}" if self.call_id is not None else f"Recall message {self.message_id}"
 
     async def run(self, context: ToolContext, needs: Archive) -> ToolResult:
         given = [name for name, value in self._selectors.items() if value is not None]
         if len(given) != 1:
             got = "none" if not given else " and ".join(given)
-            raise ToolFailure("ValidationError", f"Give exactly one of query, messageId and callId; got {got}.")
+            raise ToolFailure("ValidationError", f"Give exactly one of queries, messageId and callId; got {got}.")
         if self.start_line and self.end_line and self.start_line > self.end_line:
             raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
-        if self.query is not None:
-            return await self._search(needs, self.query)
+        if self.queries is not None:
+            return await self._search(needs, self.queries)
         if self.call_id is not None:
             return self._render_part(
                 await needs.read_call_output(self.call_id), f"call {self.call_id}", context.settings.output
@@ -94,7 +112,7 @@ class Recall(Tool[Archive], frozen=True):
 
     @property
     def _selectors(self) -> dict[str, object]:
-        return {"query": self.query, "messageId": self.message_id, "callId": self.call_id}
+        return {"queries": self.queries, "messageId": self.message_id, "callId": self.call_id}
 
     def _render_part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
         if text is None:
@@ -108,15 +126,21 @@ class Recall(Tool[Archive], frozen=True):
             llm_content=shown, return_display=f"{what}: 1 line" if lines == 1 else f"{what}: {lines:,} lines"
         )
 
-    async def _search(self, archive: Archive, query: str) -> ToolResult:
-        if not query.strip():
-            raise ToolFailure("ValidationError", "query: expected words to look for.")
-        found = await archive.search(query, MAX_FOUND_MESSAGES)
-        if not found:
-            raise ToolFailure("NotFound", f"No message in this session matches “{query}”.")
+    def _quote_queries(self) -> str:
+        return ", ".join(f"“{query}”" for query in self.queries or ())
+
+    async def _search(self, archive: Archive, queries: Sequence[str]) -> ToolResult:
+        wanted = [query for query in queries if query.strip()]
+        if not wanted:
+            raise ToolFailure("ValidationError", "queries: expected words to look for.")
+        found = await archive.search(wanted, MAX_FOUND_MESSAGES)
+        notes = [] if found.complete else ["[The newest messages are not indexed yet: search again for those.]"]
+        if not found.passages:
+            told = f"No message in this session matches {self._quote_queries()}. Try other words for it."
+            raise ToolFailure("NotFound", " ".join([told, *notes]))
         return ToolResult(
-            llm_content="\n".join(map(str, found)),
-            return_display=f"{format_count(len(found), 'message')} for “{query}”",
+            llm_content="\n".join([*map(str, found.passages), *notes]),
+            return_display=f"{format_count(len(found.passages), 'message')} for {self._quote_queries()}",
         )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -16,7 +17,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolCategory, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
-from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind
+from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, is_inside, list_places
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
 
@@ -51,11 +52,11 @@ class Shell(Tool[BackgroundJobs], frozen=True):
 
     exclusive: ClassVar[tuple[str, ...]] = ("command", "id")
 
-    command: Annotated[Text | None, Meta(description="What to run.")] = None
-    cwd: Annotated[Text | None, Meta(description="Working directory; default: workspace.")] = None
-    timeout: Annotated[Seconds | None, Meta(description="Timeout in seconds.")] = None
-    idle_timeout: Annotated[Seconds | None, Meta(description="Timeout without output, in seconds.")] = None
-    background: Annotated[bool, Meta(description="Run in the background; returns an id.")] = False
+    command: Text | None = None
+    cwd: Text | None = None
+    timeout: Annotated[Seconds | None, Meta(description="Seconds.")] = None
+    idle_timeout: Annotated[Seconds | None, Meta(description="Seconds without output.")] = None
+    background: Annotated[bool, Meta(description="Returns an id.")] = False
     pty: Annotated[bool, Meta(description="Give it a terminal.")] = False
     id: Annotated[Text | None, Meta(description="Id of a background command.")] = None
     action: Annotated[Literal["read", "wait", "stop"] | None, Meta(description="What to do with id.")] = None
@@ -93,11 +94,14 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         command, line = self._build_command(context, box), self.command or ""
         try:
             with context.boundary.open_directory(self.cwd or ".", "run") as directory:
-                if self.background:
-                    return self._report_started(await needs.start_background(command, line, directory))
-                job = await needs.start(command, line, directory)
+                start = needs.start_background if self.background else needs.start
+                job = await start(command, line, directory)
         except StartError as error:
             raise self._make_start_failure(error) from error
+        if context.sandbox is not None and box is not None:
+            context.sandbox.attach(job.process)
+        if self.background:
+            return self._report_started(job)
         return await self._wait_for_job(job, needs, context)
 
     def _make_box(self, context: ToolContext) -> Box | None:
@@ -150,34 +154,34 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if ending == "exited":
             output = job.take_output()
             jobs.release_job(job)
-            return _report_finished(output, job)
+            return _report_finished(output, job, context)
         await job.end()
-        return self._report_timeout(job, ending, limit if ending == "timeout" else idle)
+        return self._report_timeout(job, ending, limit if ending == "timeout" else idle, context)
 
-    def _report_timeout(self, job: Job, ending: Ending, limit: float | None) -> ToolResult:
+    def _report_timeout(self, job: Job, ending: Ending, limit: float | None, context: ToolContext) -> ToolResult:
         kind = "Timeout" if ending == "timeout" else "IdleTimeout"
         what = "did not finish in" if ending == "timeout" else "printed nothing for"
         message = (
             f"The command {what} {limit:g} s and was killed after {job.seconds:.1f} s, with all its child processes."
         )
         output = job.take_output()
-        text = f"{output}{_find_missing_newline(output)}[{message}]"
+        text = _add_lines(output, [message, _take_aside(context)])
         return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
 
     async def _manage_job(self, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
         assert self.id is not None
         if self.action == "stop":
             job = await jobs.stop(self.id)
-            return _report_finished(job.take_output(), job, note=f"{self.id} was stopped")
+            return _report_finished(job.take_output(), job, context, note=f"{self.id} was stopped")
         job = jobs.get(self.id)
         if self.action == "wait":
             await job.wait(self.timeout or context.settings.shell.timeout, self.idle_timeout, context.emit)
         if job.exit_code is not None:
             await job.collect_output()
-            return _report_finished(job.take_output(), job, note=f"{self.id} has ended")
+            return _report_finished(job.take_output(), job, context, note=f"{self.id} has ended")
         output = job.take_output()
         status = f"[{self.id} is running for {job.seconds:.1f} s{'' if output else '; no new output'}]"
-        text = f"{output}{_find_missing_newline(output)}{status}"
+        text = _add_lines(output, [status.strip("[]"), _take_aside(context)])
         return ToolResult(llm_content=text, return_display=text)
 
     def _make_start_failure(self, error: StartError) -> ToolFailure:
@@ -187,15 +191,28 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         return ToolFailure("PermissionDenied", f"The command could not be started: {error}{way}.")
 
 
-def _report_finished(output: str, job: Job, note: str = "") -> ToolResult:
-    from ollm.tools.sandbox_hints import explain_box_failure
+def _report_finished(output: str, job: Job, context: ToolContext, note: str = "") -> ToolResult:
 
     code = job.exit_code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
     hint = explain_box_failure(job.command.box, job.process.denied, output, code)
-    status = "\n".join(f"[{line}]" for line in ("; ".join(words), hint) if line)
-    text = f"{output}{_find_missing_newline(output)}{status}" if status else output
+    text = _add_lines(output, ["; ".join(words), hint, _take_aside(context)])
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
+
+
+def _take_aside(context: ToolContext) -> str:
+    """Move aside new files that steer tools, and say so."""
+    if context.sandbox is None or not (taken := context.sandbox.look()):
+        return ""
+    from ollm.system.sandbox.watch import describe_taken
+
+    return describe_taken(taken)
+
+
+def _add_lines(output: str, lines: list[str]) -> str:
+    """The output with lines of our own in brackets below it."""
+    said = "\n".join(f"[{line}]" for line in lines if line)
+    return f"{output}{_find_missing_newline(output)}{said}" if said else output
 
 
 def _describe_exit_code(code: int | None) -> str:
@@ -212,3 +229,73 @@ def _find_missing_newline(output: str) -> str:
 
 def _find_shell() -> str:
     return next((path for path in SHELLS if os.access(path, os.X_OK)), "/bin/sh")
+
+
+WAY_OUT = "If it needs more, call shell with outside: true and say why; the user is asked."
+NO_KEYS = re.compile(
+    r"Permission denied \(publickey|Host key verification failed|could not read Username|Authentication failed|"
+    r"Could not read from remote repository|ENEEDAUTH|401 Unauthorized|gpg failed to sign"
+)
+NO_NETWORK = re.compile(
+    r"Could not resolve host|Network is unreachable|Temporary failure in name resolution|Name or service not known|"
+    r"EAI_AGAIN|ENETUNREACH|getaddrinfo|socket: (?:Permission denied|Operation not permitted)|Failed to connect|"
+    r"NewConnectionError|PermissionError: \[Errno 13\] Permission denied$|No route to host",
+    re.MULTILINE,
+)
+MISSING = re.compile(
+    r"No such file|Permission denied|ENOENT|EACCES|not found|cannot find|can't find|does not exist", re.IGNORECASE
+)
+READ_ONLY = re.compile(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
+PATHS = re.compile(r"(?:~|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
+MAX_OUTPUT_CHARS = 20_000
+MAX_NAMES = 3
+SHARED_FOLDERS = (".config", ".local", ".cache")
+
+
+def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, code: int | None) -> str:  # noqa: PLR0911
+    """Return what the box had to do with it, or an empty text."""
+    if box is None or (not denied and not code):
+        return ""
+    said = output[-MAX_OUTPUT_CHARS:]
+    if denied:
+        return f"The sandbox blocked access to {_list_paths(box, denied)}. {WAY_OUT}"
+    if NO_KEYS.search(said):
+        return f"Keys and credentials are hidden in the sandbox. {WAY_OUT}"
+    if box.network == "none" and NO_NETWORK.search(said):
+        return f"This ran in the sandbox without a network. {WAY_OUT}"
+    if MISSING.search(said) and (hidden := _find_hidden_paths(box, said)):
+        names = ", ".join(hidden[:MAX_NAMES])
+        return f"{names} exists but is not visible in the sandbox; the user can add it to sandbox.readable. {WAY_OUT}"
+    if READ_ONLY.search(said):
+        return f"{_explain_read_only(box, said)} {WAY_OUT}"
+    return ""
+
+
+def _find_hidden_paths(box: Box, output: str) -> list[str]:
+    """Paths of the home that the output names, that exist, and that the box does not show."""
+    places = list_places(box)
+    found: dict[str, None] = {}
+    for path in dict.fromkeys(PATHS.findall(output)):
+        full = os.path.normpath(path.replace("~", box.home, 1) if path.startswith("~") else path)
+        if is_inside(full, box.home) and full != box.home and find_access(full, places)[1] == "empty":
+            parts = full.removeprefix(box.home).strip("/").split("/")
+            name = "/".join(parts[: 2 if parts[0] in SHARED_FOLDERS else 1])
+            if parts[0] != ".ollm" and os.path.lexists(full):
+                found[f"~/{name}"] = None
+    return list(found)
+
+
+def _explain_read_only(box: Box, output: str) -> str:
+    if box.kind == "reading":
+        return "In the sandbox everything is read-only."
+    steering = [name for path in box.protected if (name := os.path.relpath(path, box.workspace)) in output]
+    if steering:
+        names = ", ".join(steering[:MAX_NAMES])
+        return f"{names} steers tools, agents or git and cannot be changed in the sandbox; write_file can."
+    return "In the sandbox only the workspace, /tmp and sandbox.writable can be written."
+
+
+def _list_paths(box: Box, denied: Sequence[str]) -> str:
+    names = [os.path.relpath(path, box.workspace) if is_inside(path, box.workspace) else path for path in denied]
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"{', '.join(names[:MAX_NAMES])}{more}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from html import unescape
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -17,7 +16,9 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text
-from ollm.tools.web.search_backends import SearchBackend, SearchHit, select_backend
+
+if TYPE_CHECKING:
+    from ollm.tools.web.search_backends import SearchBackend, SearchHit
 
 MAX_SNIPPET_CHARS = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
@@ -30,6 +31,8 @@ class WebSearchNeeds(Data, frozen=True):
     others: Mapping[str, SearchBackend] = {}
 
     def get_backend(self, settings: WebSearchSettings) -> SearchBackend:
+        from ollm.tools.web.search_backends import select_backend
+
         return select_backend(settings, self.key, self.others)
 
 
@@ -76,4 +79,6 @@ def _render_hit(hit: SearchHit) -> str:
 
 def _clean_line(text: str) -> str:
     """One line without tags, entities and control characters."""
+    from html import unescape
+
     return " ".join(clean_text(unescape(_TAG.sub("", text))).split())

@@ -12,7 +12,6 @@ from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.encoding import Encoding, detect_newline
 from ollm.tools.files.file_change import (
     CurrentFile,
     describe_broken_change,
@@ -23,7 +22,7 @@ from ollm.tools.files.file_change import (
     refuse_stale,
     write_change,
 )
-from ollm.tools.files.file_text import count_lines
+from ollm.tools.files.file_text import Encoding, count_lines, detect_newline
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 
@@ -48,9 +47,9 @@ class WriteFile(Tool[EditLedger], frozen=True):
         useful_parameters=("overwrite",),
     )
 
-    path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
-    content: Annotated[str, Meta(description="The whole text.")]
-    overwrite: Annotated[bool, Meta(description="Replace the file if it exists.")] = False
+    path: Annotated[str, Meta(min_length=1)]
+    content: str
+    overwrite: bool = False
 
     def summary(self) -> str:
         return f"{'Replace' if self.overwrite else 'Create'} {self.path} ({self._count_lines()})"

@@ -97,17 +97,3 @@ def test_recorded_calls_are_counted_under_both_rules(inside: Inside) -> None:
         ["deny", "0", "2"],
     ]
     assert "npm test" in shown
-
-
-def test_only_so_many_examples_are_shown(inside: Inside) -> None:
-    asyncio.run(record_calls(Home(inside.home), *(f"npm run t{n}" for n in range(25))))
-    (inside.workspace / "r.yaml").write_text("policy: {rules: [{tool: shell, action: deny}]}\n")
-
-    assert len(inside.read_json("policy", "backtest", "r.yaml")["changes"]) == 20
-
-
-def test_without_changes_there_is_no_second_table(inside: Inside) -> None:
-    asyncio.run(record_calls(Home(inside.home), "ls"))
-    (inside.workspace / "r.yaml").write_text("policy: {rules: []}\n")
-
-    assert len(inside.read("policy", "backtest", "r.yaml").splitlines()) == 6

@@ -2,12 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ollm.cli.policy.check import parse_parameters
-from ollm.domain.errors import UsageError
 from tests.cli.inside import Inside
 from tests.cli.policy.samples import RULES, check, run
 from tests.covers import covers
@@ -58,17 +55,6 @@ def test_a_batch_answers_line_by_line_and_a_bad_line_stops_nothing(place: Path):
     assert all("error" in answer or {"decision", "reason", "parts"} <= set(answer) for answer in answers)
 
 
-def test_hundreds_of_lines_take_seconds(place: Path):
-    import time
-
-    lines = [json.dumps({"id": n, "params": {"command": f"cat src/{n}.py | grep x > out{n}"}}) for n in range(300)]
-    begin = time.perf_counter()
-    out = run(place, "policy", "check", "shell", "--rules", "rules.yaml", "--batch", stdin="\n".join(lines))
-
-    assert len(out.splitlines()) == 300
-    assert time.perf_counter() - begin < 20
-
-
 def test_check_explains_itself_to_people(place: Path):
     out = run(place, "policy", "check", "shell", "--rules", "rules.yaml", "--param", "command=rm -r -f x")
 
@@ -104,33 +90,6 @@ def test_mistakes_end_with_exit_2_and_one_clear_line(place: Path, arguments: lis
     assert said in run(place, "policy", *arguments, code=2)
 
 
-@pytest.mark.parametrize(
-    ("named", "arguments", "found"),
-    [
-        ([], None, {}),
-        (["a=1", "b=x=y", "c="], None, {"a": "1", "b": "x=y", "c": ""}),
-        (["a=2"], '{"a": 1, "b": [2]}', {"a": "2", "b": [2]}),
-    ],
-)
-def test_parameters_stand_over_arguments(named: list[str], arguments: str | None, found: dict[str, Any]) -> None:
-    assert parse_parameters(named, arguments) == found
-
-
-@pytest.mark.parametrize(
-    ("named", "arguments", "said"),
-    [
-        ([], "{", "--args is not JSON"),
-        ([], "[]", "--args must be a JSON object."),
-        (["a"], None, "--param a is not NAME=VALUE."),
-        (["=a"], None, "--param =a is not NAME=VALUE."),
-    ],
-)
-def test_what_is_no_parameter_is_told(named: list[str], arguments: str | None, said: str) -> None:
-    with pytest.raises(UsageError) as found:
-        parse_parameters(named, arguments)
-    assert said in found.value.message
-
-
 def test_a_verdict_is_one_document(inside: Inside) -> None:
     allowed = inside.read_json("policy", "check", "shell", "--param", "command=ls")
     assert allowed["decision"] == "allow"
@@ -149,35 +108,6 @@ def test_a_verdict_for_people_says_how_to_allow_it(inside: Inside) -> None:
     assert "ollm always asks about this; grants, approval levels and --yes do not apply.\n" in locked
     assert "To allow it" not in locked
     assert "To allow it" not in inside.read("policy", "check", "shell", "--param", "command=ls")
-
-
-def test_shell_needs_a_command(inside: Inside) -> None:
-    said = inside.fail("policy", "check", "shell", code=2)
-
-    assert "shell needs a command." in said
-    assert "Add --param command='…'." in said
-
-
-def test_a_batch_answers_each_line_with_its_id(inside: Inside) -> None:
-    lines = [
-        '{"id": 1, "params": {"command": "ls"}}',
-        "oops",
-        "[]",
-        '{"id": 2}',
-        "",
-        '{"id": 3, "params": {}}',
-        '{"id": 4, "tool": "read_file", "params": {"path": "a"}}',
-    ]
-    out = inside.read("policy", "check", "shell", "--batch", stdin="\n".join(lines) + "\n")
-    answers = [json.loads(line) for line in out.splitlines()]
-
-    assert [answer["id"] for answer in answers] == [1, None, None, 2, 3, 4]
-    assert answers[0]["decision"] == "allow"
-    assert answers[1]["error"].startswith("not JSON: ")
-    assert answers[2]["error"] == "not a JSON object"
-    assert answers[3]["error"] == "params must be an object"
-    assert "shell needs a command." in answers[4]["error"]
-    assert answers[5]["decision"] == "allow"
 
 
 def test_a_mistyped_tool_is_judged_and_the_likely_one_is_named(inside: Inside) -> None:

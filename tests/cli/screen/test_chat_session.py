@@ -11,11 +11,10 @@ import pytest
 from ollm.app import open_conversation
 from ollm.cli.screen.chat_session import ConversationRunner
 from ollm.cli.screen.composing import Pastes
-from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import AnyEvent, TextDelta
-from ollm.runtime.base import CommandReply, Status
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.base import CommandReply, ConversationOptions, Status
 from tests.cli.screen.inside import point_at
 from tests.cli.screen.samples import PLAIN
 from tests.servers.answers import Answer
@@ -108,17 +107,6 @@ async def chatting(
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running
-
-
-async def test_a_message_is_echoed_sent_and_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with chatting(tmp_path, monkeypatch, "Hello there.") as chat:
-        assert "scripted · 4,096-token context" in chat.display.printed
-        await chat.say("hi")
-
-        assert "› hi\n" in chat.display.printed
-        assert chat.display.answer == "Hello there."
-        assert chat.display.turns == ["begin", "end"]
-        assert not chat.runner.busy
 
 
 async def test_what_is_typed_meanwhile_waits_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,33 +203,3 @@ async def test_a_pasted_block_is_sent_whole_and_shown_short(tmp_path: Path, monk
 
         assert chat.server.chats[0]["messages"][-1]["content"] == "read " + "line\n" * 20
         assert chip in chat.display.printed
-
-
-async def test_a_turn_that_fails_is_told_and_the_chat_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with chatting(tmp_path, monkeypatch, "Back.") as chat:
-        await chat.say("/rewind 99")
-        before = chat.display.printed
-        await chat.say("hi")
-
-        assert "99" in before
-        assert chat.display.answer == "Back."
-
-
-async def test_a_resumed_session_shows_where_it_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with chatting(tmp_path, monkeypatch, "First answer.") as chat:
-        await chat.say("first question")
-    (tmp_path / "again").mkdir()
-    async with ScriptedServer(["x"]) as server:
-        monkeypatch.setenv("OLLM_BASE_URL", server.base_url)
-        workspace = tmp_path / "project"
-        display = NotedDisplay(workspace)
-        runner = ConversationRunner(display)
-        options = ConversationOptions(workspace=workspace, interactive=True, newest=True)
-        running = asyncio.ensure_future(runner.run(lambda: open_conversation(options)))
-        await Chat(runner, display, server).wait_until(lambda: "permissions" in runner.commands or running.done())
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-
-    assert "› first question\n" in display.printed
-    assert "● First answer.\n" in display.printed

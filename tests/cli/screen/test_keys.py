@@ -161,12 +161,6 @@ async def test_what_is_sent_is_kept_in_the_history_unless_it_begins_with_a_blank
         assert board.actions.buffer.history.get_strings() == ["kept"]
 
 
-async def test_a_reason_is_not_kept_in_the_history() -> None:
-    async with keyboard(refusing=True) as board:
-        assert await board.type("because\r") == ["submit because"]
-        assert board.actions.buffer.history.get_strings() == []
-
-
 async def test_ctrl_j_sends_what_was_typed_ahead_and_is_a_new_line_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "TYPE_AHEAD_SECONDS", 600.0)
     async with keyboard() as board:
@@ -230,12 +224,6 @@ async def test_a_list_takes_its_own_keys(key: str, asked: str) -> None:
         assert board.actions.buffer.text == ""
 
 
-async def test_a_list_that_makes_way_gets_letters_and_ctrl_d_leaves_it() -> None:
-    async with keyboard(choosing=True, makes_way=True) as board:
-        assert await board.type("k", "x", "\x1b[A") == ["typed 'k'", "typed 'x'", "move -1"]
-        assert await board.type("\x04") == ["typed '\\x04'", "leave"]
-
-
 async def test_escape_goes_back_from_a_reason_then_stops_the_model() -> None:
     async with keyboard(refusing=True, busy=True) as board:
         assert await board.type("\x1b") == ["refuse False"]
@@ -260,13 +248,6 @@ async def test_escape_twice_in_an_empty_input_goes_back_to_a_message() -> None:
         assert await board.type("\x1b") == []
 
 
-async def test_with_the_keys_of_vi_escape_belongs_to_the_editor() -> None:
-    async with keyboard(vi=True, busy=True) as board:
-        assert await board.type("\x1b") == []
-    async with keyboard(vi=True, busy=True, asking=True) as board:
-        assert await board.type("\x1b") == ["stop"]
-
-
 async def test_ctrl_c_stops_clears_warns_and_then_leaves() -> None:
     async with keyboard(busy=True) as board:
         assert await board.type("\x03") == ["stop"]
@@ -276,23 +257,11 @@ async def test_ctrl_c_stops_clears_warns_and_then_leaves() -> None:
         assert await board.type("\x03\x03") == ["hint Press Ctrl-C again to quit 1.0", "leave"]
 
 
-async def test_ctrl_d_leaves_an_empty_input_alone() -> None:
-    async with keyboard() as board:
-        assert await board.type("x", "\x04") == []
-        assert await board.type("\x7f", "\x04") == ["leave"]
-
-
 async def test_up_takes_back_what_waits_only_where_something_does() -> None:
     async with keyboard(can_take_back=True) as board:
         assert await board.type("\x1b[A") == ["take back"]
     async with keyboard() as board:
         assert await board.type("\x1b[A") == []
-
-
-@pytest.mark.parametrize(("key", "asked"), [("\x0f", "unfold"), ("\x1b[Z", "cycle"), ("\x1ba", "attach")])
-async def test_the_other_keys(key: str, asked: str) -> None:
-    async with keyboard() as board:
-        assert await board.type(key) == [asked]
 
 
 async def test_enter_on_a_chosen_completion_takes_it_and_sends_nothing() -> None:

@@ -5,12 +5,23 @@ import pytest
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import (
+    AnyEvent,
+    ConfirmationRequested,
+    ConfirmationResolved,
+    LoopDetected,
     PrefillProgress,
+    TextDelta,
+    ThinkingDelta,
+    TodosChanged,
+    ToolFinished,
     ToolOutput,
     ToolStarted,
+    TurnFinished,
     TurnStarted,
 )
-from tests.cli.screen.samples import PLAIN, Clock
+from ollm.domain.messages import ImagePart
+from ollm.domain.tools import ConfirmationAnswer, ErrorInfo, Todo, ToolResult
+from tests.cli.screen.samples import PLAIN, Clock, details
 
 
 def test_the_seconds_left_for_reading_count_down_and_only_a_server_s_own_count_is_a_share() -> None:
@@ -35,70 +46,12 @@ def live(clock: Clock) -> LiveOutput:
     return found
 
 
-def test_nothing_is_alive_before_a_turn_and_after_it() -> None:
-    clock = Clock()
-    found = LiveOutput(PLAIN, clock)
-    assert found.render_lines(80, 5) == []
-    found.begin()
-    assert found.render_lines(80, 5) == ["⠋ waiting for the model (0 s) · Esc stops"]
-    assert found.end() == []
-    assert found.render_lines(80, 5) == []
-
-
-def test_the_spinner_turns_ten_times_a_second() -> None:
-    clock = Clock()
-    found = live(clock)
-    clock.time += 0.1
-    assert found.render_lines(80, 5)[0].startswith("⠙ ")
-    clock.time += 0.9
-    assert found.render_lines(80, 5)[0].startswith("⠋ waiting for the model (1 s)")
-
-
-@pytest.mark.parametrize(
-    ("progress", "words"),
-    [
-        (PrefillProgress(stage="connecting"), "connecting"),
-        (PrefillProgress(stage="loading"), "loading the model"),
-        (PrefillProgress(), "reading the prompt"),
-        (PrefillProgress(processed=1, total=3), "reading the prompt 33 %"),
-        (PrefillProgress(processed=0, total=3), "reading the prompt"),
-        (PrefillProgress(seconds_left=1.0), "reading the prompt, about 1 s left"),
-        (PrefillProgress(seconds_left=0.9), "reading the prompt"),
-    ],
-)
-def test_what_is_waited_for_is_said(progress: PrefillProgress, words: str) -> None:
-    found = live(Clock())
-    found.update_progress(progress)
-
-    assert found.render_lines(80, 5) == [f"⠋ {words} (0 s) · Esc stops"]
-
-
-@pytest.mark.parametrize(("late", "words"), [(13.0, "reading the prompt"), (13.2, "waiting for the model")])
-def test_a_prompt_that_must_have_been_read_is_no_longer_said_to_be(late: float, words: str) -> None:
-    clock = Clock()
-    found = live(clock)
-    found.update_progress(PrefillProgress(seconds_left=10.0))
-    clock.time += 15.0 if late == 13.0 else 15.2
-
-    assert words in found.render_lines(80, 5)[0]
-
-
 def test_a_thought_shows_its_last_line() -> None:
     found = live(Clock())
     found.add_thinking("first\nsecond\n\n")
 
     assert found.render_lines(80, 5) == ["⠋ thinking (0 s · ↓ 1 token) · Esc stops · second"]
     assert found.render_lines(20, 5) == ["⠋ thinking (0 s · ↓"]
-
-
-def test_an_open_block_stands_above_and_is_cut_from_its_top() -> None:
-    found = live(Clock())
-    assert found.add_answer("done.\n\nopen") == ["done."]
-    assert found.render_lines(80, 5) == ["● open", "⠋ writing (0 s · ↓ 1 token) · Esc stops"]
-    found.add_answer("\n" + "\n".join(f"- {n}" for n in range(30)))
-    lines = found.render_lines(80, 4)
-    assert len(lines) == 4
-    assert "29" in lines[2]
 
 
 def test_tools_under_way_show_the_last_lines_they_printed() -> None:
@@ -125,27 +78,6 @@ def test_tools_under_way_show_the_last_lines_they_printed() -> None:
     assert [left.summary for left in found.end()] == ["Run b"]
 
 
-def test_after_the_last_tool_the_model_is_waited_for_again() -> None:
-    clock = Clock()
-    found = live(clock)
-    found.update_progress(PrefillProgress(stage="loading"))
-    found.start_tool(ToolStarted(call_id="a", name="shell", summary="Run a"))
-    clock.time += 5
-    found.end_tool("a")
-
-    assert found.render_lines(80, 5) == ["⠋ waiting for the model (0 s) · Esc stops"]
-
-
-def test_only_the_end_of_much_output_is_kept() -> None:
-    found = live(Clock())
-    found.start_tool(ToolStarted(call_id="a", name="shell", summary="Run"))
-    found.add_tool_output("a", "x" * 9000)
-    tool = found.end_tool("a")
-
-    assert tool is not None
-    assert len(tool.tail) == 4000
-
-
 def test_a_task_is_one_line_until_it_is_opened() -> None:
     shown = Transcript(PLAIN, lambda _: None, Clock())
     shown.show(TurnStarted(message_id=1, text="hi"))
@@ -159,3 +91,151 @@ def test_a_task_is_one_line_until_it_is_opened() -> None:
     assert len(shown.live.render_lines(80, 4)) == 4
     shown.unfold()
     assert len(shown.live.render_lines(80, 10)) == 2
+
+
+def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
+    out: list[str] = []
+    clock = Clock()
+    shown = Transcript(PLAIN, out.append, clock)
+    shown.show(TurnStarted(message_id=1, text="hi"))
+    assert "waiting for the model" in shown.live.render_lines(80, 5)[0]
+    shown.show(ThinkingDelta(text="a\nb"))
+    assert "thinking" in shown.live.render_lines(80, 5)[0]
+    shown.show(TextDelta(text="One.\n\nTw"))
+    assert out == ["  thought for 2 lines (Ctrl-O to show)\n", "● One.\n\n"]
+    assert shown.live.render_lines(80, 5)[0] == "  Tw"
+    assert "writing (0 s · ↓ 2 tokens) · Esc stops" in shown.live.render_lines(80, 5)[1]
+    shown.show(ToolStarted(call_id="c", name="shell", summary="Run \x1b[31m"))
+    shown.show(ToolOutput(call_id="c", text="".join(f"row {n}\n" for n in range(50))))
+    assert shown.live.render_lines(80, 9)[1:] == [f"  │ row {n}" for n in range(45, 50)]
+    image = ImagePart(media_type="image/png", data="A" * 4000)
+    result = ToolResult(llm_content="all of it", exit_code=2, images=(image,))
+    shown.show(ToolFinished(call_id="c", name="shell", status="ok", result=result, seconds=1.5))
+    assert out[-3:] == ["  ✗ Run \\x1b[31m · exit 2 · 1.5 s\n", "  ▣ image/png, 3 kB\n", "  │ all of it\n"]
+    shown.unfold()
+    assert out[-2:] == ["  Run \\x1b[31m\n", "    all of it\n"]
+    shown.show(TurnFinished(reason="cancelled"))
+    assert out[-1] == "  stopped\n\n"
+    assert shown.live.render_lines(80, 5) == []
+
+
+class Shown:
+    """A transcript and what it printed."""
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self.clock = Clock()
+        self.transcript = Transcript(PLAIN, self.out.append, self.clock)
+
+    def show(self, *events: AnyEvent) -> list[str]:
+        self.out.clear()
+        for event in events:
+            self.transcript.show(event)
+        return self.out
+
+
+def test_a_loop_is_said_with_the_way_on_and_not_a_second_time_at_the_end() -> None:
+    shown = Shown()
+    said = shown.show(
+        LoopDetected(pattern="repeat", details="ls again", count=5),
+        TurnFinished(reason="loop", message="the model is looping"),
+    )
+
+    assert said == [
+        "  stopped: the model is looping: ls again (repeat)\n",
+        "  /continue resumes and warns the model\n",
+        "\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("finished", "lines"),
+    [
+        (TurnFinished(reason="answered"), []),
+        (TurnFinished(reason="cancelled"), ["  stopped\n\n"]),
+        (TurnFinished(reason="cancelled", message="time is up"), ["  time is up\n\n"]),
+        (TurnFinished(reason="model-error", message="it fell over"), ["  it fell over\n\n"]),
+    ],
+)
+def test_a_turn_ends_in_silence_or_with_why(finished: TurnFinished, lines: list[str]) -> None:
+    assert Shown().show(TurnStarted(message_id=1, text="x"), finished) == lines
+
+
+def finish(result: ToolResult, summary: str = "Run it", seconds: float = 0.25) -> list[str]:
+    shown = Shown()
+    return shown.show(
+        ToolStarted(call_id="c", name="shell", summary=summary),
+        ToolFinished(call_id="c", name="shell", status="ok", result=result, seconds=seconds),
+    )
+
+
+def test_a_call_ends_with_its_outcome() -> None:
+    assert finish(ToolResult(llm_content="x")) == ["  ✓ Run it · 0.2 s\n"]
+    assert finish(ToolResult(llm_content="x", exit_code=0))[0] == "  ✓ Run it · 0.2 s\n"
+    assert finish(ToolResult(llm_content="x", exit_code=3))[0] == "  ✗ Run it · exit 3 · 0.2 s\n"
+    failed = ToolResult(llm_content="x", error=ErrorInfo(type="NotFound", message="no such file"))
+    assert finish(failed) == ["  ✗ Run it · no such file\n"]
+    assert finish(ToolResult(llm_content="x"), "two\n  lines") == ["  ✓ two lines · 0.2 s\n"]
+    assert finish(ToolResult(llm_content="x"), "y" * 200)[0] == f"  ✓ {'y' * 54}… · 0.2 s\n"
+
+
+def test_a_change_is_shown_once_also_when_it_was_asked_about() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
+    result = ToolResult(llm_content="x", diff=diff)
+    shown = Shown()
+    assert "+ new" in "".join(
+        shown.show(ToolFinished(call_id="c", name="edit_file", status="ok", result=result, seconds=1))
+    )
+    said = shown.show(
+        ConfirmationRequested(correlation_id="q", details=details(call_id="d", diff=diff)),
+        ToolFinished(call_id="d", name="edit_file", status="ok", result=result, seconds=1),
+    )
+    assert said == ["\n", "  ✓ edit_file · 1.0 s\n"]
+
+
+def test_what_was_answered_stands_below_its_question_wherever_it_was_answered() -> None:
+    shown = Shown()
+    asks = ConfirmationRequested(correlation_id="q", details=details(grant="shell:ls"))
+    yes = ConfirmationAnswer(approved=True, scope="always")
+    no = ConfirmationAnswer(approved=False, reason="not now")
+
+    allowed = ConfirmationResolved(correlation_id="q", outcome="approved", answer=yes)
+    assert shown.show(asks, allowed) == ["  › yes, always in this workspace (shell:ls)\n"]
+    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="refused", answer=no)) == [
+        "  › no: not now\n"
+    ]
+    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="timeout")) == ["  › no answer in time\n"]
+    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="cancelled")) == []
+
+
+def test_tools_that_were_still_running_are_said_to_be_stopped() -> None:
+    shown = Shown()
+    said = shown.show(
+        TurnStarted(message_id=1, text="x"),
+        ToolStarted(call_id="c", name="shell", summary="Run slow"),
+        TurnFinished(reason="cancelled"),
+    )
+
+    assert said == ["  ✗ Run slow · stopped\n", "  stopped\n\n"]
+
+
+def test_todos_are_listed_and_kept() -> None:
+    shown = Shown()
+    todos = (Todo(id="1", text="write", status="done"), Todo(id="2", text="test", status="open"))
+
+    assert shown.show(TodosChanged(todos=todos)) == ["  ☑ write\n", "  ☐ test\n"]
+    assert shown.transcript.todos == todos
+
+
+def test_thinking_is_folded_and_unfolded() -> None:
+    shown = Shown()
+    shown.show(TurnStarted(message_id=1, text="x"), ThinkingDelta(text="hm"))
+    assert shown.show(TextDelta(text="So.\n\n")) == ["  thought for 1 line (Ctrl-O to show)\n", "● So.\n\n"]
+    shown.out.clear()
+    shown.transcript.unfold()
+    assert shown.out == ["    hm\n"]
+    shown.out.clear()
+    assert shown.show(ThinkingDelta(text="more"), TurnFinished(reason="answered")) == ["  more\n"]
+    shown.out.clear()
+    shown.transcript.unfold()
+    assert shown.out == ["  collapsed again\n", "\n"]

@@ -1,10 +1,24 @@
 """Headings of a chat: at the left, without a frame."""
 
 import io
+import re
+from itertools import pairwise
+from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from ollm.cli.screen.markdown import ChatMarkdown
+from ollm.cli.screen.cells import pad_cells, truncate_cells, wrap_choices
+from ollm.cli.screen.markdown import ChatMarkdown, MarkdownBlocks, render_diff
+from ollm.cli.screen.paint import Painter
+from ollm.runtime.commands.base import render_table
+from ollm.system.terminal_text import clean_lines, clean_prose
+from tests.cli.command import ollm
+from tests.cli.running import running
+from tests.cli.screen.samples import PLAIN
+from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 
 
 def render(text: str, *, colour: bool = False) -> str:
@@ -19,6 +33,215 @@ def test_headings_stand_at_the_left_without_a_frame() -> None:
     assert lines == ["One", "Two", "text"]
 
 
-def test_the_first_level_is_underlined_and_the_others_are_bold_alone() -> None:
-    assert "\x1b[1;4mOne" in render("# One", colour=True)
-    assert "4" not in render("### Three", colour=True).partition("Three")[0]
+LINES = st.lists(st.sampled_from(["text", "- item", "  more", "1. one", "", "```py", "```", "~~~", "# head", "   ```"]))
+
+
+@given(lines=LINES, cuts=st.lists(st.integers(0, 60), max_size=8))
+def test_whatever_is_fed_comes_out_once_and_in_order(lines: list[str], cuts: list[int]) -> None:
+    text = "\n".join(lines)
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    blocks, out = MarkdownBlocks(), []
+    for start, end in pairwise(places):
+        out += blocks.feed(text[start:end])
+    out.append(blocks.finish())
+
+    assert "".join("\n".join(out).split()) == "".join(text.split())
+    assert blocks.open == ""
+
+
+def test_code_is_one_block_however_many_blank_lines_it_has() -> None:
+    blocks = MarkdownBlocks()
+
+    assert blocks.feed("Look:\n```py\na\n\n\nb\n") == ["Look:"]
+    assert blocks.feed("```\nafter") == ["```py\na\n\n\nb\n```"]
+    assert blocks.open == "after"
+
+
+def test_a_list_goes_on_after_a_blank_line_and_ends_at_plain_text() -> None:
+    blocks = MarkdownBlocks()
+
+    assert blocks.feed("1. one\n\n   ```\n   code\n   ```\n2. two\n\nPlain\n") == [
+        "1. one\n\n   ```\n   code\n   ```\n2. two"
+    ]
+    assert blocks.finish() == "Plain"
+
+
+def test_the_end_of_long_code_is_still_code() -> None:
+    blocks = MarkdownBlocks()
+    blocks.feed("```python\n" + "\n".join(f"line{number}" for number in range(50)))
+
+    assert blocks.render_tail(3) == "```python\nline47\nline48\nline49"
+
+
+DIFF = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-the old word\n+the new word\n end\n@@ -9 +9,2 @@\n last\n+added\n\\ No newline\n"
+
+
+def render_diffs(diff: str, width: int, *, colour: bool = False, named: bool = False) -> str:
+    return Painter(lambda: width, colour=colour).paint(render_diff(diff, width, named=named))
+
+
+def test_a_narrow_terminal_gets_one_line_under_the_other() -> None:
+    assert render_diffs(DIFF, 80).split("\n") == [
+        "     1   same",
+        "     2 - the old word",
+        "     2 + the new word",
+        "     3   end",
+        "       ⋯",
+        "     9   last",
+        "    10 + added",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(("width", "beside"), [(119, False), (120, True)])
+def test_a_wide_one_gets_both_side_by_side(width: int, beside: bool) -> None:
+    lines = [line for line in render_diffs(DIFF, width).split("\n") if "old word" in line]
+
+    assert ("new word" in lines[0]) is beside
+
+
+@pytest.mark.parametrize("width", [80, 130])
+def test_several_files_are_named_and_lines_that_look_like_names_are_lines(width: int) -> None:
+    one = "--- a/one.txt\n+++ b/one.txt\n@@ -0,0 +1 @@\n+first\n"
+    two = "--- a/two.sql\n+++ b/two.sql\n@@ -1,2 +1,2 @@\n same\n--- old note\n+++ new note\n"
+    lines = [" ".join(line.split()) for line in render_diffs(one + two, width, named=True).split("\n")]
+
+    assert [line for line in lines if line.endswith((".txt", ".sql"))] == ["one.txt", "two.sql"]
+    assert any("2 - -- old note" in line for line in lines)
+    assert any("2 + ++ new note" in line for line in lines)
+
+
+PARTS = [("instructions", "825", "█" * 10), ("assistant messages", "2,475", "█" * 30), ("todos", "1", "")]
+SNAPSHOT = ("5a0ea5d8", "just now", "5866", "manual", "18 messages, 0 checkpoints; last asked: why is it wrong")
+
+
+def render_tables(text: str, width: int) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(ChatMarkdown(text))
+    return [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
+
+
+def test_bars_shrink_to_the_room_there_is_and_keep_their_scale() -> None:
+    table = render_table(("part", "tokens", ""), PARTS)
+
+    bars = [line.count("█") for line in render_tables(table, 38) if "█" in line]
+    assert bars == [round(max(bars) / 3), max(bars)]
+    assert max(bars) >= 8
+    assert [line.count("█") for line in render_tables(table, 90) if "█" in line] == [10, 30]
+
+
+def test_a_row_that_would_be_a_ribbon_is_a_record() -> None:
+    table = render_table(("snapshot", "taken", "tokens", "why", "what"), [SNAPSHOT, (*SNAPSHOT[:4], "")])
+
+    first, *rest = render_tables(table, 38)
+    assert first == "5a0ea5d8"
+    assert rest[:3] == ["  taken   just now", "  tokens  5866", "  why     manual"]
+    assert rest[3].startswith("  what    18 messages")
+    assert rest[-1] == "  why     manual"
+    assert render_tables(table, 100)[0].split() == ["snapshot", "taken", "tokens", "why", "what"]
+
+
+async def test_reports_are_readable_in_forty_columns(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "--new", size=(40, 20)) as terminal:
+        await terminal.wait_for("code·ask")
+        terminal.type("hi" + ENTER)
+        await terminal.wait_for("● Hello.")
+        terminal.type("/status" + ENTER)
+        await terminal.wait_for("approval: ask", "session: ")
+        shown = terminal.text().rpartition("session: ")[2].splitlines()[0]
+        (session,) = runner.sessions()
+        assert shown == session["sessionId"][:8]
+        terminal.type("/context snapshot" + ENTER + "/context list" + ENTER)
+        await terminal.wait_for("  why     manual")
+        terminal.type("/tools" + ENTER)
+        await terminal.wait_for("write_todos", "  description")
+        assert "read_many_files" in terminal.text().split()
+        terminal.type(CTRL_D)
+        await terminal.ended()
+
+
+def test_joined_letters_stay_joined_in_prose_and_show_in_a_question() -> None:
+    family = "👩\u200d👩\u200d👧"
+
+    assert clean_prose(f"{family} می\u200cخواهم") == f"{family} می\u200cخواهم"
+    assert clean_prose("r\u200dm \u200b\u202e👩\u200d\u200d👩") == "r\\u200dm \\u200b\\u202e👩\\u200d\\u200d👩"
+    assert clean_lines(family) == "👩\\u200d👩\\u200d👧"
+
+
+def test_without_colour_there_is_no_escape() -> None:
+    for painted in (
+        PLAIN.paint_answer("**bold** `code`", first=True),
+        PLAIN.paint_aside("x", "red"),
+        PLAIN.paint_header("t", [("a",)]),
+        PLAIN.paint_user_message("hi"),
+    ):
+        assert "\x1b" not in painted
+
+
+def test_nothing_that_is_said_is_taken_for_markup() -> None:
+    assert PLAIN.paint_aside("[red]x[/red] :smile:") == "  [red]x[/red] :smile:\n"
+
+
+@given(text=st.text(), cells=st.integers(0, 40))
+def test_padded_text_takes_exactly_the_cells_it_is_given(text: str, cells: int) -> None:
+    from prompt_toolkit.utils import get_cwidth
+
+    line = clean_lines(text.replace("\n", " "))
+    assert get_cwidth(truncate_cells(line, cells)) <= cells
+    assert get_cwidth(pad_cells(line, cells)) == cells
+
+
+def test_choices_are_broken_between_two_of_them() -> None:
+    choices = "[y] yes · [s] this session · [a] always in this workspace (edit_file:a.py) · [n] no"
+
+    assert wrap_choices(choices, 60).split("\n") == [
+        "[y] yes · [s] this session",
+        "[a] always in this workspace (edit_file:a.py) · [n] no",
+    ]
+    assert wrap_choices(choices, 200) == choices
+    assert wrap_choices("[a] always in this workspace (shell:=exit 1) · [n] no", 30, indent="  ").split("\n") == [
+        "  [a] always in this workspace",
+        "  (shell:=exit 1) · [n] no",
+    ]
+
+
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|10[0-7])(?:;\d+)*m")
+ANSWER = "It is `done`:\n\n```python\nprint('hi')  # comment\n```\n"
+
+
+async def chat_bytes(directory: Path, theme: str = "", **variables: str) -> str:
+    """What the terminal was sent in a short chat."""
+    directory.mkdir()
+    async with running(directory, [ANSWER]) as runner:
+        if theme:
+            ollm("config", "set", "screen.theme", theme, home=runner.home)
+        async with at_terminal(runner, "chat", "--new", **variables) as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("show me" + ENTER)
+            await terminal.wait_for("print('hi')", gone="· Esc stops")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+            return terminal.raw.decode()
+
+
+async def test_dark_and_light_differ_and_plain_has_no_colour(tmp_path: Path) -> None:
+    dark = await chat_bytes(tmp_path / "dark", "dark")
+    light = await chat_bytes(tmp_path / "light", "light")
+    plain = await chat_bytes(tmp_path / "plain", "plain")
+    without = await chat_bytes(tmp_path / "without", NO_COLOR="1")
+
+    assert "\x1b[1;36m› " in dark
+    assert "\x1b[1;34m› " in light
+    assert not re.search(r"\x1b\[(?:\d+;)*9[1-7]m", light), "bright colours are lost on a light ground"
+    assert COLOUR.search(dark)
+    assert not COLOUR.search(plain)
+    assert not COLOUR.search(without)
+
+
+async def test_sixteen_colours_are_enough(tmp_path: Path) -> None:
+    for number, terminal in enumerate(("xterm", "linux", "xterm-256color")):
+        sent = await chat_bytes(tmp_path / str(number), "dark", TERM=terminal)
+
+        assert "38;5;" not in sent
+        assert "48;5;" not in sent
+        assert "38;2;" not in sent

@@ -1,7 +1,12 @@
 """Lists above the input: what keys do there."""
 
-from ollm.cli.screen.call_list import CallList
-from ollm.cli.screen.option_dialog import OptionDialog
+from pathlib import Path
+
+from ollm.cli.screen.option_dialog import CallList, OptionDialog
+from ollm.cli.screen.rewind import CHOICE_HINT, CONFIRM_HINT, HINT, RewindList, RewindTarget
+from tests.cli.running import running
+from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, at_terminal
+from tests.servers.answers import Answer
 
 
 def test_a_list_of_calls_stays_open_for_more_and_makes_way_for_what_is_typed() -> None:
@@ -18,11 +23,87 @@ def test_a_list_of_calls_stays_open_for_more_and_makes_way_for_what_is_typed() -
     assert (dialog.list, inserted, dialog.type("x")) == (None, ["k"], False)
 
 
-def test_a_choice_closes_its_list_and_letters_do_nothing_there() -> None:
-    submitted: list[str] = []
-    dialog = OptionDialog(submitted.append, lambda _: None)
-    dialog.offer_options("mode", {"plan": "", "code": ""}, "code")
+async def test_levels_are_chosen_from_a_list_and_by_a_key(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "--new") as terminal:
+        await terminal.wait_for("code·ask")
+        terminal.type("/approval" + ENTER)
+        await terminal.wait_for("Choose the approval level", "› ask ✓", "nothing asks except protected files")
+        terminal.type(DOWN + ENTER)
+        await terminal.wait_for("Approval: accept-edits", "code·accept-edits", gone="Choose the approval")
+        terminal.type("\x1b[Z")
+        await terminal.wait_for("code·read-only")
+        terminal.type("/approval yolo" + ENTER)
+        await terminal.wait_for("Everything except protected files now runs without asking")
+        terminal.type("/modle" + ENTER)
+        await terminal.wait_for("Did you mean /model?")
+        terminal.type(CTRL_C)
+        await terminal.wait_for("Press Ctrl-C again to quit")
+        terminal.type("exit" + ENTER)
+        assert await terminal.ended() == 0
+        terminal.type(CTRL_D)
 
-    assert not dialog.type("x")
-    dialog.choose(True)
-    assert (dialog.list, submitted) == (None, ["/mode code"])
+
+async def test_any_call_of_any_turn_is_shown_in_full_also_after_coming_back(tmp_path: Path) -> None:
+    calls = [Answer(calls=[("shell", {"command": f"seq {first} {first + 40}"})]) for first in (3000, 5000, 7000)]
+    script = [calls[0], "One.", calls[1], "Two.", calls[2], "Three.", "Four.", "Five."]
+    async with running(tmp_path, script) as runner:
+        async with at_terminal(runner, "first one") as terminal:
+            await terminal.wait_for("One.")
+            for word in ("Two.", "Three."):
+                terminal.type("go on" + ENTER)
+                await terminal.wait_for(word)
+            terminal.type(CTRL_O)
+            await terminal.wait_for("7020", "Earlier calls", "Run seq 5000 5040 · 41 lines")
+            assert "5020" not in terminal.text()
+            terminal.type(ENTER + DOWN + ENTER)
+            await terminal.wait_for("5020", "3020", "Earlier calls")
+            terminal.type("kind words" + ENTER)
+            await terminal.wait_for("› kind words", "Four.", gone="Earlier calls")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "-c") as terminal:
+            await terminal.wait_for("Resumed")
+            terminal.type(CTRL_O)
+            await terminal.wait_for("7020", "Run seq 3000 3040")
+            terminal.type(DOWN + ENTER)
+            await terminal.wait_for("3020")
+            terminal.type(CTRL_O)
+            await terminal.wait_for("collapsed again", gone="Earlier calls")
+            terminal.type(CTRL_O)
+            await terminal.wait_for("Earlier calls")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+def targets(count: int) -> RewindList:
+    return RewindList([RewindTarget(number=2 * n + 1, text=f"message {n}") for n in range(count)])
+
+
+def lines(found: RewindList, width: int = 40) -> list[str]:
+    return [text for _, text in found.render_lines(width)]
+
+
+def test_what_would_be_lost_is_said_before_it_is_and_moving_takes_it_back() -> None:
+    found = targets(2)
+    found.warning = "This removes 3 messages."
+
+    assert lines(found)[-2:] == ["This removes 3 messages.\n", CONFIRM_HINT]
+    found.move(-1)
+    assert found.warning == ""
+    assert lines(found)[-2:] == ["", HINT]
+
+
+def test_where_files_would_go_back_too_it_is_chosen_what_does() -> None:
+    found = targets(2)
+    found.warning = "This removes message 3.\n\n2 files would be put back:\n" + "- `M` a\n" * 20
+    found.scopes = ("both", "talk", "files")
+
+    shown = found.render_lines(40)
+    assert [text for style, text in shown if style == "class:chosen"] == [" #3 message 1\n", " Talk and files\n"]
+    assert [text for style, text in shown if style == "bold"][-1] == "…\n"
+    assert shown[-1] == ("class:hint", CHOICE_HINT)
+    found.move(9)
+    assert (found.scope, found.chosen.number) == ("files", 3)
+    found.move(-1)
+    assert found.scope == "talk"
+    assert "`" not in "".join(lines(found))

@@ -9,16 +9,13 @@ from ollm.cli.screen.questions import (
     HOLD_SECONDS,
     AnswerKeys,
     ConfirmationQueue,
-    describe_grants,
-    describe_rule,
     paint_question,
-    shorten_part,
     split_parts,
 )
 from ollm.domain.events import (
     ConfirmationResolved,
 )
-from ollm.domain.tools import ConfirmationAnswer, RuleReference, VerdictPart
+from ollm.domain.tools import ConfirmationAnswer, VerdictPart
 from tests.cli.screen.samples import PLAIN, Clock, asked, details
 from tests.covers import covers
 
@@ -81,32 +78,6 @@ def armed(**more: object) -> ConfirmationQueue:
 
 
 @pytest.mark.parametrize(
-    ("key", "scope", "prefix"),
-    [
-        ("y", "once", False),
-        ("s", "session", False),
-        ("a", "always", False),
-        ("p", "always", True),
-        ("e", "everywhere", False),
-    ],
-)
-def test_each_key_has_its_scope(key: str, scope: str, prefix: bool) -> None:
-    said = armed(grant="shell:npm test", prefix="shell:npm").answer(key)
-
-    assert said is not None
-    assert (said.approved, said.scope, said.prefix) == (True, scope, prefix)
-
-
-def test_keys_that_are_not_offered_say_nothing() -> None:
-    assert ConfirmationQueue().answer("y") is None
-    assert armed(grant="g").answer("x") is None
-    assert armed(grant="g").answer("p") is None
-    assert armed().answer("s") is None
-    assert armed(grant="g", locked=True).answer("a") is None
-    assert armed(grant="g", locked=True).answer("y") is not None
-
-
-@pytest.mark.parametrize(
     ("more", "offered"),
     [
         ({"tool": "edit_file"}, True),
@@ -123,54 +94,6 @@ def test_all_edits_are_offered_for_edits(more: dict[str, object], offered: bool)
     assert not ConfirmationQueue().offers_all_edits
 
 
-def test_while_a_reason_is_typed_no_key_answers() -> None:
-    clock = Clock()
-    queue = ConfirmationQueue(clock)
-    queue.handle_event(asked("a"))
-    assert queue.format_choices() == "…"
-    clock.time += 0.4
-    assert queue.armed
-    queue.refusing = True
-    assert not queue.armed
-    assert queue.format_choices() == "Reason (optional): Enter sends it to the model, Esc goes back."
-    queue.note_typing()
-    queue.refusing = False
-    assert queue.armed
-    queue.refusing = True
-    queue.handle_event(ConfirmationResolved(correlation_id="a", outcome="timeout"))
-    assert not queue.refusing
-
-
-def test_a_later_question_that_is_withdrawn_leaves_the_first_one_alone() -> None:
-    clock = Clock()
-    queue = ConfirmationQueue(clock)
-    queue.handle_event(asked("a"))
-    queue.handle_event(asked("b"))
-    clock.time += 1
-    queue.refusing = True
-    queue.handle_event(ConfirmationResolved(correlation_id="b", outcome="cancelled"))
-
-    assert queue.refusing
-    assert queue.current is not None
-    assert queue.current.correlation_id == "a"
-    queue.refusing = False
-    assert queue.format_choices() == "[y] yes · [n] no"
-
-
-def test_grants_are_described_with_where_they_count() -> None:
-    plain = "[s] this session · [a] always in this workspace (shell:npm test)"
-
-    assert describe_grants(details(grant="shell:npm test")) == f"{plain} · [e] everywhere"
-    assert describe_grants(details(grant="shell:npm test", prefix="shell:npm")) == (
-        f"{plain} · [p] always here, all that begins with npm · [e] everywhere"
-    )
-
-
-@pytest.mark.parametrize(("lines", "named"), [(15, False), (16, True)])
-def test_a_long_change_names_the_question_again(lines: int, named: bool) -> None:
-    assert armed(description="Edit x", diff="+\n" * lines).format_choices().startswith("Edit x? ") is named
-
-
 def part(command: str, decision: str) -> VerdictPart:
     return VerdictPart(command=command, decision=decision, reason="why")  # type: ignore[arg-type]
 
@@ -185,25 +108,6 @@ def test_a_command_shows_the_parts_that_ask() -> None:
     assert split_parts(details(command="ls")) == (0, ["Run it"])
 
 
-def test_a_question_without_a_command_shows_the_change_and_the_rule() -> None:
-    rule = RuleReference(layer="configured", text="ask edit_file", file="/c.yaml", line=3)
-    shown = paint_question(details(diff="@@ -1 +1 @@\n-a\n+b\n", rule=rule), PLAIN)
-
-    assert shown.startswith("─" * 80 + "\n  ? Run it\n")
-    assert "- a" in shown
-    assert shown.endswith("  high risk · why (configured rule: ask edit_file at /c.yaml:3)\n")
-    assert describe_rule(details()) == ""
-    assert describe_rule(details(rule=RuleReference(layer="built-in", text="t"))) == " (built-in rule: t)"
-
-
-def test_a_part_of_many_lines_is_shortened() -> None:
-    assert shorten_part("x\n" * 11 + "x") == "x\n" * 11 + "x"
-    lines = shorten_part("\n".join(str(n) for n in range(20))).split("\n")
-
-    assert lines[:11] == [str(n) for n in range(11)]
-    assert lines[11:] == ["… 8 more lines in the command above …", "19"]
-
-
 class KeysAtQuestion:
     """A question with a draft in the input line, and what was sent as its answer."""
 
@@ -216,16 +120,6 @@ class KeysAtQuestion:
 
     def accept(self) -> None:
         self.accepted += 1
-
-
-async def test_a_key_answers_once_no_other_follows() -> None:
-    at = KeysAtQuestion()
-    at.keys.answer("y")
-    assert at.sent == [], "it may be the first letter of a word"
-    await asyncio.sleep(2 * HOLD_SECONDS)
-
-    assert at.sent == [("a", ConfirmationAnswer(approved=True))]
-    assert at.buffer.text == "a draft"
 
 
 async def test_two_keys_are_words_for_the_input_line() -> None:

@@ -1,21 +1,28 @@
 """The chat screen in this process: typed at through a pipe, read from a terminal of bytes."""
 
 import asyncio
+import io
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import BufferControl
 
 from ollm.app import open_conversation
 from ollm.cli.screen import screen as module
-from ollm.cli.screen.screen import ChatScreen
-from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.output import open_output
+from ollm.cli.screen.screen import ChatScreen, ScreenPrinter
+from ollm.cli.screen.themes import ScreenOptions
 from ollm.domain.errors import NoServerError
-from ollm.runtime.base import CommandReply
-from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.base import CommandReply, ConversationOptions
 from tests.cli.screen.inside import DrawnScreen, drawn_screen, point_at
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -154,16 +161,6 @@ async def test_all_edits_may_be_allowed_at_once(tmp_path: Path, monkeypatch: pyt
         await chat.wait_for("● Written.", "code·accept-edits")
 
 
-async def test_the_approval_level_goes_round_without_yolo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_screen(tmp_path, monkeypatch) as chat:
-        for level in ("accept-edits", "read-only", "ask"):
-            chat.type("\x1b[Z")
-            await chat.wait_for(f"code·{level}")
-        chat.screen._view.status = None
-        chat.screen.cycle_approval()
-        await chat.wait_for("code·ask")
-
-
 async def test_escape_stops_the_turn_and_what_waited_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,24 +233,6 @@ async def test_a_session_is_chosen_and_the_screen_says_so(tmp_path: Path, monkey
         assert chat.picks == [chat.screen.left or chat.picks[0]]
 
 
-async def test_no_choice_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_screen(tmp_path, monkeypatch, "Hi.") as chat:
-        await chat.screen.pick_session()
-        chat.type("hello\r")
-        await chat.wait_for("● Hi.")
-        assert len(chat.picks) == 1
-
-
-async def test_a_hint_is_there_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_screen(tmp_path, monkeypatch) as chat:
-        chat.screen.show_hint("Just so you know", 0.3)
-        assert chat.screen._view.render_question() == [("class:hint", "Just so you know")]
-        async with asyncio.timeout(PATIENCE):
-            while chat.screen._view.hint:
-                await asyncio.sleep(0.02)
-        await chat.wait_for(gone="Just so you know")
-
-
 async def test_a_text_is_handed_to_the_clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_screen(tmp_path, monkeypatch) as chat:
         chat.screen.copy("héllo")
@@ -302,3 +281,90 @@ async def test_a_conversation_that_cannot_be_opened_ends_the_screen_with_its_err
         with pytest.raises(NoServerError):
             await asyncio.wait_for(screen.run(lambda: open_conversation(conversation)), PATIENCE)
     assert screen.left is None
+
+
+PATIENCE_PRINTING = 30.0
+
+
+class Press:
+    """An application on a terminal of bytes, and what prints above it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, keys: object) -> None:
+        self.written = io.BytesIO()
+        patch.setattr(sys, "stdout", io.TextIOWrapper(self.written, encoding="utf-8", write_through=True))
+        self.app: Application[None] = Application(
+            layout=Layout(Window(BufferControl(Buffer()))),
+            input=keys,  # type: ignore[arg-type]
+            output=open_output(),
+        )
+        self.alive = False
+        self.drawn = 0
+        self.app.after_render += self._count
+        self.printer = ScreenPrinter(self.app, lambda: self.alive)
+
+    def _count(self, _app: object) -> None:
+        self.drawn += 1
+
+    async def wait_for(self, wanted: bytes) -> None:
+        async with asyncio.timeout(PATIENCE_PRINTING):
+            while wanted not in self.written.getvalue():
+                await asyncio.sleep(0.01)
+
+
+async def test_what_is_added_is_written_above_with_whole_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    with create_pipe_input() as keys:
+        press = Press(monkeypatch, keys)
+        running = [asyncio.ensure_future(press.app.run_async()), asyncio.ensure_future(press.printer.run())]
+        press.printer.add("one\n")
+        press.printer.add("two\n")
+        await press.wait_for(b"one\r\ntwo\r\n")
+        drawn = press.drawn
+        await asyncio.sleep(1.0)
+        assert press.drawn - drawn <= 3, "nothing moves, so nothing is drawn"
+        drawn = press.drawn
+        press.alive = True
+        press.printer.wake()
+        async with asyncio.timeout(PATIENCE_PRINTING):
+            while press.drawn < drawn + 3:
+                await asyncio.sleep(0.01)
+        press.app.exit()
+        running[1].cancel()
+        await asyncio.wait(running)
+
+        assert press.written.getvalue().count(b"one\r\n") == 1
+
+
+async def test_while_the_terminal_is_lent_nothing_is_written_and_what_waited_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with create_pipe_input() as keys:
+        press = Press(monkeypatch, keys)
+        running = [asyncio.ensure_future(press.app.run_async()), asyncio.ensure_future(press.printer.run())]
+        async with asyncio.timeout(PATIENCE_PRINTING):
+            while not press.drawn:
+                await asyncio.sleep(0.01)
+        from prompt_toolkit.application.current import set_app
+
+        with set_app(press.app):
+            press.printer.add("before\n")
+            async with press.printer.lend_terminal():
+                assert b"before\n" in press.written.getvalue()
+                press.printer.add("during\n")
+                await asyncio.sleep(0.35)
+                assert b"during" not in press.written.getvalue()
+        await press.wait_for(b"during\r\n")
+        press.app.exit()
+        running[1].cancel()
+        await asyncio.wait(running)
+
+
+async def test_a_terminal_that_is_gone_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError
+
+    with create_pipe_input() as keys:
+        press = Press(monkeypatch, keys)
+        press.printer.add("nobody reads this")
+        monkeypatch.setattr(sys, "stdout", Gone())
+        press.printer.flush()

@@ -41,21 +41,3 @@ def test_whole_sessions_are_counted(inside: Inside) -> None:
     stored.recorded("b")
     assert inside.read("sessions", "check") == "2 sessions OK.\n"
     assert inside.read_json("sessions", "check") == []
-
-
-def test_a_damaged_one_is_named_exit_1_and_repaired(inside: Inside) -> None:
-    stored = Home(inside.home)
-    session = stored.recorded("first", "second")
-    stored.recorded("whole")
-    file = stored.document(session)
-    file.write_bytes(file.read_bytes()[:-40])
-    done = inside.run("sessions", "check")
-
-    assert done.code == 1
-    assert done.out.startswith(f"{session}  damaged: ")
-    assert done.out.endswith("\n1 session OK.\n")
-    assert inside.run("sessions", "check", "--json").code == 1
-    repaired = inside.run("sessions", "check", "--repair")
-    assert repaired.code == 0
-    assert f"{session}  mended: " in repaired.out
-    assert repaired.out.endswith("\n2 sessions OK.\n")

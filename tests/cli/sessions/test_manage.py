@@ -145,57 +145,6 @@ def stored(inside: Inside) -> Home:
     return Home(inside.home)
 
 
-def list_ids(inside: Inside) -> set[str]:
-    return {line["sessionId"] for line in inside.read_json("sessions", "list")}
-
-
-def test_a_session_is_deleted_for_good_and_named(inside: Inside, stored: Home) -> None:
-    session, other = stored.recorded("hi"), stored.recorded("other")
-    said = inside.fail("sessions", "delete", session, code=2)
-    assert f"Delete session {session[:8]}" in said or f"Delete session {session[:4]}" in said
-    assert "This also deletes its snapshots and cannot be undone." in said
-    assert "Cannot ask: no terminal." in said
-    assert inside.read("sessions", "delete", session[:8], "--yes") == f"Deleted session {session}.\n"
-    assert list_ids(inside) == {other}
-    assert "No session" in inside.fail("sessions", "delete", session, "--yes", code=1)
-
-
-def test_all_are_deleted_only_with_all(inside: Inside, stored: Home) -> None:
-    stored.recorded("a")
-    assert "`sessions clear` deletes every session." in inside.fail("sessions", "clear", "--yes", code=2)
-    stored.recorded("b")
-    assert "Delete 2 sessions with all snapshots?" in inside.fail("sessions", "clear", "--all", code=2)
-    assert inside.read("sessions", "clear", "--all", "--yes") == "Deleted 2 sessions.\n"
-    assert list_ids(inside) == set()
-    stored.recorded("c")
-    assert inside.read("sessions", "clear", "--all", "--yes") == "Deleted 1 session.\n"
-
-
-def test_the_newest_are_kept(inside: Inside, stored: Home) -> None:
-    sessions = [stored.recorded(text) for text in "abc"]
-    assert "Cannot keep -1 sessions." in inside.fail("sessions", "cleanup", "--keep", "-1", code=2)
-    assert inside.read("sessions", "cleanup", "--keep", "3", "--yes") == (
-        "There are no more than 3 sessions; nothing deleted.\n"
-    )
-    said = inside.fail("sessions", "cleanup", "--keep", "1", code=2)
-    assert "Delete all but the newest 1 session (2), with their snapshots?" in said
-    assert inside.read("sessions", "cleanup", "--keep", "1", "--yes") == "Deleted 2 sessions.\n"
-    assert list_ids(inside) == {sessions[-1]}
-    assert inside.read("sessions", "cleanup", "--keep", "0", "--yes") == "Deleted 1 session.\n"
-
-
-def test_a_session_is_renamed_and_archived(inside: Inside, stored: Home) -> None:
-    session = stored.recorded("hi", workspace=str(inside.workspace))
-    assert "A title needs at least one character." in inside.fail("sessions", "rename", session, " ", code=2)
-    assert inside.read("sessions", "rename", session, " New \x1bname ").endswith(" renamed to New \\x1bname.\n")
-    (line,) = inside.read_json("sessions", "list")
-    assert line["title"] == "New \x1bname"
-    assert inside.read("sessions", "archive").endswith(" is archived.\n")
-    assert inside.read_json("sessions", "list")[0]["status"] == "archived"
-    assert inside.read("sessions", "unarchive", session).endswith(" is unarchived.\n")
-    assert inside.read_json("sessions", "list")[0]["status"] != "archived"
-
-
 def test_what_is_not_in_the_trash_cannot_be_restored(inside: Inside, stored: Home) -> None:
     session = stored.recorded("hi")
 

@@ -5,30 +5,8 @@ from pathlib import Path
 import pytest
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.cli.sessions.session_list import LocalSessionList, SessionListItem, extract_last_words
+from ollm.cli.sessions.session_list import LocalSessionList
 from ollm.domain.messages import Message, TextPart
-
-
-@pytest.mark.parametrize(
-    ("messages", "words"),
-    [
-        ([], ""),
-        ([{"content": "first"}, {"content": "last\n  words"}], "last words"),
-        ([{"content": "first"}, {"content": "  "}, {"content": None}, {}], "first"),
-        ([{"content": "x" * 300}], "x" * 200),
-    ],
-)
-def test_the_last_words_are_on_one_line(messages: list[dict[str, object]], words: str) -> None:
-    assert extract_last_words(messages) == words
-
-
-def test_a_session_is_a_chat_that_is_not_archived_unless_said() -> None:
-    item = SessionListItem(session_id="s", title="t", model="m", updated_at=1)
-
-    assert (item.archived, item.one_shot, item.messages, item.origin, item.last, item.preview) == (
-        *(False, False, None, None, ""),
-        "",
-    )
 
 
 @pytest.fixture

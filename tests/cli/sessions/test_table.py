@@ -1,15 +1,12 @@
 """`sessions list`: the table, its JSON, and what it imports."""
 
 import asyncio
-import io
 import os
 import subprocess
 import sys
 
 import pytest
 
-from ollm.cli.sessions import table
-from ollm.cli.sessions.table import cut_text, make_progress
 from tests.cli.command import ollm
 from tests.cli.inside import Inside
 from tests.cli.sessions.samples import full_session, json_of
@@ -46,14 +43,14 @@ def test_list_shows_a_table_and_json(home):
     assert json_of("sessions", "list", "--json", "--workspace", "/tmp", home=home) == []
 
 
-def test_list_imports_neither_click_nor_asyncio_nor_rich(home):
+def test_list_imports_neither_asyncio_nor_rich(home):
     home.recorded("x")
     code = (
         "import sys; sys.argv = ['ollm', 'sessions', 'list']\n"
         "from ollm.cli.main import run\n"
         "try: run()\n"
         "except SystemExit: pass\n"
-        "heavy = {'click', 'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair'} & set(sys.modules)\n"
+        "heavy = {'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair'} & set(sys.modules)\n"
         "print(sorted(heavy), file=sys.stderr)"
     )
     done = subprocess.run(
@@ -83,39 +80,3 @@ def test_a_row_is_short_and_marked(inside: Inside) -> None:
     assert "▫ " in row
     assert "x" * 43 + "…" in row
     assert row.endswith("…" + "/a/very/long/path/that/does/not/fit/anywhere"[-27:])
-
-
-@pytest.mark.parametrize(
-    ("text", "end", "cut"), [("abcd", False, "abcd"), ("abcde", False, "abc…"), ("abcde", True, "…cde"), ("", True, "")]
-)
-def test_a_cell_is_cut_at_one_end(text: str, end: bool, cut: str) -> None:
-    assert cut_text(text, 4, keep_end=end) == cut
-
-
-class Tty(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_bar_is_shown_once_something_takes_long_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(table.time, "monotonic", lambda: now[0])
-    screen = Tty()
-    monkeypatch.setattr(sys, "stderr", screen)
-    show = make_progress("Reading", "MB")
-    show(1_000_000, 10_000_000)
-    assert screen.getvalue() == ""
-    now[0] = 1.0
-    show(10_000_000, 10_000_000)
-    assert screen.getvalue() == ""
-    show(5_000_000, 10_000_000)
-    assert screen.getvalue() == f"\r\033[KReading [{'#' * 15}{' ' * 15}] 5/10 MB"
-    show(10_000_000, 10_000_000)
-    assert screen.getvalue().endswith("\r\033[K")
-    other = make_progress("Deleting")
-    now[0] = 3.0
-    other(1, 4)
-    assert screen.getvalue().endswith(f"Deleting [{'#' * 7}{' ' * 23}] 1/4")
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    other(2, 4)
-    assert "2/4" not in screen.getvalue()

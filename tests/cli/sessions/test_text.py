@@ -4,33 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.cli.sessions.text import count_lines, render_session, render_text, skip_style
+from ollm.cli.sessions.view import render_session, render_text, skip_style
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ErrorInfo
 from tests.store.sessions.support import AT, Home, call, said
-
-
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n", 1), ("a\n\n", 2)])
-def test_lines_are_counted_as_people_count_them(text: str, count: int) -> None:
-    assert count_lines(text) == count
-
-
-@pytest.mark.parametrize(
-    ("text", "prefix", "shown"),
-    [
-        ("a\nb", "", "a\nb\n"),
-        ("a\nb", "| ", "| a\n| b\n"),
-        ("a\tb", "", "a   b\n"),
-        ("\x1b[2J", "", "\\x1b[2J\n"),
-        ("", "", "\n"),
-    ],
-)
-def test_text_is_made_harmless_and_ends_with_a_line_end(text: str, prefix: str, shown: str) -> None:
-    assert "".join(render_text(text, prefix)) == shown
 
 
 @given(text=st.text())
@@ -88,25 +68,6 @@ def test_a_call_is_unfolded_with_arguments_and_result(tmp_path: Path) -> None:
     assert "  ▾ ls(path=.) → ok, 1 line" in lines
     assert "    │ one" in lines
     assert any(line.startswith("    ") and "path" in line for line in lines)
-
-
-def test_style_is_put_on_names_and_marks(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = asyncio.run(record(home, result="x"))
-    seen: list[tuple[str, dict[str, Any]]] = []
-
-    def style(text: str, **more: Any) -> str:
-        seen.append((text, more))
-        return text
-
-    with home.files.open_stream(session_id) as stream:
-        "".join(render_session(stream, unfold=False, style=style))
-
-    assert ("user", {"fg": "green", "bold": True}) in seen
-    assert ("assistant", {"fg": "blue", "bold": True}) in seen
-    assert (" (interrupted)", {"fg": "red"}) in seen
-    assert ("ls", {"bold": True}) in seen
-    assert any(more == {"dim": True} for _, more in seen)
 
 
 def test_long_arguments_are_cut_and_an_error_is_named(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.sessions.view import _guess_format
-from ollm.domain.errors import UsageError
 from ollm.domain.messages import TextPart
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.inside import Inside
@@ -208,28 +206,6 @@ def test_calls_that_no_message_names_and_what_a_tool_said_itself_are_shown(home:
 FORMS = ("json", "markdown", "html")
 
 
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("a.md", "markdown"),
-        ("a.MARKDOWN", "markdown"),
-        ("a.html", "html"),
-        ("a.htm", "html"),
-        ("a.json", "json"),
-        ("-", "json"),
-        ("/dev/null", "json"),
-    ],
-)
-def test_the_form_is_told_from_the_name(name: str, form: str) -> None:
-    assert _guess_format(name) == form
-
-
-def test_a_name_that_says_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"Cannot tell the format from 'a.txt'") as found:
-        _guess_format("a.txt")
-    assert found.value.action == "Use .json, .md or .html, or choose one with --format."
-
-
 def test_a_session_is_written_to_a_new_file(inside: Inside) -> None:
     session = Home(inside.home).recorded("hello <b>", workspace=str(inside.workspace))
     done = inside.run("sessions", "export", "-o", "a.md")
@@ -243,17 +219,6 @@ def test_a_session_is_written_to_a_new_file(inside: Inside) -> None:
     assert "is a directory." in inside.fail("sessions", "export", "-o", ".", "--format", "json", code=2)
     assert "No such directory: gone." in inside.fail("sessions", "export", "-o", "gone/a.md", code=2)
     assert "Cannot tell the format" in inside.fail("sessions", "export", "-o", "a.txt", code=2)
-
-
-def test_a_session_is_read_as_text_and_as_its_document(inside: Inside) -> None:
-    session = Home(inside.home).recorded("hello", workspace=str(inside.workspace))
-
-    assert "#1 user" in inside.read("sessions", "view")
-    assert inside.read("sessions", "view", session[:8]).endswith("1 message\n")
-    assert inside.read_json("sessions", "view")["sessionId"] == session
-    said = inside.fail("sessions", "view", "--workspace", "/", code=1)
-    assert "No session in / yet." in said
-    assert "List them with `ollm sessions list`." in said
 
 
 @pytest.mark.parametrize("place", ["sessions", "trash"])

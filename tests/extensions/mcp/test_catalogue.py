@@ -33,39 +33,12 @@ def offered(name: str, description: str = "Does it.", schema: object = None) -> 
 SERVER = McpServer(name="notes", command="run")
 
 
-@pytest.mark.parametrize(
-    ("tool", "name"),
-    [
-        ("add", "notes__add"),
-        ("add-it_2", "notes__add-it_2"),
-        ("a" * 57, "notes__" + "a" * 57),
-    ],
-)
-def test_a_plain_name_is_kept(tool: str, name: str) -> None:
-    assert make_tool_name("notes", tool) == name
-
-
 @pytest.mark.parametrize("tool", ["", "a" * 58, "add it", "ädd", "a.b", "\ud800"])
 def test_any_other_name_is_mended_and_ends_in_its_hash(tool: str) -> None:
     name = make_tool_name("notes", tool)
 
     assert re.fullmatch(r"notes__[A-Za-z0-9_-]*_[0-9a-f]{8}", name)
     assert len(name) <= 64
-
-
-def test_tools_are_taken_with_what_is_said_of_them() -> None:
-    taken, left_out = select_tools(SERVER, [offered("add"), offered("odd name", "line\n  two")])
-
-    assert [(tool.remote, tool.description) for tool in taken] == [("add", "Does it."), ("odd name", "line two")]
-    assert taken[0].parameters == {"type": "object"}
-    assert left_out == ()
-
-
-def test_a_tool_without_a_description_is_called_by_its_title_or_name() -> None:
-    titled = SimpleNamespace(name="a", description=None, title="Title", input_schema={"type": "object"})
-    bare = SimpleNamespace(name="b", description=None, title=None, input_schema={"type": "object"})
-
-    assert [tool.description for tool in select_tools(SERVER, [titled, bare])[0]] == ["Title", "b"]
 
 
 def test_what_cannot_be_used_is_left_out_with_the_reason() -> None:
@@ -86,14 +59,6 @@ def test_only_so_many_tools_are_taken_and_only_those_that_are_wanted() -> None:
     assert select_tools(SERVER, many[:128])[1] == ()
     chosen = McpServer(name="notes", command="run", include=("t1",))
     assert [tool.remote for tool in select_tools(chosen, many)[0]] == ["t1"]
-
-
-def test_a_long_description_is_cut() -> None:
-    (tool,), _ = select_tools(SERVER, [offered("a", "x" * 5000)])
-
-    assert tool.description == "x" * 999 + "…"
-    (fits,), _ = select_tools(SERVER, [offered("a", "x" * 1000)])
-    assert fits.description == "x" * 1000
 
 
 class Hour:

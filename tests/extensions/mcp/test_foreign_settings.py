@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import UsageError
-from ollm.extensions.mcp.foreign_settings import (
+from ollm.extensions.mcp.settings import (
     convert_entry,
-    find_foreign_files,
-    make_server_name,
     read_foreign_file,
     read_project_servers,
 )
@@ -82,21 +80,6 @@ async def test_a_project_file_is_used_once_the_workspace_is_trusted(tmp_path: Pa
     assert "clock__now" not in shown_tools(first)
     assert "clock__now" in shown_tools(second)
     assert before.code == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "safe"),
-    [
-        ("plain", "plain"),
-        ("My Server!", "My_Server"),
-        ("a__b", "a_b"),
-        ("__", "server"),
-        ("x" * 40, "x" * 32),
-        ("ü", "server"),
-    ],
-)
-def test_a_name_becomes_one_that_can_be_used(name: str, safe: str) -> None:
-    assert make_server_name(name) == safe
 
 
 @pytest.mark.parametrize(
@@ -174,24 +157,3 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, data: bytes, said: s
     servers, (note,) = read_project_servers(tmp_path)
     assert servers == {}
     assert said in note
-
-
-def test_what_is_no_object_has_no_servers(tmp_path: Path) -> None:
-    file = tmp_path / "f.json"
-    file.write_text("[1]")
-
-    assert read_foreign_file(file, tmp_path) == ({}, [])
-    assert read_project_servers(tmp_path) == ({}, [])
-
-
-def test_files_of_other_clients_are_found_the_workspaces_first(tmp_path: Path) -> None:
-    workspace, home = tmp_path / "w", tmp_path / "h"
-    for file in (home / ".claude.json", workspace / ".mcp.json", workspace / ".cursor" / "mcp.json"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("{}")
-
-    assert find_foreign_files(workspace, home) == [
-        workspace / ".mcp.json",
-        workspace / ".cursor" / "mcp.json",
-        home / ".claude.json",
-    ]

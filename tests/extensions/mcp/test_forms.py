@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
-from ollm.extensions.mcp.forms import FormRefusedError, describe_field, fill_form, parse_value, read_fields
+from ollm.extensions.mcp.client_features import FormRefusedError, describe_field, fill_form, parse_value, read_fields
 
 SCHEMA = {
     "type": "object",

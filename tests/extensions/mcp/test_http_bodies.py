@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ollm.extensions.mcp.http_bodies import make_mended_body, mend_body, mend_line
+from ollm.extensions.mcp.http import make_mended_body, mend_body, mend_line
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, shown_tools
 from tests.servers.oauth_mcp import Handler, serve_oauth_mcp

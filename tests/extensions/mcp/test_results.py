@@ -9,12 +9,10 @@ from mcp_types.methods import validate_server_result
 
 from ollm.extensions.mcp.results import (
     MAX_IMAGE_CHARACTERS,
-    MAX_TEXT_CHARACTERS,
     build_result,
     extract_images,
     extract_text,
     mend_answer,
-    render_contents,
 )
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry
@@ -45,12 +43,6 @@ def image(data: str = "AAAA") -> Block:
 )
 def test_every_kind_of_block_is_read_or_named(block: Block, line: str) -> None:
     assert extract_text([block]) == line
-
-
-def test_blocks_are_lines_and_empty_ones_are_left_out() -> None:
-    assert extract_text([text("a"), text(""), text("b")]) == "a\nb"
-    assert extract_text([]) == ""
-    assert len(extract_text([text("x" * (MAX_TEXT_CHARACTERS + 5))])) == 2 * 1024 * 1024
 
 
 def test_an_answer_is_its_text_with_its_pictures_beside() -> None:
@@ -84,16 +76,6 @@ def test_only_so_many_pictures_of_some_size_are_taken() -> None:
         extract_images([image("not base64!"), image(""), Block(type="image", mime_type="image/x-odd", data="AAAA")])
         == ()
     )
-
-
-def test_a_resource_that_is_no_text_is_named() -> None:
-    blobs = [
-        Block(uri="a:b", mime_type="application/zip", blob="A" * 8),
-        Block(uri="c:d", mime_type=None, blob="AAAA"),
-        Block(text="t"),
-    ]
-
-    assert render_contents(blobs) == "[a:b: application/zip, about 6 bytes]\n[c:d: not text, about 3 bytes]\nt"
 
 
 async def test_what_nobody_knows_in_an_answer_is_text_and_loses_nothing_else(tmp_path: Path) -> None:

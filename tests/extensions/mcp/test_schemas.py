@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from mcp_types.methods import validate_server_result
 
-from ollm.extensions.mcp.schemas import (
+from ollm.extensions.mcp.results import (
     FAULT_KEY,
     MAX_DEPTH_LEVELS,
-    is_too_deep,
     mend_message,
     mend_tool_list,
     prepare_schema,
@@ -153,24 +152,6 @@ async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> N
     assert "worded of the MCP server raw was skipped: its parameters are not an object" in done.err
 
 
-@pytest.mark.parametrize(
-    ("tool", "schema"),
-    [
-        ({"name": "a"}, {"type": "object"}),
-        ({"name": "a", "inputSchema": {"properties": {}}}, {"properties": {}, "type": "object"}),
-        ({"name": "a", "inputSchema": []}, {"type": "object", FAULT_KEY: "its parameters are not an object"}),
-        (
-            {"name": "a", "inputSchema": {"type": "array"}},
-            {"type": "object", FAULT_KEY: "its parameters are not an object"},
-        ),
-    ],
-)
-def test_a_list_of_tools_can_be_read_whatever_is_wrong_with_one(tool: dict[str, Any], schema: dict[str, Any]) -> None:
-    mended = mend_tool_list({"tools": [tool], "nextCursor": "n"})
-
-    assert (mended["tools"], mended["nextCursor"]) == ([{"name": "a", "inputSchema": schema}], "n")
-
-
 def test_what_has_no_name_is_left_away_and_wrong_facts_are_dropped() -> None:
     listed = {"tools": [{"name": ""}, {"name": 5}, {}, "x", {"name": "a", "description": 5, "title": "T", "odd": 1}]}
 
@@ -211,60 +192,6 @@ def test_a_schema_that_cannot_be_shown_says_why(schema: Any, fault: str) -> None
     assert prepare_schema(schema) == ({}, fault)
 
 
-def test_titles_go_and_the_rest_stays() -> None:
-    schema = {
-        "title": "T",
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "properties": {"title": {"type": "string", "title": "Title", "$comment": "none"}, "odd": 5},
-        "required": ["title", 5],
-        "enum": [{"title": "kept"}],
-        "anyOf": [{"title": "x", "type": "null"}],
-    }
-
-    assert prepare_schema(schema)[0] == {
-        "type": "object",
-        "properties": {"title": {"type": "string"}, "odd": {}},
-        "required": ["title"],
-        "enum": [{"title": "kept"}],
-        "anyOf": [{"type": "null"}],
-    }
-    assert prepare_schema({"properties": [1], "required": "x"})[0] == {
-        "type": "object",
-        "properties": {},
-        "required": [],
-    }
-
-
-@pytest.mark.parametrize("key", ["$defs", "definitions"])
-def test_references_are_filled_in_with_what_stands_beside_them(key: str) -> None:
-    schema = {
-        "properties": {"a": {"$ref": f"#/{key}/A", "description": "mine", "other": 1}, "b": {"$ref": "#/gone"}},
-        key: {"A": {"type": "string", "description": "theirs"}},
-    }
-
-    assert prepare_schema(schema)[0] == {
-        "type": "object",
-        "properties": {"a": {"type": "string", "description": "mine"}, "b": {"$ref": "#/gone"}},
-    }
-
-
-def test_a_definition_that_holds_itself_stays_where_it_is() -> None:
-    schema = {"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"items": {"$ref": "#/$defs/A"}}}}
-
-    assert prepare_schema(schema)[0] == {"type": "object", **schema}
-
-
-@pytest.mark.parametrize(
-    ("depth", "deep"), [(1, False), (2 * MAX_DEPTH_LEVELS + 1, False), (2 * MAX_DEPTH_LEVELS + 2, True), (500, True)]
-)
-def test_depth_is_counted_in_levels(depth: int, deep: bool) -> None:
-    value: Any = []
-    for _ in range(depth - 1):
-        value = [value]
-
-    assert is_too_deep(value) is deep
-
-
 def test_a_line_that_cannot_be_read_becomes_an_error_or_nothing() -> None:
     assert mend_message(b"noise") is None
     assert mend_message(b'{"method": "x", "id": 5, "params": oops}') is None
@@ -274,24 +201,3 @@ def test_a_line_that_cannot_be_read_becomes_an_error_or_nothing() -> None:
         "error": {"code": -32700, "message": "its answer is not JSON or is nested too deeply"},
     }
     assert mend_message(b'{"result": ' + b" " * 300 + b'oops, "id": 8}') is not None
-
-
-def test_a_list_with_one_tool_that_is_too_deep_keeps_the_others() -> None:
-    deep: Any = {}
-    for _ in range(200):
-        deep = {"a": deep}
-    tools = [{"name": "good", "inputSchema": {}}, {"name": "bad", "inputSchema": deep}, 5]
-    mended = mend_message(json.dumps({"id": 9, "result": {"tools": tools, "nextCursor": "n"}}).encode())
-
-    assert mended == {
-        "jsonrpc": "2.0",
-        "id": 9,
-        "result": {
-            "tools": [
-                {"name": "good", "inputSchema": {}},
-                {"name": "bad", "inputSchema": {"type": "object", FAULT_KEY: "its parameters are nested too deeply"}},
-                5,
-            ],
-            "nextCursor": "n",
-        },
-    }

@@ -67,7 +67,7 @@ async def test_a_stream_that_never_names_its_address_is_told(
     tmp_path: Path, old: OldMcp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old.names_address = False
-    monkeypatch.setattr("ollm.extensions.mcp.sse.GREETING_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("ollm.extensions.mcp.http.GREETING_TIMEOUT_SECONDS", 0.2)
     async with lines(
         tmp_path, {"old": {"url": old.url}, "slow": {"type": "sse", "url": old.url, "startTimeout": 1}}
     ) as found:

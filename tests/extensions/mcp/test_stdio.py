@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.extensions.mcp import stdio
+from ollm.extensions.mcp import openers
 from tests.extensions.mcp_lines import entry, lines
 
 
@@ -42,7 +42,7 @@ async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp
 
 
 async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "MAX_UNASKED_MESSAGES", 500)
+    monkeypatch.setattr(openers, "MAX_UNASKED_MESSAGES", 500)
     configured = {
         "odd": entry("garbage,huge,shadowing,flooding", timeout=30),
         "talkative": entry("talkative", timeout=30),

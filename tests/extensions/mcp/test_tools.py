@@ -7,16 +7,17 @@ import pytest
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import Risk, ToolResult, Verdict
-from ollm.extensions.mcp.catalogue import Catalogue, OfferedTool
-from ollm.extensions.mcp.settings import McpServer
-from ollm.extensions.mcp.tools import (
+from ollm.extensions.mcp.catalogue import (
     MAX_SHOWN_CHARACTERS,
     MAX_SUMMARY_CHARACTERS,
+    Catalogue,
     McpInvocation,
+    OfferedTool,
     build_specs,
     check_arguments,
     fingerprint_tool,
 )
+from ollm.extensions.mcp.settings import McpServer
 from ollm.tools.framework.base import ToolContext
 
 SERVER = McpServer(name="notes", command="notes-server", args=("--stdio",))

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import OllmError, StorageError, UsageError
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, StorageError, UsageError
 from ollm.providers.local_models.model_files import (
+    CATALOGUE,
     CatalogueModel,
+    ModelFile,
+    find_default,
+    find_model,
+    get_model_path,
+    list_installed,
 )
 from ollm.providers.local_models.model_store import ModelStore
+from ollm.system.locks import OwnerLock
 from tests.servers.files import FileServer, serving
 
 CONTENT = bytes(range(256)) * 8192  # two megabytes
@@ -89,3 +97,121 @@ def test_a_file_url_is_copied(tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "models", {"tiny": (tmp_path / "a b.gguf").as_uri()})
 
     assert store.get(MODEL, quiet).path.read_bytes() == CONTENT
+
+
+def test_a_model_is_fetched_with_progress_and_kept_private(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with serving(FileServer(CONTENT)) as files:
+        files.redirect_first = True
+        got = ModelStore(tmp_path / "models", {"tiny": files.url}).get(MODEL, lambda *step: told.append(step))
+
+    assert got.path.read_bytes() == CONTENT
+    assert stat.S_IMODE(got.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(got.path.parent.stat().st_mode) == 0o700
+    assert told[0] == (0, len(CONTENT))
+    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert [path.name for path in got.path.parent.iterdir()] == ["tiny.gguf"]
+
+
+def test_a_second_get_needs_no_network(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT)) as files:
+        store = ModelStore(tmp_path, {"tiny": files.url})
+        store.get(MODEL, quiet)
+    store.get(MODEL, quiet)
+
+    assert len(files.asked) == 1
+
+
+def test_a_half_of_another_file_does_not_stay_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf.part").write_bytes(b"other" * 1000)
+    with serving(FileServer(CONTENT)) as files:
+        store = ModelStore(tmp_path, {"tiny": files.url})
+        with pytest.raises(StorageError):
+            store.get(MODEL, quiet)
+        assert store.get(MODEL, quiet).path.read_bytes() == CONTENT
+
+
+def test_a_whole_part_is_checked_and_kept_without_asking_again(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf.part").write_bytes(CONTENT)
+
+    assert ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet).path.read_bytes() == CONTENT
+
+
+def test_two_fetching_at_once_do_not_mix(tmp_path: Path) -> None:
+    lock = OwnerLock(tmp_path / ".tiny.lock")
+    lock.acquire("x")
+    with pytest.raises(BusyError, match="download of tiny is in use by"):
+        ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
+    lock.release()
+
+
+def test_only_what_can_be_vouched_for_is_fetched(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, {})
+
+    with pytest.raises(NotFoundError, match=r"Did you mean smollm2\? For other models use --url URL --sha256"):
+        store.resolve_model("smolm2")
+    with pytest.raises(UsageError, match=r"models\.urls"):
+        store.resolve_model("mine", sha256="ab" * 32)
+    assert store.resolve_model("mine", url="http://x/", sha256="AB" * 32).sha256 == "ab" * 32
+    with pytest.raises(UsageError, match="is not a valid model name"):
+        store.resolve_model("../mine", url="http://x/", sha256="ab" * 32)
+
+
+def test_a_model_that_is_here_is_given_and_can_be_removed(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "models", {})
+    (tmp_path / "source").write_bytes(CONTENT)
+    url = (tmp_path / "source").as_uri()
+    assert store.find_installed("tiny") is None
+    made = store.get(MODEL, quiet, url=url)
+    assert made == ModelFile(name="tiny", path=tmp_path / "models" / "tiny.gguf", size=len(CONTENT))
+    assert store.get(MODEL, quiet, url="file:///no/such/file") == made == store.find_installed("tiny")
+    for left in ("tiny.gguf.part", "tiny.gguf.whl.part"):
+        (tmp_path / "models" / left).write_text("x")
+
+    assert store.remove("tiny") == made
+    assert [path.name for path in (tmp_path / "models").iterdir() if not path.name.endswith(".lock")] == []
+    with pytest.raises(NotFoundError) as caught:
+        store.remove("tiny")
+    assert (caught.value.message, caught.value.action) == (
+        "No model file 'tiny'.",
+        "List them with `ollm models list`.",
+    )
+
+
+def test_what_is_left_of_a_broken_download_goes_though_there_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf.part").write_text("x")
+
+    with pytest.raises(NotFoundError):
+        ModelStore(tmp_path, {}).remove("tiny")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_catalogue_is_as_promised() -> None:
+    assert [(model.name, model.size, model.sha256) for model in CATALOGUE] == [
+        ("smollm2", 98362432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
+        ("qwen2.5-coder-0.5b", 491400064, "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"),
+        ("qwen2.5-coder-1.5b", 1117320768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"),
+    ]
+
+
+def test_files_are_found_listed_and_removed_by_name(tmp_path: Path) -> None:
+    (tmp_path / "small.gguf").write_bytes(b"x")
+    (tmp_path / "large.gguf").write_bytes(b"xyz")
+    (tmp_path / "note.txt").write_bytes(b"")
+    (tmp_path / "small.gguf.whl.part").write_bytes(b"")
+    store = ModelStore(tmp_path, {})
+
+    assert [file.name for file in list_installed(tmp_path)] == ["large", "small"]
+    assert find_model(tmp_path, "small") == find_model(tmp_path, "small.gguf")
+    assert find_default(tmp_path) == find_model(tmp_path, "large")
+    store.remove("small")
+    with pytest.raises(NotFoundError):
+        store.remove("small")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["large.gguf", "note.txt"]
+    assert list_installed(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".hidden", "a\0b"])
+def test_a_name_never_leaves_the_directory(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        get_model_path(tmp_path, name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ollm.config.paths import Home
+from ollm.config.environment import Home
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ExitCode, ModelError, NoServerError
 from ollm.providers.base import ChatRequest, CompletionRequest, FinishPiece, ProgressPiece

@@ -12,8 +12,7 @@ import pytest
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ExitCode, ModelError
 from ollm.providers.base import ChatRequest
-from ollm.providers.local_models.embedded import EmbeddedProvider, open_embedded
-from ollm.providers.local_models.embedded_process import choose_thread_count
+from ollm.providers.local_models.embedded import EmbeddedProvider, choose_thread_count, open_embedded
 from ollm.providers.local_models.model_files import ModelFile
 from tests.providers.conftest import ask, openai, said
 

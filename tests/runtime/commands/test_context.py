@@ -2,19 +2,12 @@
 
 import json
 import re
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
-from ollm.runtime.commands.context import find_messages
-from ollm.services.context_manager import ContextManager
-from ollm.services.snapshots import SnapshotManager
-from ollm.tools.recall import Passage
 from tests.covers import covers
-from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer, Request
 
@@ -161,8 +154,7 @@ async def test_what_commands_about_the_context_say_in_full(talking: Talking) -> 
         assert (await talk.run(f"/expand {call}")).text == "`ls`\n\n~~~\na```b  0 B\n~~~"
         assert (await talk.run("/expand 5")).text == long[:-1]
         assert (await talk.run("/expand lexer")).text == (
-            "| number | who | what |\n| --- | --- | --- |\n| 1 | user | Where is the lexer? |\n"
-            "| 2 | assistant | [called ls c1] |"
+            "| number | who | what |\n| --- | --- | --- |\n| 1 | user | Where is the lexer? |"
         )
         for line, said in (
             ("/expand", "Usage: /expand NUMBER|CALL|WORDS."),
@@ -190,64 +182,6 @@ async def test_what_commands_about_the_context_say_in_full(talking: Talking) -> 
         assert (await talk.run("/context list")).text.startswith(
             f"| snapshot | taken | tokens | why | what |\n| --- | --- | --- | --- | --- |\n| {taken.data['id'][:8]} | just now |"
         )
-
-
-@pytest.mark.usefixtures("steady")
-async def test_every_reply_about_the_context(talking: Talking) -> None:
-    read = Answer(calls=[("read_file", {"path": "a.txt"})], thinking="Hm.")
-    silent = Answer(calls=[("shell", {"command": "true"})])
-    async with talking([read, "It says one.", silent, "Nothing.", "Done.", "Done."], yes=True) as talk:
-        course = Course(talk)
-        (talk.workspace / "a.txt").write_text("one\n")
-        await course.run("/context snapshot", "/context list", "/context restore", "/context restore x", "/compact")
-        await course.run("/context add", "/context add a", "/context add a Be brief.", "/context entries")
-        await course.run("/context add b " + "long " * 40, "/context entries", "/context other", "/expand", "/expand 1")
-        await course.say("Read a.")
-        await course.run("/context snapshot", "/context list", "/context remove a", "/context remove a")
-        await course.say("Do nothing.")
-        await course.run("/context snapshot", "/context list", "/context clear", "/context clear", "/context entries")
-        await course.run(
-            "/expand 1", "/expand #2", "/expand 3", "/expand 4", "/expand 99", "/expand one", "/expand none"
-        )
-        calls = [call["id"] for call in talk.document["toolCalls"]]
-        await course.run(*(f"/expand {name}" for name in calls), "/compact", "/context size", "/context size 511")
-        await course.run("/context size 512", "/context size 2048", "/context size 9999999999", "/context size 4096")
-        (older,) = [one["id"] for one in (await talk.run("/context list")).data][-1:]
-        await course.run(f"/context restore {older}", "/context restore ", "/context list")
-        await course.say("And?")
-        course.end("commands_context")
-
-
-async def test_words_find_ten_messages_at_most_and_a_number_none() -> None:
-    asked: list[tuple[str, int]] = []
-
-    async def search(wanted: str, limit: int) -> list[Passage]:
-        asked.append((wanted, limit))
-        return [Passage(message_id=7, role="user", snippet="a heron")]
-
-    archive: Any = SimpleNamespace(search=search)
-    found = await find_messages(archive, "heron")
-    with pytest.raises(UsageError, match="No message or call '12'"):
-        await find_messages(archive, "12")
-
-    assert found.text.endswith("| 7 | user | a heron |")
-    assert found.data[0]["messageId"] == 7
-    assert asked == [("heron", 10)]
-
-
-async def test_what_could_not_be_kept_is_told(talking: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def take_none(_self: object, _state: object, _trigger: str) -> None:
-        return None
-
-    async with talking(["one"]) as talk:
-        await talk.say("hello")
-        monkeypatch.setattr(SnapshotManager, "create_snapshot", take_none)
-        none = await talk.run("/context snapshot")
-        monkeypatch.setattr(ContextManager, "has_context", lambda _self, _key: False)
-        refused = await talk.run("/context add odd Be brief.")
-
-    assert (none.text, none.ok) == ("No snapshot was taken.", False)
-    assert (refused.text, refused.ok) == ("'odd' is not a valid context entry.", False)
 
 
 async def test_a_reused_part_is_told_where_the_server_says_so(talking: Talking) -> None:

@@ -1,21 +1,10 @@
 """`/diff`: what changed, and where that is not known."""
 
-from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.domain.errors import UsageError
-from ollm.runtime.commands.diff import (
-    DiffSection,
-    collect_edits,
-    describe_unsaved,
-    is_about,
-    make_section,
-    render_section,
-)
-from ollm.services.file_checkpoints import CheckpointRecord
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -134,99 +123,3 @@ async def test_messages_are_counted_from_one_and_before_the_first_there_are_none
 
 def edit(*diffs: str | None) -> list[dict[str, Any]]:
     return [{"result": {"diff": diff} if diff else None} for diff in diffs]
-
-
-def make_conversation(*pages: dict[str, Any]) -> Any:
-    messages = [{"id": number, **page} for number, page in enumerate(pages, 1)]
-    return SimpleNamespace(session=SimpleNamespace(id="s", load_page=lambda before, limit: messages[-limit:]))
-
-
-EDITED = make_conversation(
-    {"role": "assistant", "toolCalls": edit("+before")},
-    {"role": "user"},
-    {"role": "assistant", "toolCalls": edit("+one\n", None)},
-    {"role": "tool"},
-    {"role": "user"},
-    {"role": "assistant", "toolCalls": edit("+two", "+three")},
-)
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "found"),
-    [
-        (0, 99, ["+before", "+one", "+two", "+three"]),
-        (0, 2, ["+before", "+one"]),
-        (1, 1, []),
-        (2, 2, ["+one"]),
-        (3, 5, ["+two", "+three"]),
-        (6, 9, []),
-    ],
-)
-def test_an_edit_belongs_to_the_message_of_the_user_before_it(first: int, last: int, found: list[str]) -> None:
-    assert collect_edits(EDITED, first, last) == found
-
-
-@pytest.mark.parametrize(
-    ("off", "saved", "number", "found"),
-    [
-        ("they are off", False, None, ("This session", 0, 4, "What commands changed is not known: they are off")),
-        ("they are off", True, 2, ("Message #2", 2, 1, "What commands changed is not known: they are off")),
-        ("they are off", True, 3, ("Message #3", 3, 0, "What commands changed is not known: they are off")),
-        ("", False, 5, ("Message #5", 5, 2, "What commands changed is not known.")),
-        ("", True, 5, None),
-        ("", False, 3, None),
-    ],
-)
-def test_without_a_saved_state_only_edits_are_known(
-    off: str, saved: bool, number: int | None, found: tuple[object, ...] | None
-) -> None:
-    checkpoints: Any = SimpleNamespace(reason_off=off)
-
-    sections = describe_unsaved(EDITED, checkpoints, number, saved=saved)
-
-    told = [(one.title, one.message_id, len(one.diffs), one.note) for one in sections]
-    assert told == ([found] if found else [])
-    assert {one.kind for one in sections} <= {"edits"}
-
-
-def test_a_section_shows_its_title_what_is_not_known_and_its_diffs() -> None:
-    whole = DiffSection(message_id=1, kind="turn", title="Message #1", diffs=["+a", "+b"], note="Not all.")
-
-    assert render_section(whole) == "**Message #1**\n\nNot all.\n\n~~~diff\n+a\n+b\n~~~"
-    assert render_section(msgspec.structs.replace(whole, diffs=[], note="")) == "**Message #1**"
-
-
-@pytest.mark.parametrize(
-    ("kind", "message_id", "about"),
-    [("turn", 3, True), ("turn", 4, False), ("pruned", 3, True), ("pruned", 4, True), ("pruned", 2, False)],
-)
-def test_what_is_gone_stands_for_every_message_before_it(kind: Any, message_id: int, about: bool) -> None:
-    assert is_about(CheckpointRecord(number=0, kind=kind, message_id=message_id, started=""), 3) is about
-
-
-async def test_a_turn_whose_trees_are_gone_says_so_and_one_that_was_cut_off_too(talking: Talking) -> None:
-    async with talking([CHANGE, "Done."], yes=True) as talk:
-        (talk.workspace / "a.txt").write_text("old\n")
-        await talk.say("one")
-        parts = talk.conversation.parts
-        checkpoints = parts.checkpoints.get()
-        (record,) = checkpoints.list_records(talk.conversation.session_id or "")
-        whole = make_section(parts, checkpoints, None, [record])
-        cut = make_section(parts, checkpoints, None, [msgspec.structs.replace(record, cut_off=True)])
-        back = msgspec.structs.replace(record, kind="rewind", restored=7, cut_off=True)
-        again = make_section(parts, checkpoints, None, [back])
-        lost = make_section(
-            parts, checkpoints, None, [msgspec.structs.replace(record, begin="0" * 64, end="1" * 64, cut_off=True)]
-        )
-        edits = [
-            make_section(parts, checkpoints, None, [msgspec.structs.replace(record, kind=kind)])
-            for kind in ("missed", "pruned")
-        ]
-
-    assert (whole.title, whole.note, whole.kind, len(whole.diffs)) == ("Message #1", "", "turn", 1)
-    assert cut.note == "The turn was cut off; what changed at that moment or later is not shown."
-    assert (again.title, again.note) == ("/rewind to before message #7", "")
-    assert lost.diffs == []
-    assert lost.note.startswith("What changed is not known any more: ")
-    assert [(one.title, one.diffs) for one in edits] == [("Message #1", []), ("Up to message #1", [])]
-    assert all(one.note.startswith("What commands changed is not known") for one in edits)

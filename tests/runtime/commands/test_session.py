@@ -7,9 +7,8 @@ import pytest
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
 from ollm.domain.messages import Message, TextPart
-from ollm.services.chat_recording.title import make_title
+from ollm.services.chat_recording.service import make_title
 from tests.covers import covers
-from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -227,27 +226,3 @@ async def test_of_two_sessions_each_is_named_by_as_much_as_tells_it_apart(talkin
         "| session | title | model |  |\n| --- | --- | --- | --- |\n"
         f"| {newest[: short[0]]} | again | scripted | active |\n| {oldest[: short[1]]} | hello | scripted | closed |"
     )
-
-
-@pytest.mark.usefixtures("steady")
-async def test_every_reply_about_the_session(talking: Talking) -> None:
-    look = Answer(text="I look.", thinking="Hm.\nWell.", calls=[("read_file", {"path": "a.txt"}), ("nothing", {})])
-    async with talking([look, "It says one.", Answer(calls=[("shell", {"command": "true"})]), ""], yes=True) as talk:
-        course = Course(talk)
-        (talk.workspace / "a.txt").write_text("one ~~~ two\n")
-        await course.run("/history", "/history all", "/copy", "/sessions", "/sessions x", "/export", "/export a.md")
-        await course.say("Read a.")
-        await course.run(
-            "/history", "/history 1", "/history 2", "/history 3", "/history all", "/history 0", "/history x"
-        )
-        await course.run("/history 1 2", "/history export", "/history export one.json", "/export one.json", "/copy")
-        await course.say("Do nothing.")
-        await course.run(
-            "/copy", "/sessions", "/sessions zz", f"/sessions {talk.conversation.session_id}", "/export x.html"
-        )
-        await course.run(
-            "/continue", "/continue but slowly", "/init", "/init briefly", "/new", "/clear", "/exit", "/quit"
-        )
-        await course.run("/model other", "/new")
-        course.note("MADE", sorted(path.name for path in talk.workspace.iterdir()))
-        course.end("commands_session")

@@ -5,7 +5,6 @@ import pytest
 from ollm.domain.errors import UsageError
 from ollm.runtime.commands import build_command_table
 from tests.covers import covers
-from tests.runtime.course import Course
 from tests.runtime.talking import Talking
 
 
@@ -153,21 +152,3 @@ async def test_the_agents_are_listed_with_what_is_wrong_with_one(talking: Talkin
     ]
     assert "@agent-reviewer" in shown.text
     assert "cannot be used: Agent broken names the tool fly" in shown.text
-
-
-@pytest.mark.usefixtures("steady")
-async def test_every_reply_about_the_settings(talking: Talking) -> None:
-    async with talking(["One.", "Two."]) as talk:
-        course = Course(talk)
-        (talk.workspace / ".ollm" / "agents").mkdir(parents=True)
-        (talk.workspace / ".ollm" / "agents" / "looker.md").write_text("---\ndescription: Looks.\n---\nLook.\n")
-        await course.run(
-            "/model", "/model nothing", "/model other", "/model", "/model scripted", "/mode", "/mode nothing"
-        )
-        await course.run("/mode auto", "/mode plan", "/mode", "/approval", "/approval auto", "/approval nothing")
-        await course.run("/mode code", "/approval", "/approval yolo", "/approval ask", "/permissions", "/permissions x")
-        await course.run("/skills", "/agents", "/trust", "/trust no", "/trust yes", "/trust", "/skills", "/agents")
-        await course.say("Hello.")
-        await course.run("/mode plan", "/mode ask", "/mode code", "/help trust", "/help nothing", "/help /mode")
-        await course.say("Again.")
-        course.end("commands_settings")

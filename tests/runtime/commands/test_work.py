@@ -1,9 +1,12 @@
 """Commands about goals, todos, memory and edits."""
 
+from pathlib import Path
+
 import pytest
 
 from ollm.domain.errors import UsageError
-from tests.runtime.course import Course
+from tests.acp.editor import EDIT, editing
+from tests.acp.test_client_files import FILES, prepare_file
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -119,31 +122,33 @@ async def test_an_edit_that_is_taken_back_is_a_change_of_the_session(talking: Ta
     ]
 
 
-@pytest.mark.usefixtures("steady")
-async def test_every_reply_about_the_work(talking: Talking) -> None:
-    write = Answer(calls=[("write_file", {"path": "b.txt", "content": "new\n"})])
-    edit = Answer(calls=[("edit_file", {"path": "a.txt", "oldText": "one", "newText": "1"})])
-    async with talking([write, "Made.", edit, "Changed.", "Told."], yes=True) as talk:
-        course = Course(talk)
-        (talk.workspace / "a.txt").write_text("one\n")
-        await course.run(
-            "/goal", "/goal complete", "/goal set", "/goal set Ship", "/goal subtask A", "/goal decision B"
-        )
-        await course.run(
-            "/goal lock C", "/goal artifact D", "/goal blocker E", "/goal other", "/goal complete", "/goal"
-        )
-        await course.run("/plan", "/plan stop", "/todos", "/todos add", "/todos add one", "/todos add two", "/plan")
-        await course.run(
-            "/todos done", "/todos done 9", "/todos done 1", "/plan", "/plan pause", "/plan", "/plan resume"
-        )
-        await course.run(
-            "/todos remove", "/todos remove 9", "/todos remove 1", "/todos", "/todos other 1", "/todos done 2"
-        )
-        await course.run("/memory", "/memory get a", "/memory set a", "/memory set a b  c", "/memory get a", "/memory")
-        await course.run("/memory get", "/memory delete", "/memory delete b", "/memory delete a", "/memory get a")
-        await course.run("/undo", "/undo no", "/undo yes")
-        await course.say("Write b.")
-        await course.say("Change a.")
-        await course.run("/undo", "/undo yes", "/diff", "/undo", "/undo yes", "/undo yes", "/diff")
-        await course.say("And?")
-        course.end("commands_work")
+@pytest.mark.parametrize("saves", [True, False])
+async def test_an_edit_made_in_the_editor_is_taken_back_there(tmp_path: Path, saves: bool) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, _):
+        editor.client.buffers[str(file)], editor.client.saves = "unsaved\ntwo\n", saves
+        session = await editor.open()
+        await editor.say(session, "change it")
+        assert editor.client.buffers[str(file)] == "unsaved\nthree\n"
+        await editor.say(session, "/undo")
+        await editor.say(session, "/undo yes")
+        await editor.say(session, "/undo yes")
+
+    assert editor.client.buffers[str(file)] == "unsaved\ntwo\n"
+    assert file.read_text() == ("unsaved\ntwo\n" if saves else "one\ntwo\n")
+    assert "-three\n+two" in editor.client.said()  # the difference to what the editor shows
+    assert "Nothing to undo" in editor.client.said()
+
+
+async def test_what_was_typed_since_is_left_alone_in_the_editor_and_on_disk(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, _):
+        editor.client.buffers[str(file)] = "one\ntwo\n"
+        session = await editor.open()
+        await editor.say(session, "change it")
+        editor.client.buffers[str(file)] += "typed\n"
+        await editor.say(session, "/undo yes")
+
+    assert "has changed since the edit; not undone" in editor.client.said()
+    assert editor.client.buffers[str(file)] == "one\nthree\ntyped\n"
+    assert file.read_text() == "one\nthree\n"

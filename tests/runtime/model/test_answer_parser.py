@@ -1,4 +1,4 @@
-"""One streamed answer: calls taken out of its text, and cut short where nothing good can follow."""
+"""One streamed answer: calls, endless text, and how fast it was."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -6,10 +6,12 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from ollm.domain.context import Usage
+from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.providers.text_calls.rendering import ANSWER_TOOL
-from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, AnswerParser, get_answer_text
+from ollm.runtime.model import answer_parser
+from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, AnswerParser, SpeedMeter, get_answer_text
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (ToolSchema(name="read_file", description="Read a file.", parameters=PATH),)
@@ -72,18 +74,6 @@ async def test_a_call_written_as_text_is_taken_out_of_it() -> None:
     assert "read_file" not in text
 
 
-async def test_a_call_that_is_none_is_kept_with_its_mistake() -> None:
-    parser = AnswerParser(TOOLS)
-
-    await parse(parser, TextPiece('```json\n{"name": "read_fil", "arguments": {"path": 5}}\n```'), FinishPiece("stop"))
-
-    if parser.calls:
-        pytest.skip("the parser found a call here")
-    assert parser.call_failed
-    assert parser.mistake
-    assert parser.full_text == parser.shown_text + parser.rejected
-
-
 async def test_to_speak_is_a_call_too_for_a_model_that_writes_its_calls() -> None:
     parser = AnswerParser((ANSWER_TOOL, *TOOLS))
 
@@ -137,3 +127,53 @@ async def test_a_bound_parser_stops_at_the_first_sign_of_a_call() -> None:
     free = AnswerParser(TOOLS)
     await parse(free, *pieces)
     assert not free.wants_schema
+
+
+FACTS = ModelFacts(key="k")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, to be moved by the test."""
+    now = [100.0]
+    monkeypatch.setattr(answer_parser, "monotonic", lambda: now[0])
+    return now
+
+
+def measure(
+    clock: list[float],
+    *timed: tuple[float, AnyPiece],
+    prompt: int = 200,
+    reused: int = 0,
+    written: int = 21,
+    **finish: bool,
+) -> ModelFacts:
+    clock[0] = 100.0
+    meter = SpeedMeter()
+    for at, piece in timed:
+        clock[0] = 100.0 + at
+        meter.observe_piece(piece)
+    usage = Usage(prompt_tokens=prompt, reused_tokens=reused, completion_tokens=written)
+    meter.observe_piece(FinishPiece("stop", usage, **finish))  # type: ignore[arg-type]
+    return meter.update_facts(FACTS)
+
+
+TEXT = ((2.0, TextPiece("a")), (4.0, TextPiece("b")))
+
+
+def test_reading_lasts_until_the_first_word_and_writing_from_there_to_the_last(clock: list[float]) -> None:
+    facts = measure(clock, *TEXT, counts_reuse=True)
+
+    assert (facts.prefill_per_second, facts.decode_per_second) == (100.0, 10.0)
+    assert measure(clock, (2.0, ThinkingPiece("a")), (4.0, TextPiece("b")), counts_reuse=True) == facts
+
+
+def test_what_came_from_the_cache_was_not_read(clock: list[float]) -> None:
+    assert measure(clock, *TEXT, prompt=300, reused=100, counts_reuse=True).prefill_per_second == 100.0
+    assert measure(clock, *TEXT, counts_reuse=False).prefill_per_second is None
+
+
+def test_a_model_that_was_loaded_meanwhile_tells_nothing_of_reading(clock: list[float]) -> None:
+    facts = measure(clock, (0.0, ProgressPiece(stage="loading")), *TEXT, counts_reuse=True)
+
+    assert (facts.prefill_per_second, facts.decode_per_second) == (None, 10.0)

@@ -1,6 +1,9 @@
-"""The model of a conversation: messages in, pieces out, and what is learnt on the way."""
+"""The model of a conversation: what it is sent, refused pictures, how long it reads."""
 
+import base64
+import json
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
 
@@ -9,27 +12,23 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, RequestRefusedError, ToolsUnsupportedError
 from ollm.domain.messages import ImagePart, PromptMessage
 from ollm.domain.model_facts import ModelFacts
-from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, ModelInfo, ProgressPiece, TextPiece
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, ProgressPiece, TextPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.runtime.model.model import WRITTEN_CALL_TEMPERATURE, Model
+from ollm.runtime.model.model import SMALL_MODEL_TEMPERATURE, Model, ReadingTime, RefusedPictures
+from ollm.services.token_counting import TokenCounter
+from tests.cli.running import Runner
+from tests.extensions.raw_servers import configure, raw_entry
 from tests.runtime.model.test_block_answer import Speaking
 from tests.runtime.model.test_tool_call_fallback import ASKED, TOOLS, talking
-from tests.servers.answers import Answer
+from tests.servers.answers import Answer, Request
+from tests.servers.openai import ScriptedServer
 
 
 def offline(window: int = 4096, **facts: object) -> Model:
     provider = OpenAICompatible(Exchange("http://127.0.0.1:9", ProviderTimeouts()))
     return Model(provider, "m", window, ModelFacts(key="k", **facts))  # type: ignore[arg-type]
-
-
-def test_what_the_server_serves_and_how_it_counts_become_facts() -> None:
-    model = offline(8192)
-    model.set_served_window(2048)
-    model.set_token_factor(1.3, 9)
-
-    assert (model.facts.served_window, model.facts.said_window, model.window) == (2048, 8192, 8192)
-    assert (model.facts.token_factor, model.facts.token_samples) == (1.3, 9)
 
 
 @pytest.mark.parametrize(
@@ -62,30 +61,10 @@ async def test_without_tools_the_answer_is_streamed_as_it_is() -> None:
 async def test_a_model_that_writes_its_calls_is_kept_cool() -> None:
     async with talking(["Hello."], ModelFacts(key="k", call_form="text")) as (model, server):
         _ = [piece async for piece in model.stream(ASKED, TOOLS, 50)]
-        assert server.chats[-1]["temperature"] == WRITTEN_CALL_TEMPERATURE
+        assert server.chats[-1]["temperature"] == SMALL_MODEL_TEMPERATURE
     async with talking(["Hello."], ModelFacts(key="k", call_form="native")) as (model, server):
         _ = [piece async for piece in model.stream(ASKED, TOOLS, 50)]
         assert "temperature" not in server.chats[-1]
-
-
-async def test_what_was_learnt_in_an_answer_stays_also_when_it_is_left_early() -> None:
-    async with talking([Answer(calls=[("read_file", {"path": "a.txt"})]), "x"]) as (model, _):
-        _ = [piece async for piece in model.stream(ASKED, TOOLS, 50)]
-        assert model.facts.call_form == model.counted.call_form or model.facts.call_form == "native"
-        assert model.facts.call_form == "native"
-
-
-async def test_time_left_is_told_where_the_speed_is_known() -> None:
-    slow = Answer(text="x", progress=[(10, 110), (110, 110)])
-    async with talking([slow], ModelFacts(key="k", prefill_per_second=10.0), kind="llama.cpp") as (model, _):
-        pieces = [piece async for piece in model.stream(ASKED, (), 50)]
-
-    told = [piece.seconds_left for piece in pieces if isinstance(piece, ProgressPiece) and piece.processed]
-    assert told in ([10.0, None], [10.0], [])
-    assert offline(prefill_per_second=10.0)._add_time_left(ProgressPiece(processed=10, total=110)).seconds_left == 10.0
-    assert offline()._add_time_left(ProgressPiece(processed=10, total=110)).seconds_left is None
-    done = ProgressPiece(processed=110, total=110)
-    assert offline(prefill_per_second=10.0)._add_time_left(done) is done
 
 
 async def test_a_summary_is_the_text_alone() -> None:
@@ -172,26 +151,96 @@ async def test_how_a_server_would_take_tools_is_remembered() -> None:
     assert (model.facts.takes_tools, model.facts.result_form) == (False, "user")
 
 
-async def test_a_model_takes_pictures_as_its_server_says() -> None:
-    class Seeing(Speaking):
-        async def describe(self, model: str) -> ModelInfo:
-            return ModelInfo(name=model, vision=True)
-
-    assert await Model(Seeing(), "m", 4096, ModelFacts(key="k")).supports_images() is True
-    assert await offline().supports_images() is False
-
-
-def test_the_time_left_is_told_to_a_tenth() -> None:
-    left = offline(prefill_per_second=30.0)._add_time_left(ProgressPiece(processed=10, total=110)).seconds_left
-
-    assert left == 3.3
-    assert offline(prefill_per_second=2.0)._add_time_left(ProgressPiece(processed=9, total=10)).seconds_left == 0.5
+PICTURE = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()}
+SERVER_TOOLS = [{"name": "shot", "description": "A picture.", "inputSchema": {"type": "object"}}]
+REFUSALS = {
+    "vllm": (400, "At most 0 image(s) may be provided in one prompt."),
+    "llama.cpp": (500, "image input is not supported - hint: you may need to provide the mmproj"),
+    "a broken picture": (400, "Error in preprocessing prompt inputs: cannot identify the file"),
+}
 
 
-async def test_a_server_s_progress_is_timed_in_blocks_too() -> None:
-    provider = Telling([ProgressPiece(10, 110), TextPiece("Done."), END])
-    model = Model(provider, "m", 4096, ModelFacts(key="k", call_form="blocks", prefill_per_second=10.0))
+class BlindServer(ScriptedServer):
+    """Refuses every request with a picture in it."""
 
-    pieces = [piece async for piece in model.stream(ASKED, TOOLS, 50)]
+    refusal = (400, "")
 
-    assert ProgressPiece(10, 110, seconds_left=10.0) in pieces
+    def answer(self, request: Request) -> Answer:
+        if "image_url" in json.dumps(request.body["messages"]):
+            status, message = self.refusal
+            return Answer(status=status, body={"error": {"message": message, "code": status}})
+        return super().answer(request)
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+async def test_a_refused_picture_ends_neither_the_turn_nor_the_session(tmp_path: Path, name: str) -> None:
+    script = [Answer(calls=[("eye__shot", {})]), "Done.", "More."]
+    async with BlindServer(script, kind="vllm", window=32_768) as server:
+        server.refusal = REFUSALS[name]
+        runner = Runner(tmp_path, server)
+        answers = {"shot": {"content": [PICTURE, {"type": "text", "text": "taken"}]}}
+        configure(runner, mcpServers={"eye": raw_entry(tmp_path, "eye", tools=SERVER_TOOLS, answers=answers)})
+        first = await runner.run("-p", "look", "--yes")
+        second = await runner.run("-p", "again", "--continue")
+
+    assert (first.code, first.out.strip()) == (0, "Done."), first.err
+    assert (second.code, second.out.strip()) == (0, "More."), second.err
+    assert first.err.count("refused a picture") == 1
+    told = next(message for message in server.chats[-1]["messages"] if message["role"] == "tool")
+    assert "taken" in told["content"]
+    assert "[1 picture left out" in told["content"]
+
+
+def test_only_what_was_refused_is_left_out() -> None:
+    pictures = RefusedPictures()
+    first, second = (
+        PromptMessage(role="user", content="see", images=(ImagePart(media_type="image/png", data=data),))
+        for data in ("AAAA", "BBBB")
+    )
+    assert not pictures.learn_refusal(ModelError("it fell over"), (first,))
+    assert pictures.learn_refusal(RequestRefusedError("no"), (first,))
+    assert not pictures.learn_refusal(RequestRefusedError("no"), (first,))
+
+    kept = pictures.leave_out((first, second))
+
+    assert [len(message.images) for message in kept] == [0, 1]
+    assert kept[1] is second
+
+
+counter = TokenCounter()
+FACTS = ModelFacts(key="k", prefill_per_second=10.0)
+LONG_TOOLS = (ToolSchema(name="ls", description="List files. " * 30, parameters={"type": "object"}),)
+
+
+def said(text: str) -> PromptMessage:
+    return PromptMessage(role="user", content=text)
+
+
+def request(*messages: PromptMessage, tools: tuple[ToolSchema, ...] = ()) -> ChatRequest:
+    return ChatRequest(model="m", messages=messages, window=4096, tools=tools)
+
+
+LONG = said("word " * 200)
+
+
+def test_the_first_request_is_read_whole_with_its_tools() -> None:
+    tokens = counter.count_messages([LONG]) + counter.count_schemas(LONG_TOOLS)
+
+    found = ReadingTime().estimate(request(LONG, tools=LONG_TOOLS), FACTS)
+
+    assert found is not None
+    assert (found.total, found.processed) == (tokens, 0)
+    assert found.seconds_left == pytest.approx(tokens / 10, abs=0.06)
+
+
+def test_what_was_sent_before_is_not_read_again() -> None:
+    reading = ReadingTime()
+    reading.estimate(request(LONG, tools=LONG_TOOLS), FACTS)
+
+    found = reading.estimate(request(LONG, said("more " * 100), tools=LONG_TOOLS), FACTS)
+
+    assert found is not None
+    assert found.total == counter.count_messages([said("more " * 100)])
+    changed = reading.estimate(request(said("other"), LONG, tools=LONG_TOOLS), FACTS)
+    assert changed is not None
+    assert changed.total == counter.count_messages([said("other"), LONG]) + counter.count_schemas(LONG_TOOLS)

@@ -11,8 +11,8 @@ from bench.context_simulation.tokenizer import TOOLS_AFTER, TOOLS_BEFORE
 
 from ollm.app import ClosedSession, ProcessScope, open_conversation
 from ollm.domain.events import AnyEvent, ContextUsage, PromptTruncated
+from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import ConversationOptions
 from ollm.runtime.prompt.breakdown import list_context_parts
 from ollm.services.token_counting import estimate_units
 from tests.servers.answers import Answer, Request

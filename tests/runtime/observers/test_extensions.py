@@ -1,16 +1,22 @@
 """What extensions tell the model, turn by turn."""
 
 import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ollm.domain.context import ContextEntry
 from ollm.domain.events import Event, Notice
 from ollm.extensions.loader import ContextSource
 from ollm.runtime.observers import extensions
-from ollm.runtime.observers.extensions import ExtensionObserver
+from ollm.runtime.observers.extensions import ExtensionObserver, McpObserver
 from ollm.services.context_manager import ContextManager
+from ollm.tools.framework.base import ToolSpec
+from ollm.tools.framework.tool_selection import make_find_spec
+from tests.runtime.talking import Talking
 
 
 class Scene:
@@ -97,3 +103,97 @@ async def test_an_answer_may_be_awaited_and_one_that_hangs_is_given_up(monkeypat
     assert [event.text for event in scene.events if isinstance(event, Notice)] == [
         "The context ext.never of an extension failed: it timed out after 0.2 s."
     ]
+
+
+def write_hooks(home: Path, directory: Path, *events: str) -> Path:
+    """Hooks that write down what they were told, one line each."""
+    heard = directory / "project" / "heard.jsonl"  # a hook may write into the workspace
+    heard.parent.mkdir(exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
+    hooks = dict.fromkeys(events, f"(cat; echo) >> {heard}")
+    (home / "config.yaml").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+    return heard
+
+
+def read(heard: Path) -> list[dict[str, Any]]:
+    lines = heard.read_text(encoding="utf-8").splitlines() if heard.exists() else []
+    told = [json.loads(line) for line in lines if line.strip()]
+    return [{**one, **one["data"]} for one in told]
+
+
+async def test_sessions_and_turns_are_told_with_what_they_came_to(talking: Talking, tmp_path: Path) -> None:
+    heard = write_hooks(tmp_path / "home", tmp_path, "session-start", "before-turn", "after-turn", "session-end")
+    async with talking(["the answer"]) as talk:
+        await talk.say("the question")
+
+    told = read(heard)
+    assert [one["event"] for one in told] == ["session-start", "before-turn", "after-turn", "session-end"]
+    assert told[0]["resumed"] is False
+    assert told[1]["text"] == "the question"
+    assert (told[2]["reason"], told[2]["answer"], told[2]["calls"]) == ("answered", "the answer", [])
+    assert told[2]["usage"]["promptTokens"] == 20
+
+
+async def test_the_end_of_a_turn_is_a_notification(talking: Talking, tmp_path: Path) -> None:
+    heard = write_hooks(tmp_path / "home", tmp_path, "notification")
+    async with talking(["the answer"]) as talk:
+        await talk.say("the question")
+
+    assert [one["notification"]["type"] for one in read(heard)] == ["turn-finished"]
+
+
+class Servers:
+    """Servers that say they changed, as the real ones do, with tools taken from a list."""
+
+    def __init__(self, instructions: dict[str, str]) -> None:
+        self.instructions = instructions
+        self.changed = False
+
+    def list_specs(self) -> list[object]:
+        return []
+
+    async def before_turn(self) -> bool:
+        return self.changed
+
+    async def before_request(self) -> bool:
+        return self.changed
+
+    def get_instructions(self) -> dict[str, str]:
+        return self.instructions
+
+
+@pytest.mark.parametrize(("window", "longest"), [(32_768, 1_000), (8_192, 512)])
+async def test_what_servers_say_of_themselves_is_an_entry_within_its_share(
+    talking: Talking, window: int, longest: int
+) -> None:
+    async with talking([]) as talk:
+        parts = talk.conversation.parts
+        parts.state.model.window = window
+        observer = McpObserver(Servers({"long": "x" * 5000, "short": "Use me."}), parts)  # type: ignore[arg-type]
+
+        await observer.before_turn("hello")
+
+        told = {entry.key: entry.content for entry in parts.prompt.entries.get_context_by_source("extension")}
+        assert told == {
+            "mcp.long": "The MCP server long says: " + "x" * longest,
+            "mcp.short": "The MCP server short says: Use me.",
+        }
+
+
+async def test_tools_that_came_join_before_a_turn_and_before_a_request(talking: Talking) -> None:
+    def make(name: str) -> ToolSpec:
+        return msgspec.structs.replace(make_find_spec(list), name=name, category=None, description="Reach far.")
+
+    async with talking([]) as talk:
+        parts, servers = talk.conversation.parts, Servers({})
+        observer = McpObserver(servers, parts)  # type: ignore[arg-type]
+        for name, join in (("far_one", lambda: observer.before_turn("hello")), ("far_two", observer.before_request)):
+            servers.list_specs = lambda name=name: [make(name)]  # type: ignore[method-assign]
+            servers.changed = False
+            await join()
+            assert parts.registry.get().get(name) is None
+            servers.changed = True
+            await join()
+            assert parts.registry.get().get(name) is not None
+            assert name in {tool.name for tool in parts.prompt.tools}
+        assert parts.registry.get().get("far_one") is None

@@ -161,18 +161,3 @@ async def test_a_turn_whose_beginning_was_not_saved_stays_so_and_the_next_is_sav
     assert [(record.kind, record.message_id, record.has_trees) for record in missed] == [("missed", 1, False)]
     assert not [event for event in second if isinstance(event, Notice)]
     assert [(record.has_trees, bool(record.end)) for record in records[1:]] == [(True, True)]
-
-
-async def test_an_end_that_cannot_be_saved_is_said(talking: Talking) -> None:
-    async with talking([shell("echo 1 > a"), "Done."], yes=True) as talk:
-        checkpoints = talk.conversation.parts.checkpoints.get()
-
-        def fail() -> None:
-            checkpoints._stretches._open = None
-            raise OSError("the disk is full.")
-
-        checkpoints.end = fail  # type: ignore[method-assign]
-        events = await talk.say("one")
-
-    told = [event.text for event in events if isinstance(event, Notice)]
-    assert told == ["the disk is full. /rewind cannot bring files back."]

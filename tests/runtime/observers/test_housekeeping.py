@@ -1,10 +1,29 @@
 """What is done beside the conversation."""
 
+import asyncio
+import threading
+import time
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
-from ollm.domain.lazy import Lazy
-from ollm.runtime.observers.housekeeping import LateObserver, LazyObserver, PageCacheObserver, WorkspaceMoveObserver
-from ollm.runtime.turn_observer import TurnObserver, TurnReport
+import msgspec
+import pytest
+
+from ollm.app import open_conversation
+from ollm.domain.events import Event, Notice
+from ollm.domain.model_facts import ModelFacts
+from ollm.runtime.base import ConversationOptions, TurnObserver, TurnReport
+from ollm.runtime.observers.housekeeping import (
+    LazyObserver,
+    ModelFactsObserver,
+)
+from ollm.runtime.state import ConversationState
+from tests.covers import covers
+from tests.runtime.model.test_model import offline
+from tests.runtime.prompt.test_prompt import Talk
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 REPORT = TurnReport(session_id="s", messages=(), calls=(), reason="answered")
@@ -52,73 +71,91 @@ async def test_an_observer_is_built_when_the_first_turn_ends_and_told_what_it_mi
     assert scene.inner.heard == ["opened s False", "turn", "turn", "closed s"]
 
 
-async def test_a_resumed_session_needs_it_at_once() -> None:
-    scene = Scene()
+class SceneModelFacts:
+    def __init__(self) -> None:
+        self.written: list[tuple[str, dict[str, Any]]] = []
+        self.events: list[Event] = []
+        self.state = ConversationState(model=offline(), has_rules=False)
+        self.prompt = Talk().prompt
+        self.observer = ModelFactsObserver(
+            self.state, self.prompt, self.events.append, lambda key, changes: self.written.append((key, changes))
+        )
 
-    await scene.observer.session_opened("s", resumed=True)
-
-    assert scene.inner.heard == ["opened s True"]
-
-
-async def test_a_command_that_changes_something_builds_it_too() -> None:
-    scene = Scene()
-    await scene.observer.session_opened("s", resumed=False)
-    await scene.observer.context_changed()
-
-    assert scene.inner.heard == ["opened s False", "changed"]
+    def learn(self, **facts: Any) -> None:
+        self.state.model.facts = msgspec.structs.replace(self.state.model.facts, **facts)
 
 
-async def test_without_a_session_there_is_nothing_to_build_or_close() -> None:
-    scene = Scene()
+async def test_what_is_new_is_told_and_written_once() -> None:
+    scene = SceneModelFacts()
     await scene.observer.after_turn(REPORT)
-    await scene.observer.context_changed()
-    await scene.observer.session_closed("s")
+    assert (scene.written, scene.events) == ([], [])
+    scene.learn(call_form="text")
 
-    assert (scene.built, scene.inner.heard) == ([], [])
+    await scene.observer.after_turn(REPORT)
+    await scene.observer.after_turn(REPORT)
 
-
-async def test_a_moved_workspace_is_looked_for_once_after_the_first_turn() -> None:
-    class Place:
-        looked = 0
-
-        def detect_move(self) -> None:
-            self.looked += 1
-
-    place = Place()
-    observer = WorkspaceMoveObserver(Lazy(lambda: place))
-    await observer.before_turn("x")
-    assert place.looked == 0
-    await observer.after_turn(REPORT)
-    await observer.after_turn(REPORT)
-
-    assert place.looked == 1
+    assert scene.written == [("k", {"call_form": "text"})]
+    assert [event.text for event in scene.events if isinstance(event, Notice)] == [
+        "m: it writes tool calls as text, which ollm parses. Run `ollm models probe` for more."
+    ]
 
 
-async def test_pages_are_forgotten_with_every_turn_once_there_are_any() -> None:
-    class Pages:
-        forgotten = 0
+async def test_a_native_call_is_written_and_no_news() -> None:
+    scene = SceneModelFacts()
+    scene.learn(call_form="native")
+    await scene.observer.after_turn(REPORT)
 
-        def forget(self) -> None:
-            self.forgotten += 1
-
-    pages = Pages()
-    lazy: Lazy[Pages] = Lazy(lambda: pages)
-    observer = PageCacheObserver(lazy)  # type: ignore[arg-type]
-    await observer.before_turn("x")
-    assert pages.forgotten == 0
-    lazy.get()
-    await observer.before_turn("x")
-
-    assert pages.forgotten == 1
+    assert scene.written == [("k", {"call_form": "native"})]
+    assert scene.events == []
 
 
-async def test_one_that_is_built_by_others_hears_of_the_turn_s_end_once_it_is_built() -> None:
-    inner = Noting()
-    later: Lazy[TurnObserver] = Lazy(lambda: inner)
-    observer = LateObserver(later)
+async def test_a_smaller_window_that_was_learnt_is_kept() -> None:
+    scene = SceneModelFacts()
+    scene.prompt.learn_window(1024)
+    await scene.observer.after_turn(REPORT)
 
-    await observer.after_turn(REPORT)
-    assert inner.heard == []
-    later.get()
-    await observer.after_turn(REPORT)
-    assert inner.heard == ["turn"]
+    assert scene.written == [("k", {"served_window": 1024, "said_window": 4096})]
+
+
+async def test_another_model_begins_with_its_own_facts() -> None:
+    scene = SceneModelFacts()
+    scene.state.model = offline()
+    scene.state.model.facts = ModelFacts(key="other", call_form="text")
+    await scene.observer.after_turn(REPORT)
+    assert scene.written == []
+    await scene.observer.before_turn("x")
+    await scene.observer.after_turn(REPORT)
+    assert scene.written == []
+    scene.learn(result_form="user")
+    await scene.observer.after_turn(REPORT)
+
+    assert scene.written == [("other", {"result_form": "user"})]
+
+
+def list_watches() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ollm watch")]
+
+
+@covers("S6.7")
+@pytest.mark.parametrize(("asked", "one_shot", "expected"), [(True, False, 1), (False, False, 0), (True, True, 0)])
+async def test_the_tree_is_watched_once_a_tool_looked_for_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool, one_shot: bool, expected: int
+) -> None:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    (workspace / "a.py").write_text("x = 1\n", encoding="utf-8")
+    looks = [Answer(calls=[("glob", {"pattern": "*.py"})])] if asked else []
+    async with ScriptedServer([*looks, "done", "done"], models=("scripted",)) as server:
+        for name, value in (("HOME", tmp_path / "home"), ("BASE_URL", server.base_url), ("PROVIDER", "openai")):
+            monkeypatch.setenv(f"OLLM_{name}", str(value))
+        options = ConversationOptions(workspace=workspace, one_shot=one_shot)
+        async with open_conversation(options) as conversation:
+            async with conversation.turn("Which files are there?") as events:
+                async for _ in events:
+                    pass
+            deadline = time.monotonic() + (5 if expected else 0.3)
+            while len(list_watches()) != expected or (not expected and time.monotonic() < deadline):
+                assert time.monotonic() < deadline, list_watches()
+                await asyncio.sleep(0.02)
+
+    assert list_watches() == []

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from ollm.config.settings import CompressionSettings, Settings, SnapshotSettings
-from ollm.domain.context import Checkpoint, CompressionRecord
+from ollm.domain.context import CompressionRecord
 from ollm.domain.events import (
     AutoSnapshotCreated,
     CheckpointAged,
@@ -30,13 +28,12 @@ from ollm.runtime.prompt.compaction import (
     FREES_TOO_LITTLE,
     Compactor,
     ContextFull,
-    build_options,
 )
 from ollm.runtime.prompt.messages import MESSAGE_TOO_LONG
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
-from ollm.runtime.resume.rebuild import collect_user_messages, rebuild_context
-from ollm.services.budget import compute_checkpoints_cap, compute_target_tokens, compute_working_trigger
-from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, make_compression_changes
+from ollm.runtime.resume.resume import collect_user_messages, rebuild_context
+from ollm.services.budget import compute_working_trigger
+from ollm.services.chat_compression import ChatCompressionService, CompressionOptions
 from ollm.services.chat_recording import ChatRecordingService
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GOALS_CHECKPOINT_ID
@@ -45,7 +42,6 @@ from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.snapshot_files import SnapshotFiles
 from tests.covers import covers
-from tests.runtime.prompt.test_context_courses import follow_course
 from tests.runtime.prompt.test_prompt import Talk, filler
 from tests.services import contexts as make
 
@@ -73,7 +69,9 @@ class House:
     async def _keep(self, record: CompressionRecord) -> None:
         session = await self.recording.get_session(self.session)
         assert session is not None
-        await self.recording.update_metadata(self.session, make_compression_changes(session.metadata, record))
+        history = [*session.metadata.compression_history, msgspec.to_builtins(record)]
+        changes = {"compressionCount": session.metadata.compression_count + 1, "compressionHistory": history}
+        await self.recording.update_metadata(self.session, changes)
 
     async def say(self, role: Role, text: str) -> None:
         message = Message(role=role, parts=(TextPart(text),), timestamp="2026-01-01T00:00:00.000Z")
@@ -189,8 +187,7 @@ async def test_checkpoints_age_as_newer_ones_come_and_keep_every_number(house: H
     assert house.of(CheckpointAged)
     ages = [found.age for found in prompt.get_active_context().checkpoints]
     assert {"compact", "medium"} & {*ages, *(event.age for event in house.of(CheckpointAged))}  # type: ignore[attr-defined]
-    most = compute_checkpoints_cap(prompt.compute_budget())
-    assert sum(found.tokens for found in prompt.get_active_context().checkpoints) <= most
+    assert len(prompt.get_active_context().checkpoints) == 1
 
 
 @covers("H439")
@@ -257,44 +254,6 @@ async def test_who_compacts_by_hand_lets_it_be_tried_and_told_again(house: House
     assert list_reasons(house) == [NOTHING] * 3 + [NO_SPACE]
 
 
-async def test_another_window_lets_it_be_tried_again(house: House) -> None:
-    prompt = await give_up(house)
-    prompt.set_window(4095)
-    for _ in range(4):
-        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
-
-    assert list_reasons(house) == [NOTHING] * 2 + [NO_SPACE]
-
-
-@pytest.mark.parametrize(("grown", "tried"), [(-1, False), (0, True)])
-async def test_a_tenth_of_the_limit_more_is_worth_another_try(house: House, grown: int, tried: bool) -> None:
-    prompt = await give_up(house)
-    limit, used = prompt.compute_budget().limit, prompt.used_tokens
-    prompt.meter.add_units(limit // 10 + grown)
-    assert prompt.used_tokens == used + limit // 10 + grown <= limit
-    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
-
-    assert list_reasons(house) == ([NOTHING] if tried else [])
-
-
-async def test_what_was_given_up_is_left_alone_up_to_the_limit(house: House) -> None:
-    prompt = await give_up(house, 0.46)
-    before = len(await house.snapshots.list_snapshots(house.session))
-    prompt.revision += 1
-    prompt.meter.add_units(prompt.compute_budget().limit - prompt.used_tokens)
-    assert prompt.used_tokens == prompt.compute_budget().limit
-    prompt.snapshot_armed = False
-    house.snapshots.check_thresholds = check_nothing  # type: ignore[method-assign]
-    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
-
-    assert len(await house.snapshots.list_snapshots(house.session)) == before
-    assert house.events == []
-
-
-async def check_nothing(_used: int, _limit: int) -> None:
-    """Whatever passes a threshold."""
-
-
 async def test_what_waits_to_be_told_is_told_when_it_is_compacted_by_hand(house: House) -> None:
     prompt = await house.begin()
     await house.say("user", "word " * 3000)
@@ -309,34 +268,6 @@ def fill(prompt: Prompt, tokens: int) -> None:
     while prompt.message_tokens < tokens:
         prompt.meter.add_units(0.25)
     assert prompt.message_tokens == tokens
-
-
-@pytest.mark.parametrize(("more", "due"), [(0, False), (1, True)])
-async def test_it_is_due_over_the_trigger(house: House, more: int, due: bool) -> None:
-    prompt = await house.begin()
-    await house.say("user", "Go on")
-    fill(prompt, prompt.compute_budget().trigger + more)
-    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
-
-    assert bool(list_reasons(house)) is due
-    assert not house.of(Notice)  # far from full
-
-
-@pytest.mark.parametrize(("more", "full"), [(0, False), (1, True)])
-async def test_it_is_full_over_the_limit(tmp_path: Path, more: int, full: bool) -> None:
-    house = House(tmp_path, Settings(compression=CompressionSettings(enabled=False)))
-    prompt = await house.begin()
-    prompt.meter.restart(prompt.compute_budget().limit + more - prompt.meter.prefix_units)
-    assert prompt.used_tokens == prompt.compute_budget().limit + more
-    expected = pytest.raises(ContextFull, match="has 3,482 tokens; the limit is 3,481") if full else nullcontext()
-    with expected:
-        await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
-    (told,) = [event.text for event in house.events if isinstance(event, Notice)]
-    assert told.startswith("The context is nearly full (3,48")
-    house.events.clear()
-    fill(prompt, 10)
-    await house.compactor.compact_if_needed(prompt, house.events.append, house.summarise)
-    assert not house.of(Notice)
 
 
 async def test_one_snapshot_is_taken_of_each_state_and_one_that_failed_is_tried_again(
@@ -381,19 +312,6 @@ async def test_a_compaction_that_passes_the_threshold_keeps_its_own_snapshot_alo
     assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["compression"]
 
 
-async def test_who_waits_for_a_compaction_is_told_before_each(house: House) -> None:
-    prompt, told = await house.begin(), list[int]()
-
-    async def before() -> None:
-        told.append(len(house.events))
-
-    house.compactor = Compactor(house.settings, house.counter, before=before)
-    await house.say("user", "Go on")
-    assert not await house.compactor.compact(prompt, house.events.append)
-
-    assert told == [0]
-
-
 def list_tools(*names: str) -> list[ToolSchema]:
     return [ToolSchema(name=name, description="Words " * 120, parameters={"type": "object"}) for name in names]
 
@@ -422,16 +340,6 @@ async def test_goals_stand_behind_the_records_once_however_often_it_is_compacted
     assert ids[-1] == GOALS_CHECKPOINT_ID
     assert len(ids) > 1
     assert prompt.get_active_context().messages[0].content.startswith(("Go on", "I did"))
-
-
-def test_a_summary_may_take_a_few_times_what_the_model_needs_for_it() -> None:
-    made = Prompt(PromptModel(session_id="s", model="m", window=4096), Settings(), TokenCounter(), ContextManager())
-    limit, most = made.compute_budget().limit, Settings().compression.timeout
-
-    told = build_options(made.view_context(), Settings(), speeds=(1000.0, 100.0))
-
-    assert told.timeout_seconds == pytest.approx(4 * ((limit - 290) / 1000 + 290 / 100))
-    assert build_options(made.view_context(), Settings()).timeout_seconds == most
 
 
 @covers("H298")
@@ -514,48 +422,3 @@ async def test_a_context_that_compaction_keeps_small_is_never_called_nearly_full
     await until_compressed(house, 3)
 
     assert not [event for event in house.events if isinstance(event, Notice) and "nearly full" in event.text]
-
-
-@pytest.mark.parametrize(
-    ("window", "summary", "request_tokens", "ledger"),
-    [(512, 40, 395, 102), (1024, 72, 798, 204), (4096, 290, 3191, 819), (32_768, 1024, 26_828, 6553)],
-)
-def test_what_a_compression_is_told(window: int, summary: int, request_tokens: int, ledger: int) -> None:
-    made = Prompt(PromptModel(session_id="s", model="m", window=window), Settings(), TokenCounter(), ContextManager())
-    made.add_message(Message(role="user", parts=(TextPart("Hello"),), timestamp="", id=7), {})
-    plain = build_options(made.view_context(), Settings())
-    earlier = Checkpoint(id="k", text="It was said.", message_ids=(1,), timestamp="", tokens=20)
-    made.replace_context(msgspec.structs.replace(made.get_active_context(), checkpoints=(earlier,)), "compression")
-
-    view = made.view_context()
-    told, hard = build_options(view, Settings()), build_options(view, Settings(), hard=True)
-
-    assert (told.summary_max_tokens, told.request_tokens, told.ledger_tokens) == (summary, request_tokens, ledger)
-    assert (told.request, told.checkpoints, told.locked) == (7, (earlier,), ())
-    assert told.target_tokens is not None
-    assert told.target_tokens == view.system_tokens + view.budget.checkpoints + compute_target_tokens(view.budget)
-    assert view.budget.checkpoints > 0
-    assert (plain.checkpoints, plain.request) == ((), 7)
-    assert hard == msgspec.structs.replace(told, preserve_recent_tokens=0)
-    assert told.preserve_recent_tokens is not None
-    assert told.preserve_recent_tokens > 0
-
-
-def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    follow_course(monkeypatch, 12, 2048, 1.0, "summarize", steps=60)
-
-
-async def test_compacting_by_hand_goes_as_far_as_it_can_and_spares_a_third(house: House) -> None:
-    prompt, plans = await house.begin(32_000), list[Any]()
-
-    async def note(*told: Any) -> bool:
-        plans.append(told[-1])
-        return True
-
-    house.compactor._compact = note  # type: ignore[method-assign]
-    await house.say("user", "Go on")
-    await house.say("assistant", "I did what was asked. " * 20)
-    assert await house.compactor.compact(prompt, house.events.append)
-
-    assert (plans[0].options.target_tokens, plans[0].trigger) == (0, "manual")
-    assert plans[0].options.preserve_recent_tokens == prompt.message_tokens // 3

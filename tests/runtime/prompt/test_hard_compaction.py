@@ -6,8 +6,7 @@ import pytest
 
 from ollm.domain.events import Compressed, Notice
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.prompt.hard_compaction import settle_goals, shorten_records, shrink_to_limit
-from tests.runtime.prompt.test_context_courses import follow_course
+from ollm.runtime.prompt.compaction import settle_goals, shrink_to_limit
 from tests.runtime.prompt.test_prompt import Talk, filler, minutes
 from tests.runtime.test_context_fuzz import Context
 
@@ -45,13 +44,6 @@ async def test_a_long_message_stands_whole_where_the_records_can_make_room_for_i
     assert not [told for told in talk.of(Notice) if "half of the room" in told.text]  # type: ignore[attr-defined]
 
 
-def test_a_prompt_within_its_limit_is_left_alone() -> None:
-    talk = Talk()
-    talk.user("Hello there")
-
-    assert not shrink_to_limit(talk.prompt, talk.counter)
-
-
 def test_goals_go_into_a_record_and_leave_the_messages_that_were_answered() -> None:
     talk = Talk()
     talk.prompt.goals.set("ship the scanner")
@@ -62,17 +54,6 @@ def test_goals_go_into_a_record_and_leave_the_messages_that_were_answered() -> N
 
     assert "ship the scanner" in settled.checkpoints[-1].text
     assert settled.messages[0].content == "First"
-
-
-def test_records_lose_what_the_message_needs() -> None:
-    talk = Talk()
-    context = talk.prompt.get_active_context()
-
-    assert shorten_records(context, 100, talk.counter) == context
-
-
-def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    follow_course(monkeypatch, 14, 1024, 1.2, "truncate", steps=24)
 
 
 def test_what_is_cut_to_fit_can_be_brought_back() -> None:

@@ -41,11 +41,3 @@ def test_instructions_and_tools_together_take_a_seventh_of_the_window_at_most(
 def test_nothing_in_them_changes_with_time_or_place() -> None:
     for mode in MODES:
         assert not re.search(r"\d{4}|\bUTC\b|branch", build_instructions(32768, mode))
-
-
-@pytest.mark.parametrize("bound", [3_000, 8_000, 16_000, 32_000])
-def test_from_each_bound_of_a_window_on_more_is_told(bound: int) -> None:
-    below, at, above = (build_instructions(window, "code") for window in (bound - 1, bound, bound + 1))
-
-    assert below != at == above
-    assert count_instruction_tokens(bound - 1, "code") < count_instruction_tokens(bound, "code")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.runtime.prompt.message_limits import MIN_RESULT_TOKENS, MessageLimiter, cut_message, shrink_last_step
+from ollm.runtime.prompt.messages import MIN_RESULT_TOKENS, MessageLimiter, cut_message, shrink_last_step
 from ollm.services.budget import compute_budget, compute_result_cap, compute_step_cap
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
-from tests.recorded_courses import compare_course, describe_text
 from tests.runtime.prompt.test_prompt import Talk, filler
 
 
@@ -82,15 +80,6 @@ def test_results_share_what_a_step_may_take_and_each_gets_a_least() -> None:
     assert sum(sizes) <= compute_step_cap(budget) + 30 * MIN_RESULT_TOKENS
 
 
-def test_a_short_result_leaves_its_share_to_the_others() -> None:
-    budget, limiter = compute_budget(4096, 500), MessageLimiter(counter)
-    limiter.begin_step(budget, 0)
-    first, second = step("ok", LINES)[2:]
-    limiter.limit_result(first, budget, 2, 0)
-
-    assert counter.count_text(limiter.limit_result(second, budget, 1, 0).content) > compute_step_cap(budget) // 3
-
-
 def test_a_user_s_message_is_cut_only_over_half_of_what_there_is() -> None:
     budget, limiter = compute_budget(4096, 500), MessageLimiter(counter)
     fits = PromptMessage(role="user", content="word " * (budget.available // 2), sources=(1,))
@@ -129,13 +118,6 @@ def test_harder_at_last_calls_are_left_out_between_the_first_and_the_last() -> N
     assert shrink_last_step(few, 10_000, 2, counter) == tuple(few)
 
 
-def test_a_context_that_ends_with_the_user_has_no_step_to_shrink() -> None:
-    messages = [*step(LINES), PromptMessage(role="user", content="more " * 500, sources=(9,))]
-
-    assert shrink_last_step(messages, 500, 0, counter) == tuple(messages)
-    assert shrink_last_step([], 5, 1, counter) == ()
-
-
 def test_where_nothing_has_room_one_call_stands_and_a_line_for_the_others() -> None:
     messages = step("one", "two", "three")
 
@@ -151,46 +133,3 @@ def test_where_nothing_has_room_one_call_stands_and_a_line_for_the_others() -> N
     assert [call.id for call in most[1].calls] == ["c1", "c3"]
     assert [entry.content for entry in most[2:]] == ["one", "three"]
     assert most[1].content.startswith("Trying.\n[1 more calls, c2 to c2, were made")
-
-
-STEPS: dict[str, list[str]] = {
-    "nothing": [],
-    "one short": ["ok"],
-    "one long": [LINES],
-    "long, short, middling": [LINES, "ok", LINES[:900]],
-    "four alike": [LINES[:600]] * 4,
-    "rising": [LINES[: 90 * number] for number in range(1, 9)],
-    "many short": ["ok"] * 45,
-    "many middling": [LINES[:300]] * 23,
-}
-
-
-def test_a_step_is_made_smaller_as_it_was_when_it_was_recorded() -> None:
-    """What its results share, what each keeps at least, and which calls stay, by how much is over and how hard."""
-    lines = []
-    for name, outputs in STEPS.items():
-        messages = step(*outputs)
-        for over in (1, size(messages) // 10, size(messages) // 2, size(messages) * 4 // 5, size(messages)):
-            for hardness in range(3):
-                smaller = shrink_last_step(messages, over, hardness, counter)
-                lines.append(f"{name}: {size(messages)} less {over}, hardness {hardness}: {size(smaller)}")
-                same = all(one == other for one, other in zip(smaller, messages, strict=False))
-                kept = ["as it was"] if same and len(smaller) == len(messages) else map(tell_message, smaller[1:])
-                lines += [f"  {told}" for told in dict.fromkeys(kept)]
-    for window in (1024, 4096):
-        budget, limiter = compute_budget(window, 500), MessageLimiter(counter)
-        for before in (0, 300, 2000):
-            limiter.begin_step(budget, before)
-            results = step(*[LINES, "ok", LINES[:900], *[LINES] * 4])[2:]
-            cut = [limiter.limit_result(entry, budget, 7 - place, before) for place, entry in enumerate(results)]
-            lines.append(f"{window} behind {before}: {[counter.count_text(entry.content) for entry in cut]}")
-        for words in (10, 400, 900, 2000):
-            entry = PromptMessage(role="user", content="word " * words, sources=(1,))
-            lines.append(f"{window} user {words}: {tell_message(limiter.limit_user_message(entry, budget))}")
-
-    compare_course(Path(__file__).parents[1] / "recorded" / "limits.txt", lines)
-
-
-def tell_message(message: PromptMessage) -> str:
-    calls = f"{[call.id for call in message.calls]} " if message.calls else ""
-    return f"{message.role} {calls}{counter.count_text(message.content)} {describe_text(message.content)}"

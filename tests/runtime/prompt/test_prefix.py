@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from ollm.domain.context import Usage
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.breakdown import list_context_parts
-from ollm.runtime.prompt.prefix import PromptPrefix
-from ollm.services.context_manager import ContextManager
-from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.runtime.prompt.test_prompt import Talk, filler
 
@@ -119,16 +115,6 @@ def test_forms_that_a_request_went_out_in_after_all_are_counted() -> None:
     assert talk.prompt.compute_budget().fixed != before
 
 
-def test_a_request_may_have_been_cut_from_a_quarter_of_the_window_on() -> None:
-    talk = Talk()
-    talk.user("word " * 1600)
-    talk.prompt.build_request_messages()
-
-    assert not talk.prompt.should_verify_usage(Usage(prompt_tokens=1024))
-    assert talk.prompt.should_verify_usage(Usage(prompt_tokens=1025))
-    assert not talk.prompt.should_verify_usage(Usage(prompt_tokens=talk.prompt.used_tokens))
-
-
 def test_a_long_entry_of_the_system_is_shortened_once_and_others_are_left_out() -> None:
     talk = Talk()
     long = "# Rules\n\n" + "\n".join(f"## Part {number}\n\nSome words about part {number}." for number in range(200))
@@ -150,48 +136,3 @@ def test_a_long_entry_of_the_system_is_shortened_once_and_others_are_left_out() 
         "AGENTS.md is long: the model sees its beginning and its headings, and can read the rest.",
         "Skipped context entry 'mine': entries may use at most a quarter of the context window.",
     ]
-
-
-def make_schema(name: str) -> ToolSchema:
-    return ToolSchema(name=name, description="Does something. " * 8, parameters={"type": "object", "properties": {}})
-
-
-def test_whether_the_system_prompt_is_another_one_is_told_once_there_was_one() -> None:
-    entries = ContextManager()
-    prefix = PromptPrefix(TokenCounter(), entries, lambda text: None)
-
-    assert not prefix.write_system_prompt(4096, "code")
-    assert not prefix.write_system_prompt(4096, "code")
-    entries.add_context("a", "Be brief.")
-    assert prefix.write_system_prompt(4096, "code")
-
-
-def test_tools_for_what_was_folded_cost_what_they_are_more_until_they_are_there() -> None:
-    prefix = PromptPrefix(TokenCounter(), ContextManager(), lambda text: None)
-    few, more = (make_schema("a"),), (make_schema("a"), make_schema("recall"))
-    prefix.set_tools(few, lambda: more)
-    before = prefix.units
-    cost = prefix.recall_tokens
-    prefix.offer_recall()
-
-    assert prefix.tools == more
-    assert cost == TokenCounter().convert_to_tokens(prefix.units - before) > 20
-    assert prefix.recall_tokens == 0
-    prefix.offer_recall()
-    assert prefix.tools == more
-    prefix.set_tools(more, lambda: few)
-    assert prefix.recall_tokens == 0
-
-
-def test_what_fits_is_counted_by_a_factor_in_steps() -> None:
-    def shorten(factor: float, *others: str) -> int:
-        entries = ContextManager()
-        prefix = PromptPrefix(TokenCounter(factor), entries, lambda text: None)
-        for number, text in enumerate(others):
-            entries.add_context(f"o{number}", text, source="system", priority=90)
-        entries.add_context("AGENTS.md", "\n".join(["some words of no weight at all here"] * 400), source="system")
-        prefix.write_system_prompt(4096, "code")
-        return prefix.system.content.count("of no weight")
-
-    assert [shorten(factor) for factor in (0.8, 1.25, 1.26, 1.75, 2.5, 2.51, 9.0)] == [64, 64, 32, 32, 32, 16, 16]
-    assert [shorten(1.0, "word " * count) for count in (100, 350, 450, 560, 640)] == [32, 32, 16, 8, 2]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.context import ContextEntry
-from ollm.runtime.prompt.project_instructions import read_project_instructions, shorten_instructions
+from ollm.runtime.prompt.project_context import read_project_instructions, shorten_instructions
 from ollm.services.context_manager import ContextManager
 from ollm.system.paths import Boundary
 from tests.covers import covers
@@ -90,52 +90,3 @@ def test_the_rest_without_headings_is_said_to_be_there_and_nothing_of_it() -> No
     found = shorten_instructions(entry, 99, len)
     assert found is not None
     assert found.content == "a\nb\n[1 more lines; read AGENTS.md for them]"
-
-
-@pytest.mark.parametrize(
-    ("tokens", "kept"),
-    [
-        (1000, 64),
-        (65, 64),
-        (64, 32),
-        (33, 32),
-        (32, 16),
-        (17, 16),
-        (16, 8),
-        (9, 8),
-        (8, 4),
-        (5, 4),
-        (4, 2),
-        (3, 2),
-        (2, 0),
-    ],
-)
-def test_as_many_lines_are_kept_as_have_room_by_halves(tokens: int, kept: int) -> None:
-    lines = [f"line {number}" for number in range(100)]
-    entry = ContextEntry(key="AGENTS.md", content="\n".join(lines), timestamp="")
-
-    short = shorten_instructions(entry, tokens, lambda text: len(text.splitlines()))
-
-    told = f"[{100 - kept} more lines; read AGENTS.md for them]"
-    assert (short.content.splitlines() if short else None) == ([*lines[:kept], told] if kept else None)
-
-
-def test_the_headings_of_the_rest_are_told_and_a_short_file_is_no_shorter() -> None:
-    def shorten(count: int) -> list[str] | None:
-        text = "\n".join(f"# {number} " if number % 3 == 0 else f"line {number}" for number in range(count))
-        short = shorten_instructions(ContextEntry(key="A.md", content=text, timestamp=""), 1000, len)
-        return short.content.splitlines() if short else None
-
-    assert shorten(2) is None
-    assert shorten(3) == ["# 0 ", "line 1", "[1 more lines; read A.md for them]"]
-    assert shorten(4) == ["# 0 ", "line 1", "[2 more lines; read A.md for them. They are about:]", "# 3"]
-    assert (shorten(200) or [])[-24:] == [f"# {number}" for number in range(66, 137, 3)]
-
-
-def test_a_file_is_used_up_to_its_bound(tmp_path: Path) -> None:
-    for over, warned in ((0, []), (1, ["Using only the first 64 KiB of AGENTS.md."])):
-        write(tmp_path / "AGENTS.md", "x" * (65_536 + over))
-        write(tmp_path / "a" / "AGENTS.md", "near")
-        entries, warnings = read_project_instructions(Boundary.around(tmp_path), tmp_path / "a")
-        assert ([len(entry.content) for entry in entries], warnings) == ([65_536, 4], warned)
-        assert [entry.priority for entry in entries] == [60.0, 59.99]

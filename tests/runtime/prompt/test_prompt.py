@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ollm.config.settings import CompressionSettings, Settings
-from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, Usage
+from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord
 from ollm.domain.errors import ModelError, PromptTooLongError
 from ollm.domain.events import CheckpointCreated, Compressed, CompressionError, CompressionSkipped, Event, Notice
 from ollm.domain.messages import (
@@ -32,7 +32,6 @@ from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
-from tests.runtime.prompt.test_context_courses import follow_course
 
 SESSION = "7d9f4a52-0000-4000-8000-00000000000a"
 
@@ -354,25 +353,6 @@ def test_the_user_s_words_of_before_come_from_where_the_context_was_kept() -> No
     assert prompt.capture_state().user_messages == {1: "Hello", 2: "Again"}
 
 
-async def test_a_snapshot_counts_all_that_was_said_whatever_became_of_it() -> None:
-    talk, counter = Talk(), TokenCounter()
-    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
-        talk.user("Go on")
-        talk.assistant("I did what was asked. " * 20)
-    full = talk.prompt.used_tokens
-    kept = talk.prompt.get_active_context()
-    assert talk.prompt.capture_state().archive_tokens == full
-    talk.prompt = talk.new_prompt(4096)
-    talk.prompt.restore(kept, cause="resume")
-    await talk.make_room()
-    state = talk.prompt.capture_state()
-
-    assert state.token_count == talk.prompt.used_tokens < full
-    said = talk.prompt.meter.prefix_units + sum(map(counter.count_message_units, kept.messages))
-    assert state.archive_tokens == counter.convert_to_tokens(said)
-    assert (state.window, state.model, state.session_id, state.reasoning_model) == (4096, "m", SESSION, False)
-
-
 def refusal(**told: Any) -> PromptTooLongError:
     return PromptTooLongError("Too long.", **told)
 
@@ -405,29 +385,6 @@ def test_a_refusal_teaches_what_it_says(error: PromptTooLongError, window: int, 
     if window == 4096:
         assert talk.prompt.used_tokens == (exact or int(before * 1.15) + 1)
     assert (talk.prompt.meter._short == 1.15) is doubted
-
-
-@pytest.mark.parametrize(
-    ("taken", "units", "suspicious"), [(0, 2450, False), (0, 2470, True), (800, 300, False), (800, 900, True)]
-)
-def test_a_prompt_is_suspected_that_is_long_or_longer_than_any_that_was_taken(
-    taken: int, units: int, suspicious: bool
-) -> None:
-    prompt = Talk().prompt
-    prompt.meter.set_prefix_units(0)
-    prompt.meter.most_read = taken
-    prompt.meter.restart(units)
-
-    assert prompt.is_suspiciously_long is suspicious
-
-
-@pytest.mark.parametrize(("reported", "worth"), [(1024, False), (1025, True), (1600, True), (2200, False)])
-def test_only_a_long_prompt_is_counted_again(reported: int, worth: bool) -> None:
-    prompt = Talk().prompt
-    prompt.meter.restart(2000)
-    prompt.build_request_messages()
-
-    assert prompt.should_verify_usage(Usage(prompt_tokens=reported)) is worth
 
 
 def test_how_full_a_context_is_is_told_with_all_that_does_not_move() -> None:
@@ -472,38 +429,6 @@ def test_what_breaks_the_prefix_is_named_by_what_came_first() -> None:
     assert build_instructions(4096, "plan") in talk.prompt.get_system_prompt()
 
 
-def test_another_window_keeps_the_model_unless_another_is_named() -> None:
-    prompt = Talk().prompt
-    prompt.set_window(32_768)
-    assert (prompt.model.window, prompt.model.model) == (32_768, "m")
-    assert prompt.get_system_prompt() == build_instructions(32_768, "code")
-    prompt.set_window(2048, "other")
-
-    assert (prompt.model.window, prompt.model.model) == (2048, "other")
-    assert prompt.get_system_prompt() == build_instructions(2048, "code")
-
-
-def test_a_request_that_went_out_in_other_forms_is_counted_by_them() -> None:
-    talk, written = Talk(), ModelFacts(key="k", call_form="text", result_form="user")
-    talk.prompt.set_tools([READ])
-    talk.user("Hello")
-    talk.prompt.build_request_messages()
-    plain = talk.prompt.meter.prefix_units
-    talk.prompt.correct_sent_forms(written)
-    talk.prompt.observe_usage(Usage(prompt_tokens=900))
-
-    other = Talk()
-    other.prompt.set_forms(written)
-    other.prompt.set_tools([READ])
-    assert talk.prompt.meter.prefix_units == other.prompt.meter.prefix_units != plain
-    assert talk.prompt.used_tokens == 900
-    counted = talk.prompt.meter.counted_prompt
-    assert counted is not None
-    assert counted.prefix_units == talk.prompt.meter.prefix_units
-    talk.prompt.correct_sent_forms(written)
-    assert talk.prompt.meter.counted_prompt == counted
-
-
 def test_an_entry_that_has_expired_is_told_once() -> None:
     talk, began = Talk(), datetime(2026, 1, 1, tzinfo=UTC)
     minutes_passed = itertools.count()
@@ -515,7 +440,3 @@ def test_an_entry_that_has_expired_is_told_once() -> None:
         talk.prompt.emit_notes(talk.events.append)
 
     assert [event.text for event in talk.events if isinstance(event, Notice)] == ["Context entry 'note' has expired."]
-
-
-def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    follow_course(monkeypatch, 11, 3000, 1.1, "hybrid", steps=60)

@@ -13,7 +13,6 @@ from ollm.services.budget import compute_budget
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.runtime.prompt.test_breakdown import TOOLS
-from tests.runtime.prompt.test_context_courses import follow_course
 from tests.runtime.prompt.test_prompt import Talk
 
 
@@ -157,111 +156,6 @@ def test_another_process_goes_on_from_a_count_where_nothing_before_the_messages_
     assert later.counted_prompt is None
 
 
-@pytest.mark.parametrize(("spoken", "kept"), [(199.0, True), (198.9, False)])
-def test_a_count_of_more_messages_than_there_are_is_not_gone_on_from(spoken: float, kept: bool) -> None:
-    first, later = meter(), meter(100, spoken)
-    counted(first, 330)
-    later.counter.calibrate(1.0, 1)
-    later.resume_count(first.counted_prompt)
-
-    assert (later.counted_prompt is not None) is kept
-    assert later.total_tokens == (330 if kept else 299)
-
-
-def test_a_count_forgotten_while_a_request_is_under_way_proves_no_cut() -> None:
-    made = meter()
-    counted(made, 330)
-    made.add_units(10)
-    made.mark_sent()
-    made.restart(200.0)
-
-    assert made.observe_usage(Usage(prompt_tokens=329)) is None
-    assert made.total_tokens == 329
-
-
-def test_before_any_count_everything_is_an_estimate() -> None:
-    made = meter()
-
-    assert (made.total_tokens, made.message_tokens) == (300, 200)
-    assert made.doubtful_tokens == 16 + 225
-    assert not made.should_verify_count(1)
-    assert made.observe_usage(Usage(prompt_tokens=5)) is None
-
-
-@pytest.mark.parametrize(("samples", "share"), [(0, 0.75), (1, 0.25), (2, 0.25), (3, 0.15), (7, 0.15), (8, 0.1)])
-def test_the_doubt_shrinks_with_the_counts_behind_the_factor(samples: int, share: float) -> None:
-    made = meter(0, 1000)
-    made.counter.calibrate(1.0, samples)
-
-    assert made.doubtful_tokens == 16 + round(1000 * share)
-
-
-def test_what_came_after_a_count_is_added_as_an_estimate() -> None:
-    made = meter()
-    assert counted(made, 330) is None
-    assert made.total_tokens == 330
-    assert made.most_read == 330
-    made.add_units(100)
-
-    assert made.total_tokens == 330 + made.counter.convert_to_tokens(100)
-    assert made.doubtful_tokens == 16 + math.ceil(0.35 * (made.total_tokens - 330))
-
-
-def test_signs_that_few_vocabularies_know_are_doubted_until_they_are_counted() -> None:
-    made = meter()
-    counted(made, 330)
-    made.add_units(100, 50)
-    assert made.doubtful_tokens == 16 + 56 + math.ceil(0.35 * (made.total_tokens - 330))  # 1.1 for each unit
-    counted(made, 450)
-
-    assert made.doubtful_tokens == 16
-    made.restart(200, 70)
-    assert made.doubtful_tokens > 16 + 70
-
-
-def test_another_front_or_other_messages_forget_the_count() -> None:
-    made = meter()
-    counted(made, 330)
-    made.set_prefix_units(100.0)
-    assert made.total_tokens == 330
-    made.set_prefix_units(110.0)
-    assert made.total_tokens != 330
-    made.restart(50.0)
-    assert made.total_tokens == made.counter.convert_to_tokens(160 * made._short)
-
-
-@pytest.mark.parametrize(("reported", "worth"), [(0, False), (-1, False), (272, True), (273, False), (300, False)])
-def test_a_count_that_is_much_less_is_worth_verifying(reported: int, worth: bool) -> None:
-    made = meter()
-    made.mark_sent()
-
-    assert made.should_verify_count(reported) is worth
-    exactly = meter(1, 10)
-    exactly.mark_sent()
-    assert not exactly.should_verify_count(10)  # eleven are not over eleven tenths
-
-
-@pytest.mark.parametrize(("exact", "cut"), [(306, False), (307, True), (None, False)])
-def test_an_exact_count_over_the_reported_one_is_proof(exact: int | None, cut: bool) -> None:
-    made = meter()
-    made.mark_sent()
-
-    found = made.observe_usage(Usage(prompt_tokens=300), exact)
-
-    assert (found is not None) is cut
-    if found:
-        assert (found.read_tokens, found.sent_tokens) == (300, 307)
-
-
-@pytest.mark.parametrize(("second", "cut"), [(164, False), (165, True), (329, True), (330, True)])
-def test_less_than_an_earlier_request_is_proof_unless_it_is_far_less(second: int, cut: bool) -> None:
-    made = meter()
-    counted(made, 330)
-    made.add_units(500)
-
-    assert (counted(made, second) is not None) is cut
-
-
 def test_a_count_that_stands_still_while_the_prompt_grows_is_a_plateau() -> None:
     made = meter()
     counted(made, 300)
@@ -279,17 +173,6 @@ def test_a_count_that_stands_still_while_the_prompt_grows_is_a_plateau() -> None
     counted(made, 300)
     made.add_units(100)
     assert counted(made, 320) is None
-
-
-def test_two_quite_different_prompts_with_the_same_count_are_a_plateau() -> None:
-    made = meter()
-    counted(made, 300)
-    made.restart(264.0)
-    assert counted(made, 300) is not None
-    made = meter()
-    counted(made, 300)
-    made.restart(263.0)
-    assert counted(made, 300) is None
 
 
 def test_a_server_that_counts_more_makes_the_estimate_larger_up_to_a_bound() -> None:
@@ -312,18 +195,6 @@ def test_an_implausible_count_leaves_both_in_doubt() -> None:
     assert made.doubtful_tokens > 16 + 5
 
 
-def test_a_request_that_went_out_with_another_front_is_counted_by_that() -> None:
-    made = meter()
-    made.mark_sent()
-    made.correct_sent_prefix(50.0)
-    made.observe_usage(Usage(prompt_tokens=250))
-
-    assert (made.prefix_units, made.total_tokens) == (50.0, 250)
-    fresh = meter()
-    fresh.correct_sent_prefix(50.0)
-    assert fresh.prefix_units == 50.0
-
-
 @pytest.mark.parametrize(("window", "prompt"), [(4096, 2600), (4096, 3400), (8192, 5700)])
 def test_an_answer_has_room_also_where_the_server_never_counted(window: int, prompt: int) -> None:
     made, least = meter(0, prompt), window - int(window * 11 / 12)
@@ -335,44 +206,3 @@ def test_an_answer_has_room_also_where_the_server_never_counted(window: int, pro
     assert made.compute_answer_tokens(state) == max(least, window - prompt - 16 - math.ceil(prompt / 4))
     made.add_units(0, 2 * window)  # a conversation in Chinese
     assert made.compute_answer_tokens(state) == least
-
-
-def test_where_the_prompt_is_all_there_is_an_answer_gets_what_is_left_of_the_window() -> None:
-    made = meter(0, 3900)
-    made.counter.calibrate(1.0, 1)
-
-    assert made.compute_answer_tokens(compute_budget(4096, 0)) == 196
-
-
-@pytest.mark.parametrize(
-    ("reported", "exact", "cut"), [(0, 50, False), (-1, 50, False), (1, 50, True), (1, None, False)]
-)
-def test_a_server_that_counts_nothing_proves_no_cut(reported: int, exact: int | None, cut: bool) -> None:
-    made = meter()
-    made.mark_sent()
-
-    assert (made.observe_usage(Usage(prompt_tokens=reported), exact) is not None) is cut
-
-
-@pytest.mark.parametrize("second", [329, 331])
-def test_a_request_that_went_out_in_another_form_extends_none(second: int) -> None:
-    made = meter()
-    counted(made, 330)
-    made.add_units(500)
-    made.mark_sent()
-    made.correct_sent_prefix(100.0)
-
-    assert made.observe_usage(Usage(prompt_tokens=second)) is None
-
-
-def test_the_most_that_was_read_stays_known() -> None:
-    made = meter()
-    counted(made, 330)
-    made.restart(50.0)
-    counted(made, 160)
-
-    assert made.most_read == 330
-
-
-def test_a_short_course_goes_the_way_it_went_when_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    follow_course(monkeypatch, 13, 4096, 0.9, "hybrid", steps=24)

@@ -1,11 +1,17 @@
 """A session taken up again."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import msgspec
 import pytest
 
-from ollm.domain.context import ActiveContext, Usage
-from ollm.domain.messages import Message, Role, TextPart
+from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, Usage
+from ollm.domain.errors import NotFoundError
+from ollm.domain.messages import Message, PromptMessage, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
+from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.domain.workspace import ChatSession, PlanState, PlanStep
 from ollm.runtime.resume.resume import (
     EXACTLY,
@@ -15,12 +21,12 @@ from ollm.runtime.resume.resume import (
     ResumeSource,
     build_resume_message,
     check_saved_context,
-    clip_lines,
+    ends_with_step_back,
     fill_prompt_for_viewing,
+    rebuild_context,
     restore_entries,
     restore_goals,
     resume_prompt,
-    seed_context,
     tell_where_it_stood,
 )
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
@@ -112,21 +118,6 @@ def test_the_note_of_a_resume_tells_where_it_stood(summary: str, state: PlanStat
     assert build_resume_message(summary, state).split("\n") == [RESUME_INTRO, *lines, RESUME_OUTRO]
 
 
-@pytest.mark.parametrize(
-    ("text", "characters", "clipped"),
-    [
-        ("a\nbb\nccc", 100, "a\nbb\nccc"),
-        ("a\nbb\nccc", 6, "a\nbb"),
-        ("a\nbb\nccc", 5, "a\nbb"),
-        ("abcdef", 3, "abc"),
-        ("abc", -5, ""),
-        ("a\nb", 3, "a\nb"),
-    ],
-)
-def test_whole_lines_are_kept_from_the_beginning(text: str, characters: int, clipped: str) -> None:
-    assert clip_lines(text, characters) == clipped
-
-
 def test_a_saved_context_is_used_only_for_the_same_model_window_and_mode() -> None:
     prompt = Talk().prompt
     kept = SavedContext.from_prompt(prompt, 1)
@@ -139,14 +130,6 @@ def test_a_saved_context_is_used_only_for_the_same_model_window_and_mode() -> No
         ({"mode": "plan"}, "the mode was plan"),
     ):
         assert check_saved_context(prompt, msgspec.structs.replace(kept, **changes)) == (None, why)
-
-
-def test_a_context_made_of_the_newest_messages_counts_as_folded() -> None:
-    record = ChatSession(session_id="s", title="", model="m", status="closed", created_at=0, updated_at=0)
-
-    seeded = seed_context(record, "plan")
-
-    assert (seeded.messages, seeded.mode, seeded.folded) == ((), "plan", True)
 
 
 def test_the_note_takes_a_small_share_of_the_window() -> None:
@@ -234,25 +217,6 @@ def talk_before() -> Talk:
 
 def contents(talk: Talk) -> list[str]:
     return [message.content for message in talk.prompt.get_active_context().messages]
-
-
-def test_where_nothing_was_said_there_is_nothing_to_tell() -> None:
-    talk = Talk()
-    source = make_source(talk, 0, None)
-
-    assert resume_prompt(talk.prompt, source, full=True) == ""
-    assert (contents(talk), talk.entries.get_context()) == ([], [])
-
-
-def test_messages_that_were_not_read_yet_are_taken_up_too() -> None:
-    talk = Talk()
-    source = make_source(talk_before(), 4, None)
-    source = msgspec.structs.replace(source, session=msgspec.structs.replace(source.session, messages=()))
-
-    how = resume_prompt(talk.prompt, source, full=False)
-
-    assert how == "Resumed from a summary and recent messages: no saved context."
-    assert contents(talk) == ["text 2"]
 
 
 def test_the_context_of_before_comes_back_exactly_with_what_was_said_since() -> None:
@@ -354,30 +318,136 @@ def test_who_only_looks_sees_what_was_kept_or_else_the_archive(
     assert nothing.prompt.ledger.entries == []
 
 
-def test_a_note_that_fits_is_told_whole_and_a_short_one_is_not_cut() -> None:
-    record = ChatSession(session_id="s", title="", model="m", status="closed", created_at=0, updated_at=0)
-    for window, summary in ((4096, "All of it. " * 10), (512, "")):
-        talk = Talk(window=window)
-        tell_where_it_stood(talk.prompt, msgspec.structs.replace(record, summary=summary))
-        (entry,) = talk.entries.get_context()
-        assert entry.content == build_resume_message(summary, PlanState())
-        assert entry.source == "system"
+CALL = ToolCallRecord(
+    id="c1", name="ls", args={}, timestamp="t1", result=RecordedResult(llm_content="a.py"), message_id=2, status="ok"
+)
 
 
-def test_a_note_is_cut_to_eight_percent_of_the_window_but_never_under_two_hundred_characters() -> None:
-    record = ChatSession(session_id="s", title="", model="m", status="closed", created_at=0, updated_at=0)
+def archive(**metadata: Any) -> Session:
+    said = [
+        Message(role="user", parts=(TextPart("Hello"),), timestamp="t1", id=1),
+        Message(role="assistant", parts=(ToolCallPart("c1"),), timestamp="t2", id=2),
+        Message(role="tool", parts=(ToolResultPart("c1"),), timestamp="t3", id=3),
+        Message(role="assistant", parts=(TextPart("Done."),), timestamp="t4", id=4),
+        Message(role="user", parts=(TextPart("Again"),), timestamp="t5", id=5),
+        Message(role="assistant", parts=(TextPart("Yes."),), timestamp="t6", id=6),
+    ]
+    return Session(
+        session_id="s",
+        start_time="t0",
+        last_activity="t6",
+        model="m",
+        provider="p",
+        messages=tuple(said),
+        tool_calls=(CALL,),
+        metadata=SessionMetadata(**metadata),
+    )
 
-    def tell(window: int, summary: str) -> str:
-        talk = Talk(window=window)
-        tell_where_it_stood(talk.prompt, msgspec.structs.replace(record, summary=summary))
-        (entry,) = talk.entries.get_context()
-        return entry.content
 
-    summary = "\n".join(f"line {number} of it" for number in range(60))
-    whole = build_resume_message(summary, PlanState())
-    tokens = Talk().counter.count_text(whole)
-    assert tell(int(tokens / 0.075), summary) == whole
-    assert len(tell(int(tokens / 0.085), summary)) < len(whole)
-    assert 150 < len(tell(512, summary)) <= 200
-    just = "y" * (200 - len(build_resume_message("", PlanState())) + len("No notes."))
-    assert tell(512, just) == build_resume_message(just, PlanState())
+def record(ids: tuple[int, ...], checkpoint: Checkpoint | None, moment: str = "t4") -> dict[str, Any]:
+    made = CompressionRecord(
+        timestamp=moment,
+        trigger="auto",
+        strategy="hybrid",
+        original_token_count=9,
+        compressed_token_count=5,
+        message_ids=ids,
+        checkpoint=checkpoint,
+    )
+    return msgspec.to_builtins(made)
+
+
+def checkpoint(name: str, *ids: int) -> Checkpoint:
+    return Checkpoint(id=name, text="Earlier", message_ids=ids, timestamp="t4", tokens=20)
+
+
+def contents_rebuild(context: ActiveContext) -> list[str]:
+    return [message.content for message in context.messages]
+
+
+def test_without_compressions_everything_stands() -> None:
+    assert contents_rebuild(rebuild_context(archive())) == ["Hello", "", "a.py", "Done.", "Again", "Yes."]
+
+
+def test_what_was_folded_is_a_checkpoint_and_not_a_message() -> None:
+    context = rebuild_context(archive(compression_history=(record((2, 3, 4), checkpoint("k", 2, 3, 4)),)))
+
+    assert contents_rebuild(context) == ["Hello", "Again", "Yes."]
+    assert [found.id for found in context.checkpoints] == ["k"]
+
+
+def test_a_checkpoint_that_took_in_an_earlier_one_stands_alone() -> None:
+    history = (record((2, 3), checkpoint("k1", 2, 3)), record((4,), checkpoint("k2", 2, 3, 4)))
+
+    assert [found.id for found in rebuild_context(archive(compression_history=history)).checkpoints] == ["k2"]
+
+
+def test_what_was_folded_without_a_checkpoint_is_still_cited() -> None:
+    context = rebuild_context(archive(compression_history=(record((1, 2, 3), None),)))
+
+    cited = {n for m in context.messages for n in m.sources} | {n for k in context.checkpoints for n in k.message_ids}
+    assert cited == {1, 2, 3, 4, 5, 6}
+    assert "a.py" not in contents_rebuild(context)
+
+
+def test_unreadable_history_is_passed_over() -> None:
+    assert len(contents_rebuild(rebuild_context(archive(compression_history=({"strange": True},))))) == 6
+
+
+def test_a_restored_snapshot_is_the_beginning_and_what_was_said_later_follows() -> None:
+    before = ActiveContext(messages=(PromptMessage(role="user", content="Hello", sources=(1,)),), mode="plan")
+    session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t4"},))
+
+    assert contents_rebuild(rebuild_context(session, lambda name: before)) == ["Hello", "Again", "Yes."]
+    assert not ends_with_step_back(session)
+
+
+def test_a_snapshot_that_is_gone_leaves_the_archive() -> None:
+    def gone(name: str) -> ActiveContext:
+        raise NotFoundError("gone")
+
+    session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t7"},))
+
+    assert len(contents_rebuild(rebuild_context(session, gone))) == 6
+    assert ends_with_step_back(session)
+
+
+def test_a_rewind_takes_out_what_it_went_behind() -> None:
+    session = archive(context_history=({"step": "rewind", "before": 3, "timestamp": "t4"},))
+
+    assert contents_rebuild(rebuild_context(session)) == ["Hello", "", "Again", "Yes."]
+
+
+def test_the_mode_is_the_last_one_that_was_chosen() -> None:
+    assert rebuild_context(archive(mode_history=({"from": "code", "to": "debug"},))).mode == "debug"
+    assert rebuild_context(archive(mode_history=({"to": "party"},))).mode == "code"
+
+
+def test_a_context_of_which_something_was_folded_says_so() -> None:
+    restored = ({"step": "restore", "snapshotId": "x", "timestamp": "t6"},)
+    folded = ActiveContext(messages=(PromptMessage(role="user", content="note"),), mode="plan", folded=True)
+
+    assert not rebuild_context(archive()).folded
+    assert rebuild_context(archive(compression_history=(record((2, 3, 4), checkpoint("k", 2, 3, 4)),))).folded
+    found = rebuild_context(archive(context_history=restored), lambda name: folded)
+    assert found == folded, "a message without a number stays, and the mode of the snapshot counts"
+    assert contents_rebuild(rebuild_context(archive(context_history=restored))) == contents_rebuild(
+        rebuild_context(archive())
+    )
+
+
+def test_what_was_folded_before_a_snapshot_was_restored_does_not_count() -> None:
+    restored = ({"step": "restore", "snapshotId": "x", "timestamp": "t4"},)
+    base = ActiveContext(
+        messages=(PromptMessage(role="user", content="Hello", sources=(1,)),),
+        checkpoints=(checkpoint("old", 2, 3), checkpoint("free")),
+    )
+
+    def tell(moment: str, *ids: int) -> tuple[list[str], list[str]]:
+        history = (record(ids, checkpoint("new", *ids), moment),)
+        found = rebuild_context(archive(context_history=restored, compression_history=history), lambda name: base)
+        return contents_rebuild(found), [one.id for one in found.checkpoints]
+
+    assert tell("t4", 2, 3, 5) == (["Hello", "Again", "Yes."], ["old", "free"])
+    assert tell("t5", 2, 3, 5) == (["Hello", "Yes."], ["free", "new"])
+    assert tell("t5", 3, 5) == (["Hello", "Yes."], ["old", "free", "new"])

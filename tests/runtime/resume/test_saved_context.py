@@ -2,7 +2,6 @@
 
 import msgspec
 
-from ollm.runtime.prompt.token_meter import CountedPrompt
 from ollm.runtime.resume.saved_context import ResumePoint, SavedContext, read_last_number, read_saved_context
 from tests.runtime.prompt.test_prompt import Talk
 
@@ -72,19 +71,3 @@ def test_one_of_an_earlier_version_knows_of_no_goals_to_tell_and_no_snapshot() -
 
     assert again is not None
     assert (again.goals_told, again.armed, again.counted, again.entries) == (True, True, None, ())
-
-
-def test_tokens_a_unit_are_those_that_were_counted_in_this_context_or_else_learnt() -> None:
-    kept = SavedContext.from_prompt(talked().prompt, 3)
-    counted = msgspec.structs.replace(
-        kept, counted=CountedPrompt(tokens=300, prefix_units=150.0, message_units=50.0), token_factor=1.2
-    )
-
-    assert counted.counted_factor == 1.5
-    assert msgspec.structs.replace(counted, counted=None).counted_factor == 1.2
-
-
-def test_the_newest_number_is_that_of_the_turn_or_of_a_note_after_it() -> None:
-    prompt = talked().prompt
-
-    assert [SavedContext.from_prompt(prompt, number).last_number for number in (2, 3, 5)] == [3, 3, 5]

@@ -8,14 +8,10 @@ import os
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from ollm.domain.workspace import ChatSession, Episode
-from ollm.runtime.observers.housekeeping import LazyObserver
+from ollm.domain.workspace import ChatSession
 from ollm.runtime.resume.saved_context import read_saved_context
-from ollm.runtime.resume.workspace_record import WorkspaceMemory
-from ollm.runtime.turn_observer import TurnReport
 from ollm.store.workspace_db import WorkspaceDatabase
 from tests.cli.command import SCRIPT
 from tests.runtime.talking import Talk, Talking
@@ -183,37 +179,3 @@ async def test_a_resumed_session_is_active_again_and_keeps_its_window_and_number
     assert [message["content"] for message in again.recent_messages] == ["first", "one"]
     assert [message["content"] for message in later.recent_messages] == ["first", "one", "second", "two"]
     assert again.created_at < again.updated_at <= later.updated_at
-
-
-async def test_a_turn_without_a_request_and_one_before_a_session_leave_no_trace(talking: Talking) -> None:
-    async with talking(["one"]) as talk:
-        await talk.say("hello")
-        (memory,) = [found._observer for found in talk.conversation._observers if isinstance(found, LazyObserver)]
-        assert isinstance(memory, WorkspaceMemory)
-        before = await read_record(talk)
-        empty = TurnReport(session_id=talk.conversation.session_id or "", messages=(), calls=(), reason="model-error")
-        await memory.after_turn(empty)
-        assert await read_record(talk) == before
-        said = tuple(talk.conversation.parts.session.recorder.messages)
-        assert len(said) == 2
-        memory._record = None
-        await memory.after_turn(msgspec.structs.replace(empty, messages=said))
-        await memory.context_changed()
-        await memory.session_closed(empty.session_id)
-        assert await read_record(talk) == before
-
-
-async def test_an_episode_is_written_once(talking: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[list[int]] = []
-    add = WorkspaceDatabase.add_episodes
-
-    def watch(self: WorkspaceDatabase, episodes: list[Episode]) -> None:
-        written.append([episode.number for episode in episodes])
-        add(self, episodes)
-
-    monkeypatch.setattr(WorkspaceDatabase, "add_episodes", watch)
-    async with talking(["one", "two"]) as talk:
-        await talk.say("hello")
-        await talk.say("again")
-
-    assert written == [[1], [3], []]

@@ -1,5 +1,8 @@
 """A workspace and its sessions, rebuilt from the archive."""
 
+import asyncio
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,12 +10,15 @@ import msgspec
 import pytest
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.errors import UsageError
+from ollm.domain.clock import now
+from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.domain.workspace import ChatSession
-from ollm.runtime.resume.workspace_sessions import WorkspaceContext, build_episodes, find_newest_number
+from ollm.runtime.resume import workspace_sessions as module
+from ollm.runtime.resume.workspace_sessions import WorkspaceContext, build_episodes, find_newest_number, take_lease
+from ollm.store.lease import Lease
 from ollm.store.workspace_db import WorkspaceDatabase
 
 WRITING = frozenset({"write_file"})
@@ -168,17 +174,6 @@ def test_what_was_said_after_the_record_is_added(place: Place) -> None:
     assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5, 7, 9}
 
 
-def test_messages_known_to_record_episodes_and_context_need_not_be_read(place: Place) -> None:
-    assert place.context.find_known_until(FIRST) == 0
-    place.context.rebuild_record(session(), None)
-    assert place.context.find_known_until(FIRST) == 0
-    place.database.save_context(FIRST, b'{"lastNumber": 6}')
-
-    assert place.context.find_known_until(FIRST) == 6
-    place.database.save_context(FIRST, b'{"lastNumber": 99}')
-    assert place.context.find_known_until(FIRST) == 7
-
-
 def test_a_moved_folder_keeps_its_sessions(tmp_path: Path) -> None:
     before = Place(tmp_path / "old")
     before.context.detect_move()
@@ -227,24 +222,6 @@ def list_texts(record: ChatSession) -> list[str]:
     return [entry["content"] for entry in record.recent_messages]
 
 
-def test_from_where_on_the_newest_messages_are_enough(place: Place) -> None:
-    place.context.rebuild_record(session(), None)
-    loaded: list[str] = []
-
-    def load() -> Session:
-        loaded.append("all")
-        return session(messages=(*TALK, message(8, "assistant", "yes"), message(9, "user", "more")))
-
-    same = place.context.get_record(session(messages=()), load)
-    assert list_texts(same)[-1] == "and?"
-    next_one = place.context.get_record(session(messages=(message(8, "assistant", "yes"),)), load)
-    assert list_texts(next_one)[-2:] == ["and?", "yes"]
-    assert loaded == []
-    gap = place.context.get_record(session(messages=(message(10, "user", "later"),)), load)
-    assert loaded == ["all"]
-    assert list_texts(gap)[-2:] == ["yes", "more"]
-
-
 def test_a_record_of_a_session_without_messages_is_known(place: Place) -> None:
     empty = place.context.rebuild_record(session(messages=()), None)
 
@@ -270,18 +247,6 @@ def test_only_what_is_newer_is_added_and_the_later_time_stays(place: Place) -> N
     assert place.database.get_session(FIRST) == record
     later = msgspec.structs.replace(session(messages=(message(10, "assistant", "end"),)), last_activity=at(30))
     assert place.context.get_record(later, lambda: pytest.fail("no")).updated_at == known.updated_at + 23_000
-
-
-def test_an_episode_that_is_missing_is_made_from_the_newest_messages(place: Place) -> None:
-    known = place.context.rebuild_record(session(messages=TALK[:4]), None)
-    window = (*known.recent_messages, *({**known.recent_messages[-1], "sources": [number]} for number in (5, 6)))
-    place.database.put_session(msgspec.structs.replace(known, recent_messages=window))
-    place.database.save_context(FIRST, b'{"lastNumber": 6}')
-    assert place.context.find_known_until(FIRST) == 1
-
-    place.context.get_record(session(messages=TALK[1:6]), lambda: pytest.fail("all that is needed is here"))
-
-    assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5}
 
 
 def test_sessions_that_were_adopted_belong_here_with_where_they_come_from(place: Place) -> None:
@@ -326,3 +291,43 @@ def test_a_folder_that_was_moved_and_replaced_is_still_the_moved_one(tmp_path: P
     third.context.detect_move()
     assert third.database.get_fact("aliases") == f'["{tmp_path / "new"}", "{tmp_path / "old"}"]'
     third.database.close()
+
+
+@pytest.fixture(autouse=True)
+def ignore_the_signal() -> None:
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+
+async def test_one_that_is_held_is_refused_with_who_has_it(tmp_path: Path) -> None:
+    owner = Lease(tmp_path, now)
+    owner.acquire()
+
+    with pytest.raises(BusyError, match=f"process {os.getpid()}"):
+        await take_lease(Lease(tmp_path, now), force=False)
+    owner.release()
+
+
+async def test_a_forced_one_waits_until_the_owner_gives_way(tmp_path: Path) -> None:
+    owner, other = Lease(tmp_path, now), Lease(tmp_path, now)
+    owner.acquire()
+    taking = asyncio.create_task(take_lease(other, force=True))
+    await asyncio.sleep(0.1)
+    assert not taking.done()
+
+    owner.release()
+    await asyncio.wait_for(taking, 30)
+
+    assert other.held
+    other.release()
+
+
+async def test_an_owner_that_does_not_give_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OWNER_TIMEOUT_SECONDS", 0.1)
+    owner = Lease(tmp_path, now)
+    owner.acquire()
+
+    with pytest.raises(BusyError, match="It was asked to close but did not") as told:
+        await take_lease(Lease(tmp_path, now), force=True)
+
+    assert told.value.action == "Stop that process, then try again."
+    owner.release()

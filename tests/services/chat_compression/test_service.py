@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.context import Checkpoint, Strategy
+from ollm.domain.context import Checkpoint, RequestLine, Strategy
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.services.chat_compression import (
     ChatCompressionService,
@@ -376,10 +377,12 @@ def test_requests_go_into_the_record_word_for_word_while_all_of_them_fit() -> No
     assert all(f"#{m.sources[0]} {m.content.strip()}" in result.created.message.content for m in gone)
 
 
-def test_requests_that_do_not_fit_stand_as_lines_that_keep_what_they_name() -> None:
+def test_requests_are_short_lines_that_keep_what_they_name_once_earlier_ones_are() -> None:
     messages = wishes(30)
+    known = Checkpoint(id="k", text="", message_ids=(900,), timestamp="", tokens=9)
+    known = msgspec.structs.replace(known, requests=(RequestLine(number=900, text="Do…", whole=False),))
 
-    result = squeezed(messages, options(recent=100, ledger_tokens=1200))
+    result = squeezed(messages, options(recent=100, ledger_tokens=1200, checkpoints=(known,)))
 
     assert result.created is not None
     lines = result.created.requests
@@ -393,7 +396,7 @@ def test_requests_that_do_not_fit_stand_as_lines_that_keep_what_they_name() -> N
 def test_the_message_being_worked_on_stays_whole_wherever_it_stands() -> None:
     messages = wishes(12)
 
-    result = squeezed(messages, options(recent=0, ledger_tokens=400, request=5))
+    result = squeezed(messages, options(recent=0, ledger_tokens=1200, request=5))
 
     assert messages[5] in result.compressed_messages
     assert result.created is not None

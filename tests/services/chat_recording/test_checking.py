@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.chat_recording.checking import Finding, check_sessions
+from ollm.services.chat_recording.library import Finding, check_sessions
 from tests.store.sessions.support import Home
 
 

@@ -112,7 +112,7 @@ def test_a_session_saved_and_loaded_is_the_same(said_and_done):
     in_a_home(work)
 
 
-@covers("P2", "P3", "S1.7", "S1.8", "S2.1", "S2.2", "S2.3", "S2.4", "D113", "D152", "H84", "H86")
+@covers("P2", "P3", "S1.7", "S1.8", "S2.1", "S2.2", "S2.3", "S2.4", "D113", "D114", "D152", "H84", "H86")
 @settings(max_examples=EXAMPLES)
 @given(records)
 def test_every_saved_file_has_all_its_fields_and_valid_times(said_and_done):

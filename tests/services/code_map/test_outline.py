@@ -2,7 +2,8 @@
 
 import pytest
 
-from ollm.services.code_map.outline import fit_outline, outline_text, take_within
+from ollm.services.code_map.definition import fit_outline, take_within
+from ollm.services.code_map.syntax_tree import outline_text
 from ollm.services.token_counting import TokenCounter
 from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
 from tests.services.code_map.samples import PYTHON
@@ -31,15 +32,6 @@ def test_without_need_nothing_is_cut() -> None:
     assert len(fit_outline(outline_text("a.py", PYTHON.encode()), 1000, COUNT)) == 5
 
 
-def test_a_file_no_grammar_can_read_is_read_by_patterns() -> None:
-    assert [found.name for found in outline_text("a.kt", b"fun main() {\n}\n")] == ["main"]
-    assert outline_text("a.bin", b"\xff\xfe\x00") == []
-
-
-def test_lines_are_taken_while_they_fit() -> None:
-    assert take_within(["a", "b", "c"], 4, lambda _: 2) == ["a", "b"]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_that_is_found_in_a_file_of_each_kind(name: str) -> None:
     assert describe_file(name) == get_file(name).read_text(encoding="utf-8")
@@ -58,12 +50,3 @@ def test_as_many_lines_as_fit_and_how_many_are_left_out() -> None:
     assert fit_outline(found, 8, count) == ["… 4 more definitions not shown"]
     assert fit_outline(found[3:], 2, count) == ["… 1 more definition not shown"]
     assert take_within(["a b", "c", "d"], 3, count) == ["a b", "c"]
-
-
-def test_a_file_is_parsed_up_to_its_size() -> None:
-    """By patterns a function is called by its word."""
-    code = b"def one(): pass\n"
-    filler = b"#" * (2 * 1024 * 1024 - len(code))
-
-    assert [found.kind for found in outline_text("a.py", code + filler)] == ["function"]
-    assert [found.kind for found in outline_text("a.py", code + filler + b"#")] == ["def"]

@@ -3,11 +3,29 @@
 import pytest
 
 from ollm.services.code_map.facts import FileFacts, collect_facts
-from ollm.services.code_map.project_map import _cut_to_budget, render_code_map
+from ollm.services.code_map.project_map import _cut_to_budget, rank_files, render_code_map
 from ollm.services.token_counting import TokenCounter
-from tests.services.code_map.test_ranking import read_shop
 
 COUNT = TokenCounter().count_text
+SHOP = {
+    "shop/cart.py": (
+        "class Cart:\n    def total(self): pass\n    def _sum(self): pass\n"
+        "def build(): pass\ndef _secret(): pass\nclass Ab: pass\n"
+    ),
+    "vendor/log.py": "class Logger: pass\ndef write(): pass\n",
+    "tests/test_cart.py": "from shop.cart import Cart, build\ndef check(): pass\nCart().total()\nbuild()\n",
+    "app/main.py": ("from shop import cart\ncart.build(); Cart().total(); cart._secret(); Logger(); check(); Ab\n"),
+    "app/other.py": "build(); total(); write()\n",
+    "app/log_user.py": "import log\nlog.write()\n",
+    "web/x.ts": "build(); Cart\n",
+    "vendor/user.py": "import cart\nbuild()\n",
+}
+
+
+def read_shop() -> list[FileFacts]:
+    return [collect_facts(path, text.encode(), 0, 0) for path, text in SHOP.items()]
+
+
 KINDS = {
     "py": (
         "from core import Thing{n}, make{n}\nThing{n}()\nmake{n}()\n",
@@ -160,3 +178,11 @@ def test_a_map_loses_a_tenth_of_its_lines_until_it_fits(room: int, left: int) ->
     lines = [f"line {number}" for number in range(20)]
 
     assert _cut_to_budget(lines, room, lambda text: len(text.splitlines())) == "\n".join(lines[:left])
+
+
+def test_files_and_definitions_are_ranked_for_words() -> None:
+    ranked = rank_files(read_shop(), "the cart total is wrong")
+
+    assert [found.path for found in ranked[:2]] == ["shop/cart.py", "tests/test_cart.py"]
+    assert [found.full_name for found in ranked[0].definitions][:1] == ["Cart.total"]
+    assert rank_files(read_shop(), "zebra") == []

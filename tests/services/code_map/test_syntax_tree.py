@@ -3,7 +3,7 @@
 import pytest
 
 from ollm.services.code_map.definition import render_outline
-from ollm.services.code_map.syntax_tree import find_parse_error, get_parser, has_grammar, parse_definitions
+from ollm.services.code_map.syntax_tree import find_parse_error, get_parser, has_grammar, outline_text
 from tests.services.code_map.samples import OUTLINES, RUST
 
 
@@ -13,14 +13,14 @@ from tests.services.code_map.samples import OUTLINES, RUST
 def test_the_outline_of_a_file_in_each_language(file: tuple[str, str], expected: str) -> None:
     name, text = file
 
-    found = parse_definitions(name, text.encode())
+    found = outline_text(name, text.encode())
 
     assert found is not None
     assert "\n".join(render_outline(found)) == expected
 
 
 def test_a_definition_reaches_from_its_comments_to_its_end() -> None:
-    found = parse_definitions("point.rs", RUST.encode())
+    found = outline_text("point.rs", RUST.encode())
 
     assert found is not None
     assert [(one.full_name, one.first, one.last) for one in found[:3]] == [
@@ -31,7 +31,7 @@ def test_a_definition_reaches_from_its_comments_to_its_end() -> None:
 
 
 def test_a_header_with_classes_is_read_as_cpp() -> None:
-    found = parse_definitions("box.h", b"class Box {\n public:\n  int get();\n};\n")
+    found = outline_text("box.h", b"class Box {\n public:\n  int get();\n};\n")
 
     assert found is not None
     assert [one.full_name for one in found] == ["Box", "Box.get"]
@@ -55,14 +55,14 @@ def test_the_line_that_does_not_parse(name: str, text: str, line: int | None) ->
 def test_a_language_without_a_grammar_says_so() -> None:
     assert has_grammar("a.py")
     assert not has_grammar("a.kt")
-    assert parse_definitions("a.kt", b"fun main() {}") is None
+    assert outline_text("a.kt", b"fun main() {}") == []
     assert get_parser("tree_sitter_of_nobody", "language") is None
 
 
 def test_nesting_without_end_and_bytes_that_are_no_text_do_no_harm() -> None:
-    assert parse_definitions("a.py", b"class A:\n" * 2000) is not None
-    assert parse_definitions("a.js", b"{" * 20_000) is not None
-    assert parse_definitions("a.rs", bytes(range(256)) * 20) is not None
+    assert outline_text("a.py", b"class A:\n" * 2000) is not None
+    assert outline_text("a.js", b"{" * 20_000) is not None
+    assert outline_text("a.rs", bytes(range(256)) * 20) is not None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_nesting_without_end_and_bytes_that_are_no_text_do_no_harm() -> None:
     ],
 )
 def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str) -> None:
-    found = parse_definitions(name, text.encode())
+    found = outline_text(name, text.encode())
 
     assert found is not None
     assert " ".join(one.full_name for one in found) == names
@@ -114,14 +114,14 @@ def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str
 
 def test_a_minified_call_is_not_looked_into() -> None:
     text = "!function(){" + "".join(f"function f{number}(){{}};" for number in range(500)) + "}();"
-    assert parse_definitions("a.js", text.encode()) == []
+    assert outline_text("a.js", text.encode()) == []
 
 
 def test_how_many_comments_and_how_much_of_a_signature_are_read() -> None:
     for count, first in ((199, 2), (200, 2), (201, 3)):
-        (found,) = parse_definitions("a.py", ("x = 1\n" + "# word\n" * count + "def a(): pass\n").encode()) or []
+        (found,) = outline_text("a.py", ("x = 1\n" + "# word\n" * count + "def a(): pass\n").encode()) or []
         assert (found.first, found.line) == (first + max(0, count - 201), count + 2), count
     blank = b" " * (1200 - len("def a(b)"))
-    (whole,) = parse_definitions("a.py", b"def a(" + blank + b"b): pass\n") or []
-    (cut,) = parse_definitions("a.py", b"def a(" + blank + b" b): pass\n") or []
+    (whole,) = outline_text("a.py", b"def a(" + blank + b"b): pass\n") or []
+    (cut,) = outline_text("a.py", b"def a(" + blank + b" b): pass\n") or []
     assert (whole.signature, cut.signature) == ("def a(b)", "def a(b")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ollm.services.file_checkpoints import apply
-from ollm.services.file_checkpoints.apply import RestoreSteps, observe_path, read_below
+from ollm.services.file_checkpoints import restore
 from ollm.services.file_checkpoints.plan import order_steps
+from ollm.services.file_checkpoints.restore import RestoreSteps, observe_path, read_below
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from ollm.store.file_objects import FileObjects
 
@@ -76,9 +76,9 @@ def test_few_files_are_synced_one_by_one_and_many_at_once(
     tmp_path: Path, objects: FileObjects, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     synced: list[str] = []
-    monkeypatch.setattr(apply, "MAX_SYNCED_FILES", 2)
-    monkeypatch.setattr(apply, "sync", lambda _descriptor: synced.append("one"))
-    monkeypatch.setattr(apply.os, "sync", lambda: synced.append("all"))
+    monkeypatch.setattr(restore, "MAX_SYNCED_FILES", 2)
+    monkeypatch.setattr(restore, "sync", lambda _descriptor: synced.append("one"))
+    monkeypatch.setattr(restore.os, "sync", lambda: synced.append("all"))
     text = make_file(objects, "text")
 
     RestoreSteps(tmp_path, objects, [PathChange(f"f{n}", None, text) for n in range(count)], "x").run()
@@ -243,23 +243,6 @@ def test_whatever_is_there_becomes_what_was_there_or_stays_as_it_is(tmp_path: Pa
         assert [path.name for path in root.iterdir()] in ([], ["p"]), told
 
 
-@pytest.mark.parametrize("mode", [0o500, 0o755])
-def test_the_mode_of_a_directory_behind_a_link_is_left_alone(tmp_path: Path, objects: FileObjects, mode: int) -> None:
-    """A link took the place of a directory, before the first step or in between."""
-    root, outside = tmp_path / "tree", tmp_path / "outside"
-    root.mkdir()
-    outside.mkdir()
-    outside.chmod(0o511)
-    (root / "d").symlink_to(outside)
-    change = PathChange("d", TreeEntry("d", mode, b""), TreeEntry("d", 0o700, b""))
-
-    RestoreSteps(root, objects, [change], "x").run()
-    RestoreSteps(root, objects, [change], "x")._set_directory_modes()
-
-    assert outside.stat().st_mode & 0o777 == 0o511
-    assert (root / "d").is_symlink()
-
-
 def test_a_restore_that_fails_in_the_middle_leaves_neither_a_temporary_file_nor_a_changed_one(
     tmp_path: Path, objects: FileObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,7 +255,7 @@ def test_a_restore_that_fails_in_the_middle_leaves_neither_a_temporary_file_nor_
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(apply.os, "rename", refuse)
+    monkeypatch.setattr(restore.os, "rename", refuse)
     steps = RestoreSteps(tree, objects, [change], "x")
     steps.run()
     monkeypatch.undo()
@@ -290,7 +273,7 @@ def test_a_file_that_may_not_be_read_is_no_known_one(tmp_path: Path, monkeypatch
             raise PermissionError(13, "Permission denied")
         return open_file(path, *more, **named)
 
-    monkeypatch.setattr(apply.os, "open", refuse)
+    monkeypatch.setattr(restore.os, "open", refuse)
 
     mode = (tmp_path / "a").stat().st_mode & 0o7777
     assert observe_path(tmp_path, "a") == TreeEntry("x", mode, b"cannot be read")

@@ -1,6 +1,5 @@
 """What is read of a tree, and what is not read again."""
 
-import gc
 import os
 import shutil
 import time
@@ -11,18 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.domain.errors import StorageError
 from ollm.domain.files import DirectoryContent
 from ollm.services.file_checkpoints import capture
 from ollm.services.file_checkpoints.capture import (
     SavedIndex,
     WorkspaceCapture,
-    _is_settled,
-    _read_content,
-    pause_collection,
 )
 from ollm.services.file_checkpoints.tree import TreeEntry, decode_tree, iter_entries
-from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
+from tests.services.file_checkpoints.trees import make_checkpoints, take_turn
 
 
 def test_another_process_reads_only_what_changed(tmp_path: Path) -> None:
@@ -85,56 +80,6 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     }
     assert entries["link"].value == b"/etc/passwd"
     assert (taken.files, taken.ignored, taken.uncovered) == (2, 3, 1)
-
-
-@pytest.mark.parametrize(
-    ("expected", "content"), [(3, b"abc"), (1, b"abc"), (9, b"abc"), (0, b""), (4, b"x" * 200_000)]
-)
-def test_a_file_that_grows_or_shrinks_while_it_is_read_is_read_to_its_end(
-    tmp_path: Path, expected: int, content: bytes
-) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(content)
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        assert _read_content(descriptor, expected, 10**6) == content
-    finally:
-        os.close(descriptor)
-
-
-def test_a_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    checkpoints = make_checkpoints(tmp_path)
-    with take_turn(checkpoints, 1):
-        pass
-    checkpoints._trees._scan = lambda *_: []
-
-    with pytest.raises(StorageError):
-        checkpoints.plan_rewind(SESSION, 1)
-
-
-def make_status(modified: int, changed: int) -> os.stat_result:
-    return os.stat_result([0o100644, *range(9)], {"st_mtime_ns": modified, "st_ctime_ns": changed})
-
-
-@pytest.mark.parametrize(
-    ("age", "settled"), [(20_000_001, True), (20_000_000, False), (0, False), (-5, False), (10**10 + 1, True)]
-)
-def test_times_prove_something_when_they_are_older_than_the_clock_is_coarse(age: int, settled: bool) -> None:
-    began, old = 1_700_000_000_500_000_000, 1_600_000_000_000_000_001
-
-    assert _is_settled(make_status(began - age, old), began) is settled
-    assert _is_settled(make_status(old, began - age), began) is settled
-
-
-@pytest.mark.parametrize(("age", "settled"), [(1, False), (2, False), (3, True), (4, True)])
-def test_whole_seconds_are_the_times_of_a_coarse_clock(age: int, settled: bool) -> None:
-    began = 1_700_000_000_000_000_000
-    whole = began - age * 10**9
-
-    assert _is_settled(make_status(whole, whole), began) is settled
-    assert _is_settled(make_status(whole, whole + 1), began) is True, "that clock is not coarse"
-    assert _is_settled(make_status(whole + 1, whole), began) is True, "that clock is not coarse"
 
 
 def test_after_something_was_thrown_away_only_files_whose_content_is_kept_are_known(tmp_path: Path) -> None:
@@ -253,15 +198,6 @@ def test_only_an_index_of_this_version_is_believed(tmp_path: Path, version: int,
     assert objects.read(entry.value) == (b"something else" if believed else b"content")
 
 
-def test_before_the_first_look_there_is_nothing_to_remember(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    checkpoints = make_checkpoints(tmp_path)
-
-    checkpoints._trees._capture.save_index()
-
-    assert not checkpoints.objects.index.exists()
-
-
 def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -> None:
     (tmp_path / "tree" / "d").mkdir(parents=True)
     (tmp_path / "tree" / "d" / "a").write_text("content")
@@ -295,15 +231,3 @@ def test_a_file_that_becomes_something_else_while_it_is_opened_is_said_to_be_non
 
     entry = decode_tree(checkpoints.objects.read(taken.digest))["a"]
     assert (entry.kind, entry.value) == ("x", b"is not a regular file")
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_collector_is_afterwards_as_it_was(enabled: bool) -> None:
-    before = gc.isenabled()
-    try:
-        (gc.enable if enabled else gc.disable)()
-        with pause_collection():
-            assert not gc.isenabled()
-        assert gc.isenabled() is enabled
-    finally:
-        (gc.enable if before else gc.disable)()

@@ -10,7 +10,7 @@ from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.domain.errors import StorageError, UsageError
 from ollm.services.file_checkpoints import CheckpointEraser, CheckpointPlace, CheckpointsOffError, FileCheckpoints
-from ollm.services.file_checkpoints.cleanup import drop_old_places, drop_old_records
+from ollm.services.file_checkpoints.records import drop_old_places, drop_old_records
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn

@@ -2,17 +2,16 @@
 
 from pathlib import Path
 
-from ollm.services.file_checkpoints.cleanup import collect_garbage
-from ollm.services.file_checkpoints.editor_changes import (
+from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
+from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange, collect_garbage
+from ollm.services.file_checkpoints.restore import (
+    RestoreResult,
     drop_paths,
     find_changes,
     join_results,
     make_editor_change,
     make_step,
 )
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
-from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
-from ollm.services.file_checkpoints.restore import RestoreResult
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.file_checkpoints.endings import EndFinder, _is_before
 from ollm.services.file_checkpoints.plan import CHANGED_SINCE_CUT_OFF
-from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, take_turn
 
 
@@ -117,38 +115,3 @@ def test_a_turn_without_a_sign_of_life_proves_nothing(place: Path) -> None:
     (place / "saved" / "sessions" / f"{SESSION}.alive").unlink()
 
     assert set(rewind(place)) == {"ours"}
-
-
-SECOND = 1_000_000_000
-
-
-@pytest.mark.parametrize(
-    ("changed", "modified", "moment", "before"),
-    [
-        (5 * SECOND, 5 * SECOND, 7 * SECOND - 1, False),  # a clock of whole seconds may be two behind
-        (5 * SECOND, 5 * SECOND, 7 * SECOND, True),
-        (5 * SECOND + 1, 5 * SECOND, 5 * SECOND, False),
-        (5 * SECOND + 1, 5 * SECOND, 5 * SECOND + 1, True),
-        (5 * SECOND, 5 * SECOND + 1, 5 * SECOND, True),
-    ],
-)
-def test_what_is_before_a_moment(changed: int, modified: int, moment: int, before: bool) -> None:
-    status = os.stat_result([0o100644, *range(9)], {"st_mtime_ns": modified, "st_ctime_ns": changed})
-
-    assert _is_before(status, moment) is before
-    assert _is_before(None, moment) is False
-
-
-def test_a_directory_is_in_place_when_it_was_there_or_only_a_name_in_it_came_or_went(tmp_path: Path) -> None:
-    finder = EndFinder(tmp_path, FileObjects(tmp_path / "saved"), b"", None)
-    folder = tmp_path / "d"
-    folder.mkdir()
-    changed = folder.stat().st_ctime_ns
-
-    assert finder._is_in_place("d", True, changed + 3 * SECOND)
-    assert not finder._is_in_place("d", True, changed - SECOND)
-    assert not finder._is_in_place("gone", False, changed + 3 * SECOND)
-    os.utime(folder, ns=(1, 1))
-    assert not finder._is_in_place("d", False, changed - SECOND), "its rights or its place changed"
-    (folder / "x").touch()
-    assert finder._is_in_place("d", False, changed - SECOND)

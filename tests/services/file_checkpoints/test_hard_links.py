@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from ollm.services.file_checkpoints.hard_links import find_joined_names, link_beside
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
+from ollm.services.file_checkpoints.restore import link_beside
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
 
@@ -52,28 +51,6 @@ def test_names_that_came_apart_in_the_turn_have_their_content_again(tmp_path: Pa
     assert ((tree / "a").read_text(), (tree / "b").read_text()) == ("old", "old")
 
 
-def test_which_names_are_joined(tmp_path: Path) -> None:
-    for name in ("a", "c", "alone", "other"):
-        (tmp_path / name).write_text("x")
-    (tmp_path / "b").hardlink_to(tmp_path / "a")
-    (tmp_path / "d").hardlink_to(tmp_path / "c")
-    (tmp_path / "link").symlink_to("a")
-    old, new, link = (TreeEntry("f", 0o644, value) for value in (b"1", b"2", b"3"))
-    folder = TreeEntry("d", 0o755, b"")
-
-    def join(*steps: tuple[str, TreeEntry | None, TreeEntry | None]) -> list[list[bytes]]:
-        return find_joined_names(tmp_path, [PathChange(*step) for step in steps])
-
-    assert join(("b", old, new), ("a", old, new), ("c", old, new), ("d", old, new)) == [[b"a", b"b"], [b"c", b"d"]]
-    assert join(("a", old, new), ("b", old, link)) == []
-    assert join(("a", old, new)) == []
-    assert join(("a", None, new), ("b", old, new)) == []
-    assert join(("a", old, None), ("b", old, new)) == []
-    assert join(("a", folder, folder), ("b", folder, folder)) == []
-    assert join(("a", old, folder), ("b", old, folder)) == []
-    assert join(("alone", old, new), ("other", old, new), ("missing", old, new), ("link", old, new)) == []
-
-
 def test_a_file_gets_another_name_where_that_can_be(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_text("x")
@@ -87,18 +64,3 @@ def test_a_file_gets_another_name_where_that_can_be(tmp_path: Path) -> None:
         assert not link_beside(tmp_path, "away/a", parent, "c")
     finally:
         os.close(parent)
-
-
-def test_a_link_is_given_another_name_itself_and_not_what_it_leads_to(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("secret")
-    root = tmp_path / "tree"
-    root.mkdir()
-    (root / "link").symlink_to(tmp_path / "secret")
-    parent = os.open(root, os.O_RDONLY)
-    try:
-        assert link_beside(root, "link", parent, "new")
-    finally:
-        os.close(parent)
-
-    assert (root / "new").is_symlink()
-    assert (tmp_path / "secret").stat().st_nlink == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ollm.services.file_checkpoints import FileCheckpoints
-from ollm.services.file_checkpoints.named_files import LookFurther, find_named_files, renew_files
+from ollm.services.file_checkpoints.change_spans import LookFurther, renew_files
 from ollm.services.file_checkpoints.tree import compare_trees
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints
 
@@ -88,21 +88,6 @@ def test_what_needs_a_whole_look_gets_one(tmp_path: Path, tree: Path, name: str)
     assert rewind(checkpoints).keys() == ({"big"} if name == "big" else set())
     assert (tree / "a").read_text() == "old"
     assert not (tree / "new").exists()
-
-
-def test_which_names_are_files_of_the_tree(tmp_path: Path, tree: Path) -> None:
-    checkpoints = make_checkpoints(tmp_path)
-    taken, objects = checkpoints._trees.take().digest, checkpoints.objects
-
-    def find(*names: str) -> tuple[str, ...] | None:
-        try:
-            return find_named_files(objects, tree, taken, names)
-        except LookFurther:
-            return None
-
-    assert find("a", "folder/c", "link/c", str(tree / "a"), "./b") == ("a", "folder/c", "b")
-    assert [find(name) for name in ("new", "folder", "a/x", "folder/new", "../outside", ".gitignore")] == [None] * 6
-    assert find() == ()
 
 
 def test_files_are_renewed_up_to_their_size_and_only_where_they_are_files(tmp_path: Path, tree: Path) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService, cache
-from ollm.services.file_discovery.reading import read_signature
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery import service as service_module
+from ollm.services.file_discovery.layers import read_signature
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
@@ -156,14 +157,6 @@ async def test_a_root_made_anew_is_read_anew(service: FileDiscoveryService, root
     assert await files(service, root) == {"b"}
 
 
-async def test_only_a_few_answers_are_kept(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "a")
-    for number in range(50):
-        await files(service, root, include_patterns=(f"{number}*",))
-
-    assert len(service._cache._answers) <= 8
-
-
 async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
     service: FileDiscoveryService, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,7 +166,7 @@ async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
     await files(service, root)
     subscription = service.watch_changes(str(root), lambda kind, path: None)
     looked: list[str] = []
-    monkeypatch.setattr(cache, "read_signature", lambda path: looked.append(path) or read_signature(path))
+    monkeypatch.setattr(service_module, "read_signature", lambda path: looked.append(path) or read_signature(path))
 
     await files(service, root)
     once = len(looked)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ollm.domain.files import FileEntry
 from ollm.services.file_discovery.fuzzy import PathFinder
+from ollm.services.file_discovery.project_map import render_project_map
 
 PATHS = [
     "src/services/file_discovery/walk.py",
@@ -84,29 +86,49 @@ def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
     assert sorted(taken)[len(taken) // 2] < 0.3
 
 
-@pytest.mark.parametrize(
-    ("typed", "found"),
-    [
-        ("grep", "grep docs/grep.py.md src/tools/grep.py tests/tools/test_grep.py"),
-        ("grep.py", "src/tools/grep.py docs/grep.py.md tests/tools/test_grep.py"),
-        ("g", "grep docs/grep.py.md src/tools/grep.py tests/tools/test_grep.py"),
-        ("sfdwa", "src/services/file_discovery/walk.py src/services/file_discovery/watch.py"),
-        ("src/", "src/Main.java src/tools/grep.py src/services/file_discovery/walk.py"),
-        ("tests", "tests/tools/test_grep.py"),
-        ("grepxy", "grep src/tools/grep.py"),
-        ("old/grpe", "grep"),
-        ("gx", ""),
-        ("q", ""),
-        ("qqq", ""),
-        ("", "a bb grep README.md"),
-    ],
-)
-def test_all_that_is_found_in_its_order(typed: str, found: str) -> None:
-    paths = [*PATHS, "grep", "bb", "a"]
+def entries(*paths: str) -> list[FileEntry]:
+    return [FileEntry(root="/p", relative_path=path) for path in paths]
 
-    for limit in (1, 2, 20):
-        best = PathFinder(paths).find_best(typed, limit)
-        assert best[: len(found.split())] == found.split()[:limit]
-        assert best or not found
-    assert PathFinder(["a"]).find_best("a") == ["a"]
-    assert PathFinder([]).find_best("") == []
+
+def test_a_small_project_is_mapped_whole() -> None:
+    said = render_project_map(entries("README.md", "src/app/main.py", "src/app/util.py", "docs/a/b/c.md"), 1000)
+
+    assert said == "docs/a/b/\n  c.md\nsrc/app/\n  main.py util.py\nREADME.md"
+
+
+def test_what_has_no_room_is_counted() -> None:
+    many = entries(*(f"src/m{number}/f{inner}.py" for number in range(30) for inner in range(30)), "Makefile")
+
+    assert render_project_map(many, 60) == "src/ (900 files)\nMakefile"
+    assert render_project_map(many, 12) == "901 files"
+    assert "m7/ (30 files)" in render_project_map(many, 1000)
+
+
+@given(
+    st.lists(st.lists(st.text("abcé", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join), max_size=30),
+    st.integers(20, 400),
+)
+def test_a_map_keeps_to_its_room_and_does_not_depend_on_order(paths: list[str], room: int) -> None:
+    said = render_project_map(entries(*paths), room)
+
+    assert len(said) <= room
+    assert said == render_project_map(entries(*reversed(paths)), room)
+
+
+def test_of_many_directories_the_fullest_forty_are_shown() -> None:
+    many = entries(*(f"d{number:02}/x" for number in range(42)), "d41/y", "d40/y")
+
+    lines = render_project_map(many, 10_000).splitlines()
+
+    assert lines[-1] == "… 2 more directories"
+    assert "d41/" in lines
+    assert "d39/" not in lines
+
+
+def test_directories_are_no_files_and_a_name_cannot_break_the_lines() -> None:
+    folder = FileEntry(root="/p", relative_path="only", type="directory")
+
+    assert render_project_map([folder, *entries("a\nb", "ok")], 100) == "a\ufffdb ok"
+    assert render_project_map([], 100) == ""
+    assert render_project_map(entries("src/a"), 3) == "1 f"
+    assert render_project_map(entries("src/a_long_name", "x"), 16) == "src/ (1 file)\nx"

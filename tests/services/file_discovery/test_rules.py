@@ -1,13 +1,15 @@
-"""Ignore files, line by line, as git reads them."""
+"""Ignore files, line by line, as git reads them; the last rule that matches decides."""
 
 import asyncio
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.services.file_discovery.rules import BadIgnoreRule, parse_ignore_rules, read_ignore_file
+from ollm.services.file_discovery.rules import Matcher, parse_ignore_rules
 from tests.services.file_discovery.looking import files, plant, rules
 
 
@@ -84,74 +86,67 @@ def test_a_line_that_cannot_be_used_is_told_with_its_number() -> None:
     assert [rule.line for rule in said.rules] == [1, 6]
 
 
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(["*", "**", "a", "b", ".c", "/", "!", "?", "[ab]", "\\a", " "]), min_size=1, max_size=5
+        ),
+        max_size=6,
+    ),
+    st.lists(st.sampled_from(["a", "b", "ab", "a.c", ".c", "b.c.c", "A", "*a", " "]), unique=True),
+    st.sampled_from(["", "a/", "a/b/"]),
+    st.booleans(),
+)
+def test_no_name_that_a_rule_decides_about_is_overlooked(
+    lines: list[list[str]], names: list[str], base: str, ignore_case: bool
+) -> None:
+    rules = parse_ignore_rules(["".join(line).encode() for line in lines], b"", "rules").rules
+    matcher = Matcher(rules, ignore_case=ignore_case)
+
+    spoken_of = matcher.find_candidates(base, names)
+
+    for name in names:
+        if matcher.find_deciding_rule((base + name).encode(), directory=True) is not None:
+            assert name in spoken_of
+
+
+def make(*lines: str, ignore_case: bool = False, base: bytes = b"") -> Matcher:
+    return Matcher(parse_ignore_rules([line.encode() for line in lines], base, "x").rules, ignore_case=ignore_case)
+
+
 @pytest.mark.parametrize(
-    ("line", "names", "endings", "beginnings", "anywhere"),
+    ("lines", "path", "directory", "deciding"),
     [
-        ("foo", "foo", "", "", True),
-        ("*.log", "", ".log", "", True),
-        ("log*", "", "", "log", True),
-        ("/foo", "foo", "", "", False),
-        ("a/foo", "foo", "", "", False),
-        ("a/*.log", "", ".log", "", False),
-        ("*", "", "", "", True),
-        ("f?o", "", "", "", True),
-        ("**", "", "", "", True),
-        ("*a*", "", "", "", True),
-        ("foo/", "foo", "", "", True),
-        ("*.py[cod]", "", ".pyc .pyo .pyd", "", True),
-        ("[Bb]in[12]/", "Bin1 Bin2 bin1 bin2", "", "", True),
-        ("[Ll]og*", "", "", "Log log", True),
-        ("a[/x]b", "", "", "", False),
-        ("*.[a-c]", "", "", "", True),
-        ("*.[!ab]", "", "", "", True),
-        ("\\[ab]", "", "", "", True),
-        ("*.[abcdefghij][ab]", "", "", "", True),
+        (("*.log", "!a.log"), b"a.log", False, "!a.log"),
+        (("!a.log", "*.log"), b"a.log", False, "*.log"),
+        (("a[bc]d", "x?z", "ab?"), b"acd", False, "a[bc]d"),
+        (("a[bc]d", "x?z", "ab?"), b"abc", False, "ab?"),
+        (("out/",), b"out", False, None),
+        (("out/",), b"out", True, "out/"),
+        (("out", "out/"), b"out", False, "out"),
+        (("/a",), b"d/a", False, None),
+        (("a",), b"d/a", False, "a"),
+        (("d/a", "?"), b"d/a", False, "?"),
+        (("*.log",), b"log", False, None),
+        ((), b"a", False, None),
     ],
 )
-def test_what_can_be_told_by_a_name_alone_is_told(
-    line: str, names: str, endings: str, beginnings: str, anywhere: bool
+def test_the_last_rule_that_matches_decides(
+    lines: tuple[str, ...], path: bytes, directory: bool, deciding: str | None
 ) -> None:
-    (rule,) = parse_ignore_rules([line.encode()], b"", "x").rules
+    rule = make(*lines).find_deciding_rule(path, directory=directory)
 
-    assert (rule.names, rule.endings, rule.beginnings, rule.anywhere) == (
-        tuple(names.split()),
-        tuple(endings.split()),
-        tuple(beginnings.split()),
-        anywhere,
-    )
+    assert (rule.text if rule else None) == deciding
+    assert make(*lines).hides(path, directory=directory) is (deciding is not None and deciding[0] != "!")
 
 
-def test_rules_of_a_folder_are_about_paths_below_it() -> None:
-    from ollm.services.file_discovery.expressions import compile_bytes
+def test_more_rules_than_one_group_holds_keep_their_order() -> None:
+    lines = [f"name{number}" for number in range(1200)]
 
-    anchored, anywhere = parse_ignore_rules([b"/a", b"b"], b"sub+x", "x").rules
+    matcher = make("a*", *lines, "!name3", "x?")
 
-    assert compile_bytes(anchored.expression).fullmatch(b"sub+x/a")
-    assert not compile_bytes(anchored.expression).fullmatch(b"sub+x/d/a")
-    assert compile_bytes(anywhere.expression).fullmatch(b"sub+x/d/b")
-    assert not compile_bytes(anywhere.expression).fullmatch(b"b")
-
-
-def test_a_file_is_read_without_its_mark_and_under_its_name(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"\xef\xbb\xbfa\nb")
-
-    assert [(rule.text, rule.line, rule.source) for rule in read_ignore_file(str(tmp_path / "x"), None).rules] == [
-        ("a", 1, str(tmp_path / "x")),
-        ("b", 2, str(tmp_path / "x")),
-    ]
-    assert read_ignore_file(str(tmp_path / "x"), b"d", "named").rules[0].source == "named"
-    assert read_ignore_file(str(tmp_path / "missing"), b"").rules == ()
-    assert read_ignore_file("a\0b", b"").rules == ()
-
-
-def test_a_line_is_told_once_by_what_and_where_it_is() -> None:
-    said = {"text": "[x", "source": "a", "line": 1, "reason": "r"}
-    bad = BadIgnoreRule(**said)  # type: ignore[arg-type]
-
-    assert bad == BadIgnoreRule(**said)  # type: ignore[arg-type]
-    assert len({bad, BadIgnoreRule(**said)}) == 1  # type: ignore[arg-type]
-    assert bad != "a"
-    for name, value in (("text", "[y"), ("source", "b"), ("line", 2), ("reason", "s")):
-        other = BadIgnoreRule(**{**said, name: value})  # type: ignore[arg-type]
-        assert bad != other
-        assert len({bad, other}) == 2
+    assert not matcher.hides(b"name3", directory=False)
+    assert matcher.hides(b"name1199", directory=False)
+    assert matcher.hides(b"abc", directory=False)
+    assert matcher.hides(b"xy", directory=False)
+    assert set(matcher.find_candidates("", ["name3", "abc", "xy", "other"])) == {"name3", "abc", "xy"}

@@ -1,9 +1,13 @@
-"""What is found: built-in rules, .ollmignore, depth, globs, links, streaming (S6, P22, P23)."""
+"""The service: rules and their order, streams, entries, memory."""
 
 import asyncio
 import fnmatch
+import os
 import shutil
+import sys
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,14 +20,25 @@ from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
+from tests.services.file_discovery.test_cache import make_old
 
 FOLDERS = ["src", "docs", "node_modules", "dist", "out"]
+
+
 FILES = ["a.py", "b.log", "c.txt", "keep.log"]
+
+
 PATTERNS = ["*.log", "*.py", "docs", "docs/", "/src", "src/a.py", "out/", "keep.log", "node_modules", "dist", "c.*"]
+
+
 lines = st.lists(st.tuples(st.booleans(), st.sampled_from(PATTERNS)), max_size=4)
+
+
 paths = st.lists(st.sampled_from(FOLDERS), max_size=3).flatmap(
     lambda folders: st.sampled_from(FILES).map(lambda name: "/".join([*folders, name]))
 )
+
+
 trees = st.sets(paths, min_size=1, max_size=25)
 
 
@@ -185,3 +200,88 @@ def test_a_scan_warns_of_each_bad_rule_once(
     (warned,) = caplog.messages
     assert ".gitignore:1 is skipped" in warned
     assert [bad.text for bad in service.list_bad_rules()] == ["[odd"]
+
+
+@covers("D293", "D294", "D295", "D296", "D297", "D311", "D293", "D294", "D295", "D296", "D297", "D311")
+async def test_directories_sizes_and_times_come_when_asked_for(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "src/a.py")
+    os.utime(root / "src" / "a.py", (1_700_000_000, 1_700_000_000))
+
+    entries = await service.discover_all(DiscoveryOptions(root=str(root), directories=True, stat=True))
+
+    folder, file = entries
+    assert (folder.relative_path, folder.type) == ("src", "directory")
+    assert (file.path, file.type, file.size) == (str(root / "src/a.py"), "file", 5)
+    assert file.modified is not None
+    assert file.modified.isoformat() == "2023-11-14T22:13:20+00:00"
+
+
+@covers("D303", "D304", "D303", "D304")
+async def test_include_and_exclude_globs(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a.ts", "src/b.ts", "src/c.tsx", "src/gen/d.ts", "e.py")
+
+    assert await files(service, root, include_patterns=("*.ts",)) == {"a.ts", "src/b.ts", "src/gen/d.ts"}
+    assert await files(service, root, include_patterns=("src/**/*.{ts,tsx}",)) == {
+        "src/b.ts",
+        "src/c.tsx",
+        "src/gen/d.ts",
+    }
+    assert await files(service, root, include_patterns=("/*.ts", "*.py")) == {"a.ts", "e.py"}
+    assert await files(service, root, exclude_patterns=("gen", "*.py")) == {"a.ts", "src/b.ts", "src/c.tsx"}
+
+
+_listening: list[list[str]] = []
+
+
+def _note_open(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open" and _listening and isinstance(arguments[0], str | bytes):
+        _listening[-1].append(os.fsdecode(arguments[0]))
+
+
+sys.addaudithook(_note_open)
+
+
+@contextmanager
+def opened_files() -> Iterator[list[str]]:
+    """Every file that is opened inside, by name."""
+    _listening.append([])
+    try:
+        yield _listening[-1]
+    finally:
+        _listening.pop()
+
+
+@covers("D334")
+async def test_the_rules_of_a_directory_are_read_once(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "kept", "sub/kept", "sub/left.log", "left.log")
+    (root / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    (root / "sub" / ".gitignore").write_text("!kept\n", encoding="utf-8")
+    for path in (root / ".gitignore", root / "sub" / ".gitignore"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    make_old(root)
+
+    with opened_files() as first:
+        found = await files(service, root)
+    with opened_files() as second:
+        again = await files(service, root)
+
+    assert found == again == {"kept", "sub/kept", ".gitignore", "sub/.gitignore"}
+    assert len([name for name in first if name.endswith(".gitignore")]) == 2
+    assert [name for name in second if name.endswith(".gitignore")] == []
+
+
+@covers("D335")
+async def test_going_through_a_large_project_keeps_no_entry_of_it(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, *(f"{folder}/{number}" for folder in range(60) for number in range(100)))
+
+    tracemalloc.start()
+    try:
+        count = 0
+        async for _ in service.discover(DiscoveryOptions(root=str(root))):
+            count += 1
+        streamed = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert count == 6000
+    assert streamed < 6000 * 163  # bytes: what a list of all entries takes

@@ -1,5 +1,6 @@
-"""Watching (S6.7-8, P24): every change is heard once, with its kind and path, and nothing is left behind."""
+"""A watch reports what happens to the files that are shown."""
 
+import asyncio
 import os
 import resource
 import shutil
@@ -305,3 +306,47 @@ def test_an_event_comes_within_a_tenth_of_a_second(watch: Callable[[], Heard], r
         delays.append(time.monotonic() - start)
 
     assert sorted(delays)[5] < 0.3
+
+
+@covers("D317", "D317")
+def test_many_watchers_of_one_root_share_a_thread_and_leave_none(service: FileDiscoveryService, root: Path) -> None:
+    before = set(threading.enumerate())
+    listeners = [Heard(root) for _ in range(50)]
+
+    subscriptions = [service.watch_changes(str(root), heard) for heard in listeners]
+    assert len(set(threading.enumerate()) - before) == 1
+    (root / "a").touch()
+    for heard in listeners:
+        heard.wait_for(("add", "a"))
+    for subscription in subscriptions:
+        subscription.dispose()
+        subscription.dispose()
+
+    assert set(threading.enumerate()) <= before
+
+
+async def test_callbacks_run_in_the_loop_that_asked(service: FileDiscoveryService, root: Path) -> None:
+    came: asyncio.Queue[tuple[str, str, int]] = asyncio.Queue()
+    subscription = service.watch_changes(
+        str(root), lambda kind, path: came.put_nowait((kind, path, threading.get_ident()))
+    )
+
+    (root / "a").touch()
+
+    assert await asyncio.wait_for(came.get(), SECONDS) == ("add", str(root / "a"), threading.get_ident())
+    subscription.dispose()
+
+
+def test_a_callback_of_a_loop_that_is_over_is_not_called(service: FileDiscoveryService, root: Path) -> None:
+    late: list[str] = []
+
+    async def listen() -> None:
+        service.watch_changes(str(root), lambda kind, path: late.append(path))
+
+    asyncio.run(listen())
+    heard = Heard(root)
+    service.watch_changes(str(root), heard)
+    (root / "a").touch()
+    heard.wait_for(("add", "a"))
+
+    assert late == []

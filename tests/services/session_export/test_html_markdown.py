@@ -2,7 +2,7 @@
 
 import re
 
-from ollm.services.session_export.html_markdown import render_markdown_as_html as render
+from ollm.services.session_export.html import render_markdown_as_html as render
 
 HOSTILE = """<script>alert(1)</script> [x](javascript:alert(1)) [y](data:text/html,hi) ![p](http://evil.example/p.png)
 

@@ -2,17 +2,16 @@
 
 import re
 
-from ollm.domain.messages import ImagePart, Message, Role, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.messages import ImagePart, Message, TextPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.session_export.html_message import render_diff_as_html, render_message_as_html
-from ollm.services.session_export.text import format_time
+from ollm.services.session_export.html import render_diff_as_html, render_message_as_html
 
 AT = "2026-01-02T03:04:05.000Z"
 
 
 def make_call(**more: object) -> ToolCallRecord:
-    fields = {"id": 'c"1', "name": "shell", "args": {"command": "ls <x>"}, "timestamp": AT, "status": "ok", **more}
-    return ToolCallRecord(**fields)  # type: ignore[arg-type]
+    fields = {"id": 'c"1', "name": "shell", "args": {"command": "ls <x>"}, "timestamp": AT, "status": "ok"}
+    return ToolCallRecord(**{**fields, "summary": "Run ls <x>", **more})  # type: ignore[arg-type]
 
 
 def render(message: Message, call: ToolCallRecord | None = None, most: int | None = None) -> str:
@@ -80,62 +79,3 @@ def test_the_lines_of_a_diff_are_told_apart() -> None:
         '<pre class="diff"><span class="head">--- a\n</span></pre>\n'
         f'<p class="meta">{len(diff) - 5} more characters; an export has them all.</p>\n'
     )
-
-
-def test_from_where_on_texts_are_folded_or_not_read_as_markdown() -> None:
-    def show(role: Role, *parts: TextPart | ThinkingPart) -> str:
-        return render(Message(role=role, parts=parts, timestamp=AT, id=1)).partition("</h2>\n")[2]
-
-    for text, folded in (
-        ("\n\n[a.txt]\n" + "x" * 2_000, False),
-        ("\n\n[a.txt]\n" + "x" * 2_001, True),
-        ("\n\n[a.txt]\n" + "x\n" * 30, False),
-        ("\n\n[a.txt]\n" + "x\n" * 31, True),
-        ("x\n" * 31, False),
-        ("x" * 20_000, False),
-        ("x" * 20_001, True),
-    ):
-        opening = '<details class="attachment" open>' if text[0] == "\n" else '<pre class="said">'
-        assert show("user", TextPart(text=text)).startswith('<details class="attachment">' if folded else opening)
-    for role, text, page in (
-        ("assistant", "*a*", '<div class="text"><p><em>a</em></p>\n</div>\n'),
-        ("tool", "*a*", '<pre class="said">*a*</pre>\n'),
-    ):
-        assert show(role, TextPart(text=text)) == f"{page}</section>\n"  # type: ignore[arg-type]
-    assert show("assistant", ThinkingPart(text="*a*")) == (
-        '<details class="thinking"><summary>Thinking</summary><div class="text"><p><em>a</em></p>\n</div>\n'
-        "</details>\n</section>\n"
-    )
-    assert show("assistant", TextPart(text="a " * 50_000)).startswith('<div class="text">')
-    assert show("assistant", TextPart(text="a " * 50_000 + "b")).startswith('<pre class="said">')
-
-
-def test_calls_in_full_and_cut() -> None:
-    calls = {
-        "c1": make_call(id="c1", result=RecordedResult(llm_content="short", full_output="a < b", exit_code=2)),
-        "c2": make_call(id="c2", name="edit_file", args={"path": "a.py"}, result=RecordedResult("x", diff="-x\n")),
-        "c3": make_call(id="c3", status="running"),
-        "c4": make_call(id="c4", result=RecordedResult("pic", images=(ImagePart("image/png", "aGk="),))),
-    }
-    message = Message(role="assistant", parts=tuple(map(ToolCallPart, (*calls, "gone"))), timestamp=AT, id=7)
-    arguments = '<pre class="arguments">shell {\n  "command": "ls &lt;x&gt;"\n}</pre>\n'
-    name = "<summary><b>Run ls &lt;x&gt;</b>"
-
-    def show(arguments: str, output: str, diff: str) -> str:
-        return (
-            '<section class="assistant" id="m7">\n<h2><span class="number">7.</span> Assistant '
-            f'<time datetime="{AT}">{format_time(AT)}</time></h2>\n'
-            f'<details class="call failed" data-call="c1" open>{name} <span class="outcome">exit 2</span></summary>\n'
-            f'{arguments}<pre class="output">{output}</details>\n'
-            '<details class="call ok" data-call="c2" open><summary><b>Edit a.py</b> <span class="outcome">ok</span>'
-            f'</summary>\n<pre class="diff"><span class="del">{diff}\n</span></pre>\n</details>\n'
-            f'<details class="call running" data-call="c3">{name} <span class="outcome">running</span></summary>\n'
-            f'{arguments}</details>\n<details class="call ok" data-call="c4">{name} <span class="outcome">ok</span>'
-            f'</summary>\n{arguments}<pre class="output">pic</pre>\n'
-            '<img alt="Attached image" src="data:image/png;base64,aGk=">\n</details>\n</section>\n'
-        )
-
-    more = '</pre>\n<p class="meta">{} more characters; an export has them all.</p>\n'
-    assert "".join(render_message_as_html(message, calls.get)) == show(arguments, "a &lt; b</pre>\n", "-x")
-    cut = f'<pre class="arguments">she{more.format(28)}'
-    assert "".join(render_message_as_html(message, calls.get, 3)) == show(cut, f"a &lt;{more.format(2)}", "-x")

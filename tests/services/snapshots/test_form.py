@@ -12,8 +12,7 @@ from ollm.domain.context import ActiveContext, Checkpoint, Goal, GoalStack
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.snapshot import ContextSnapshot
-from ollm.services.snapshots import read_context
-from ollm.services.snapshots.form import ContextState, make_snapshot
+from ollm.services.snapshots import ContextState, make_snapshot, read_context
 from tests.covers import covers
 from tests.services import contexts as make
 from tests.services.snapshots.support import CONTEXT, SESSION, Shelf, state
@@ -136,39 +135,6 @@ def test_the_metadata_says_how_much_of_the_archive_is_in_it() -> None:
 
     assert (metadata.compression_ratio, metadata.total_checkpoints, metadata.total_goals_completed) == (0.3333, 1, 1)
     assert (metadata.active_goal_id, metadata.is_reasoning_model, metadata.context_size) == ("b", True, 100)
-
-
-def test_entries_are_known_by_call_by_number_or_by_place() -> None:
-    context = ActiveContext(
-        messages=(make.user(4, "x"), make.result(5, "c1", "y"), PromptMessage(role="system", content="z"))
-    )
-
-    taken = make_snapshot(state(context, words={4: "x"}), "manual", ("s", "t"))
-
-    assert [entry["id"] for entry in (*taken.user_messages, *taken.messages)] == [4, "c1", "engine-2"]
-    assert "shown" not in taken.user_messages[0]
-
-
-@pytest.mark.parametrize(
-    ("messages", "users", "order"),
-    [
-        ([{"role": "assistant", "content": "b", "index": 1}], [{"role": "user", "content": "a", "index": 0}], "ab"),
-        ([{"role": "assistant", "content": "b", "index": 0}], [{"role": "user", "content": "a", "index": 1}], "ba"),
-        (
-            [{"role": "assistant", "content": "b", "timestamp": "1"}],
-            [{"role": "user", "content": "a", "timestamp": "2"}],
-            "ba",
-        ),
-        ([{"role": "assistant", "content": "b"}], [{"role": "user", "content": "a"}], "ab"),
-        ([{"role": "user", "content": "b", "id": 2}], [{"role": "user", "content": "a", "id": 1}], "ba"),
-        ([{"role": "user", "content": "a", "id": 1}], [{"role": "user", "content": "a", "id": 1}], "a"),
-        ([], [{"role": "user", "content": "gone", "id": 1, "index": None}], ""),
-    ],
-)
-def test_users_and_others_are_joined_in_order(
-    messages: list[dict[str, Any]], users: list[dict[str, Any]], order: str
-) -> None:
-    assert "".join(message.content for message in read_context(snapshot(messages, users)).messages) == order
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import uuid
 from pathlib import Path
 
 import pytest
@@ -240,27 +239,6 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_ends_nothing() -> None:
         assert shelf.kinds() == [SnapshotError, Notice]
 
     as_ordinary_user(body)
-
-
-def test_ids_are_uuids_of_their_own(shelf: Shelf) -> None:
-    taken = asyncio.run(shelf.manager.create_snapshot(state()))
-
-    assert taken is not None
-    assert uuid.UUID(taken.id).version == 4
-
-
-async def test_callbacks_may_be_awaited_and_no_limit_is_no_share(shelf: Shelf) -> None:
-    seen: list[str] = []
-
-    async def later() -> None:
-        await asyncio.sleep(0)
-        seen.append("awaited")
-
-    shelf.manager.on_context_threshold(0.5, later)
-    await shelf.manager.check_thresholds(100, 0)
-    assert seen == []
-    await shelf.manager.check_thresholds(50, 100)
-    assert seen == ["awaited"]
 
 
 async def test_without_automatic_ones_only_a_person_takes_a_snapshot(tmp_path: Path) -> None:

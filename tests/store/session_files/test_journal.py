@@ -12,19 +12,13 @@ from hypothesis import strategies as st
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ThinkingPart
 from ollm.store.session_files.journal import (
-    MAX_NESTING_LEVELS,
     JournalMessage,
-    JournalRecord,
-    advance_head,
-    change_head,
-    clean_json,
     compute_growth,
     encode_json,
     encode_line,
     extend_parts,
     parse_record,
 )
-from tests.covers import covers
 from tests.store.sessions.support import Home, call, said
 
 
@@ -38,21 +32,6 @@ async def open_session(home: Home) -> str:
     await service.record_partial(session_id, [ThinkingPart(text="so far")])
     service._writers[session_id].abandon()
     return session_id
-
-
-@covers("P7")
-async def test_a_journal_cut_at_every_byte_loses_the_torn_line_at_most(tmp_path):
-    home = Home(tmp_path)
-    session_id = await open_session(home)
-    whole = home.journal(session_id).read_bytes()
-    kinds = [line.split(b'"')[5] for line in whole.splitlines()]
-    for cut in range(len(whole) + 1):
-        home.journal(session_id).write_bytes(whole[:cut])
-        kept = kinds[: whole[:cut].count(b"\n")]
-        loaded = home.files.read(session_id)
-        assert len(loaded.session.messages) == kept.count(b"message") + kept.count(b"partial"), cut
-        assert len(loaded.session.tool_calls) == (kept.count(b"call") + 1) // 2
-        assert loaded.damage is None
 
 
 async def test_a_session_whose_journal_was_torn_goes_on(tmp_path):
@@ -144,12 +123,6 @@ PARTS = st.lists(
 )
 
 
-def nest(levels: int, value: object = 1) -> object:
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -179,55 +152,8 @@ def test_a_record_with_half_a_character_is_written_with_the_rest_of_it() -> None
     assert msgspec.json.decode(record.message)["parts"] == [{"type": "text", "text": "a?b"}]
 
 
-def test_nesting_is_cut_where_readers_would_refuse_it() -> None:
-    deepest = nest(MAX_NESTING_LEVELS + 1)
-
-    assert clean_json(deepest) == deepest
-    assert clean_json(nest(MAX_NESTING_LEVELS + 2)) == nest(MAX_NESTING_LEVELS + 1, "(nested too deep)")
-    assert clean_json({"a": nest(MAX_NESTING_LEVELS)}) == {"a": nest(MAX_NESTING_LEVELS)}
-    assert clean_json(nest(MAX_NESTING_LEVELS + 1, {})) == nest(MAX_NESTING_LEVELS + 1, "(nested too deep)")
-    assert clean_json(nest(MAX_NESTING_LEVELS, {})) == nest(MAX_NESTING_LEVELS, {})
-
-
-def test_a_record_holds_only_what_it_says() -> None:
-    assert encode_line(JournalRecord(at="t")) == b'{"at":"t"}\n'
-    assert encode_line(JournalRecord(at="t", partial=[], anew=True)) == b'{"at":"t","partial":[],"anew":true}\n'
-    call = msgspec.Raw(b'{"id":"c1"}')
-    assert encode_line(JournalRecord(at="t", call=call, tokens=7)) == b'{"at":"t","call":{"id":"c1"},"tokens":7}\n'
-
-
-@pytest.mark.parametrize("line", [b"", b"[]", b"{}", b'{"at":1}', b'{"at":"t","partial":{}}', b"\xff", b'{"at":"t"'])
-def test_a_line_that_is_no_record_is_refused(line: bytes) -> None:
-    with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError)):
-        parse_record(line)
-
-
 def text(said: str, kind: str = "text") -> dict[str, str]:
     return {"type": kind, "text": said}
-
-
-@pytest.mark.parametrize(
-    ("written", "whole", "growth"),
-    [
-        ([], [], []),
-        ([], [text("a")], [text("a")]),
-        ([], [text("a"), text("b")], None),
-        ([text("a")], [text("a")], []),
-        ([text("a")], [text("ab")], [text("b")]),
-        ([text("a")], [text("ab"), text("t", "thinking")], [text("b"), text("t", "thinking")]),
-        ([text("a")], [text("b")], None),
-        ([text("ab")], [text("a")], None),
-        ([text("a")], [], None),
-        ([text("a")], [text("a", "thinking")], None),
-        ([text("a"), {"type": "tool_call", "id": "1"}], [text("a"), {"type": "tool_call", "id": "1"}], []),
-        ([{"type": "tool_call", "id": "1"}], [{"type": "tool_call", "id": "1"}, text("a")], [text("a")]),
-        ([{"type": "tool_call", "id": "1"}], [{"type": "tool_call", "id": "2"}], None),
-        ([text("a"), text("b", "thinking")], [text("x"), text("b", "thinking")], None),
-        ([text("a")], [text("a"), text("b")], None),
-    ],
-)
-def test_what_an_answer_has_grown_by(written: list, whole: list, growth: list | None) -> None:
-    assert compute_growth(written, whole) == growth
 
 
 @given(PARTS, PARTS)
@@ -244,50 +170,3 @@ def test_what_was_extended_is_found_again_as_growth(before: list, more: list) ->
     whole = extend_parts(written, more)
 
     assert extend_parts(written, compute_growth(written, whole) or []) == whole
-
-
-def test_text_goes_on_in_a_last_part_of_its_kind() -> None:
-    before = [text("a")]
-
-    assert extend_parts(before, [text("b"), text("c", "thinking"), text("d", "thinking")]) == [
-        text("ab"),
-        text("cd", "thinking"),
-    ]
-    call_part = {"type": "tool_call", "id": "1"}
-    assert extend_parts([call_part], [call_part]) == [call_part, call_part]
-    assert before == [text("a")]
-
-
-@pytest.mark.parametrize(
-    ("head", "at", "tokens", "after"),
-    [
-        ({}, "2026", 0, {"lastActivity": "2026"}),
-        ({"lastActivity": None}, "2026", 5, {"lastActivity": "2026", "metadata": {"tokenCount": 5}}),
-        ({"lastActivity": "2027"}, "2026", 0, {"lastActivity": "2027"}),
-        (
-            {"lastActivity": "2025", "metadata": {"tokenCount": 9, "title": "t"}},
-            "2026",
-            3,
-            {"lastActivity": "2026", "metadata": {"tokenCount": 3, "title": "t"}},
-        ),
-    ],
-)
-def test_every_record_says_when_and_how_many_tokens(head: dict, at: str, tokens: int, after: dict) -> None:
-    advance_head(head, at, tokens)
-
-    assert head == after
-
-
-def test_a_record_changes_fields_and_lists_and_doing_it_twice_changes_nothing() -> None:
-    head = {"model": "old", "metadata": {"title": "t", "files": ["a", "b"]}}
-    record = JournalRecord(
-        at="2026-01-27", top={"model": "new"}, set={"title": "u"}, append={"files": (1, ["c"]), "tags": (0, ["x"])}
-    )
-
-    for _ in range(2):
-        change_head(head, record)
-        assert head == {
-            "model": "new",
-            "lastActivity": "2026-01-27",
-            "metadata": {"title": "u", "files": ["a", "c"], "tags": ["x"]},
-        }

@@ -4,26 +4,14 @@ import itertools
 import json
 import os
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.domain.errors import DamagedError
-from ollm.domain.session import SCHEMA_VERSION, SessionMetadata
-from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.store.session_files import SessionFiles, SessionPlaces, damage, loading
-from ollm.store.session_files.loading import (
-    INTERRUPTED_TEXT,
-    complete_head,
-    get_file_time,
-    make_session,
-    mark_interrupted,
-    parse_metadata,
-)
+from ollm.store.session_files import SessionFiles, SessionPlaces, files, loading
 from tests.covers import covers
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, run, said
@@ -71,35 +59,6 @@ def test_a_damaged_document_hides_no_other_and_what_can_be_read_is_read(tmp_path
     assert home.texts(hurt) == [message.text for message in found.session.messages] + ["afterwards"]
     kept = list(home.sessions.glob(f"{hurt}.json.damaged-*"))
     assert [path.read_bytes() for path in kept] == [before[home.document(hurt)]]
-
-
-def test_one_unreadable_message_costs_only_itself(tmp_path):
-    home = Home(tmp_path)
-    session_id = home.recorded(*(f"message {number}" for number in range(5)))
-    data = home.document(session_id).read_bytes().replace(b'"text":"message 2"', b'"text":"message')
-    home.document(session_id).write_bytes(data)
-    loaded = home.files.read(session_id)
-    assert [message.id for message in loaded.session.messages] == [1, 2, 4, 5]
-    assert loaded.damage == "message 3 cannot be read (1 entry could not be read)"
-
-
-def test_a_bad_line_in_the_middle_of_a_journal_is_told_and_the_rest_read(tmp_path):
-    home = Home(tmp_path)
-
-    async def work() -> str:
-        service = home.service()
-        session_id = await service.create_session("m", "ollama")
-        for number in range(5):
-            await service.record_message(session_id, said(f"message {number}"))
-        service._writers[session_id].abandon()
-        return session_id
-
-    session_id = run(work)
-    data = home.journal(session_id).read_bytes().replace(b'message 2"', b"message 2")
-    home.journal(session_id).write_bytes(data)
-    loaded = home.files.read(session_id)
-    assert [message.text[-1] for message in loaded.session.messages] == list("0134")
-    assert "the journal is damaged at byte" in loaded.damage
 
 
 def test_a_journal_without_a_document_is_a_session(tmp_path):
@@ -191,7 +150,7 @@ def test_a_damaged_file_that_takes_too_long_is_shown_up_to_there_and_a_whole_one
         data = home.document(session_id).read_bytes()
         home.document(session_id).write_bytes(data.replace(b"zero", b"z\xff"))
     monkeypatch.setattr(loading, "CHECK_EVERY_ENTRIES", 3)
-    monkeypatch.setattr(damage, "LOADING_SECONDS", -1)
+    monkeypatch.setattr(files, "LOADING_SECONDS", -1)
     loaded = SessionFiles(SessionPlaces(directory=home.sessions)).read(session_id)
     if not hurt:
         assert [message.text for message in loaded.session.messages] == ["zero", "first", "second"]
@@ -209,86 +168,13 @@ def test_a_damaged_session_that_was_read_in_time_is_written_whole_however_long_t
     data = home.document(session_id).read_bytes()
     home.document(session_id).write_bytes(data.replace(b'"message 0"', b'"message \xff"'))
     ticks = itertools.count()
-    monkeypatch.setattr(damage, "time", SimpleNamespace(process_time=lambda: next(ticks)))
-    monkeypatch.setattr(damage, "LOADING_SECONDS", 45)
+    monkeypatch.setattr(files, "time", SimpleNamespace(process_time=lambda: next(ticks)))
+    monkeypatch.setattr(files, "LOADING_SECONDS", 45)
     monkeypatch.setattr(loading, "CHECK_EVERY_ENTRIES", 1)
 
     go_on(home, session_id)
 
     assert len(json.loads(home.document(session_id).read_bytes())["messages"]) == 31
-
-
-FALLBACK = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("head", "start", "last"),
-    [
-        ({}, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z"),
-        ({"startTime": "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-03-01T00:00:00.000Z"),
-        ({"lastActivity": "2026-02-01T00:00:00Z"}, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"),
-        ({"startTime": "nonsense", "lastActivity": 5}, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z"),
-        ({"startTime": "2027-01-01T00:00:00Z"}, "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
-    ],
-)
-def test_a_time_that_is_missing_or_makes_no_sense_is_the_files_own(head: dict, start: str, last: str) -> None:
-    session = make_session({"model": 5, "provider": "p", **head}, "s", FALLBACK)
-
-    assert (session.start_time, session.last_activity) == (start, last)
-    assert (session.session_id, session.model, session.provider) == ("s", "", "p")
-    assert (session.messages, session.tool_calls) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("head", "title", "tokens"),
-    [
-        ({"metadata": {"title": "t", "tokenCount": 5}}, "t", 5),
-        ({"metadata": {"title": 5, "tokenCount": 7}}, "", 7),
-        ({"metadata": {"title": "t", "tokenCount": "many"}}, "t", 0),
-        ({"metadata": "nonsense"}, "", 0),
-        ({}, "", 0),
-    ],
-)
-def test_a_field_of_the_wrong_shape_takes_its_default(head: dict, title: str, tokens: int) -> None:
-    found = parse_metadata(head)
-
-    assert (found.title, found.token_count) == (title, tokens)
-    assert isinstance(found, SessionMetadata)
-
-
-def test_a_head_is_completed_with_the_fields_every_document_has() -> None:
-    head: dict[str, Any] = {"mine": 1, "metadata": {"x": 2}}
-
-    found = complete_head(head, make_session(head, "s", FALLBACK))
-
-    assert found == {
-        "mine": 1,
-        "metadata": {"x": 2},
-        "sessionId": "s",
-        "startTime": "2026-03-01T00:00:00.000Z",
-        "lastActivity": "2026-03-01T00:00:00.000Z",
-        "model": "",
-        "provider": "",
-    }
-
-
-def test_a_call_that_nobody_can_finish_is_interrupted() -> None:
-    call = ToolCallRecord(id="c", name="ls", args={}, timestamp="t")
-
-    found = mark_interrupted(call)
-    assert (found.status, found.result) == ("interrupted", RecordedResult(llm_content=INTERRUPTED_TEXT))
-    assert found.error == ErrorInfo(type="Interrupted", message=INTERRUPTED_TEXT)
-    partly = msgspec.structs.replace(call, result=RecordedResult(llm_content="so far"))
-    assert mark_interrupted(partly).result == RecordedResult(llm_content="so far")
-
-
-def test_the_time_of_the_newest_file(tmp_path: Path) -> None:
-    for name, at in (("a", 100), ("b", 200)):
-        (tmp_path / name).write_text("")
-        os.utime(tmp_path / name, (at, at))
-
-    assert get_file_time(tmp_path / "a", tmp_path / "b", tmp_path / "missing").timestamp() == 200
-    assert get_file_time(tmp_path / "missing").timestamp() == 0
 
 
 def read_stream(home: Home, session_id: str) -> Any:
@@ -320,39 +206,6 @@ def test_calls_are_found_in_any_order_and_those_nobody_asked_for_are_left_over(t
     with read_stream(home, session_id) as stream:
         assert stream.read_user_words() == {1: "one"}
         assert stream.read_only is None
-
-
-def test_calls_ahead_are_held_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = Home(tmp_path)
-    from tests.store.sessions.support import call
-
-    async def record() -> str:
-        service = home.service()
-        session_id = await service.create_session("m", "ollama")
-        await service.record_message(session_id, said("one"))
-        for number in range(5):
-            await service.record_tool_call(session_id, call(f"c{number}", result="x" * 100))
-        await service.close_session(session_id)
-        return session_id
-
-    session_id = run(record)
-    monkeypatch.setattr(loading, "MAX_AHEAD_CHARS", 2000)
-    with read_stream(home, session_id) as stream:
-        assert stream.find_call("c4") is None
-        assert stream.find_call("c0").id == "c0"
-        assert stream.find_call("c1").id == "c1"
-        assert stream.find_call("c3").id == "c3"
-
-
-def test_a_newer_version_is_read_only(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = home.recorded("one")
-    content = home.document(session_id).read_bytes()
-    version = f'"schemaVersion":{SCHEMA_VERSION}'.encode()
-    assert version in content
-    home.document(session_id).write_bytes(content.replace(version, f'"schemaVersion":{SCHEMA_VERSION + 1}'.encode()))
-
-    assert home.files.read(session_id).read_only == f"it was written by a newer version (schema {SCHEMA_VERSION + 1})"
 
 
 def test_what_the_user_said_is_found_inside_damage_too(tmp_path: Path) -> None:

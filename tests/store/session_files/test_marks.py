@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
-from ollm.runtime.history import load_history_page
-from ollm.store.session_files import MessagePage, SessionFiles, marks
-from ollm.store.session_files.journal import JournalMark, JournalRecord, encode_line
+from ollm.runtime.session import load_history_page
+from ollm.store.session_files import MessagePage, SessionFiles, journal
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -80,8 +79,8 @@ def test_after_a_kill_a_resume_reads_only_the_end_of_the_journal(tmp_path: Path,
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mark before nearly every message of the user's."""
-    monkeypatch.setattr(marks, "MARK_EVERY_BYTES", 1)
-    monkeypatch.setattr(marks, "MARK_EVERY_MARKS", 0)
+    monkeypatch.setattr(journal, "MARK_EVERY_BYTES", 1)
+    monkeypatch.setattr(journal, "MARK_EVERY_MARKS", 0)
 
 
 @pytest.mark.usefixtures("often")
@@ -212,7 +211,7 @@ def test_a_page_is_read_from_the_last_mark_that_leaves_enough_to_the_first_behin
     session_id = run(lambda: record_turns(home, turns, folded=folded, text="short"))
     whole = home.files.read(session_id).session
     with home.journal(session_id).open("rb") as file:
-        marked = [placed.mark.last for placed in marks.iter_marks(file)]
+        marked = [placed.mark.last for placed in journal.iter_marks(file)]
     assert len(marked) > 5
     last = whole.messages[-1].id
     for limit in (1, 10):
@@ -227,81 +226,3 @@ def test_a_page_is_read_from_the_last_mark_that_leaves_enough_to_the_first_behin
             assert loaded.session.messages == tuple(m for m in whole.messages if begin < m.id <= stop)
             assert loaded.session.tool_calls == tuple(c for c in whole.tool_calls if begin < c.message_id <= stop)
             assert loaded.calls_so_far >= turns if stop == last else loaded.calls_so_far > 0
-
-
-def mark_line(last: int, previous: int = -1, **head: str) -> bytes:
-    mark = JournalMark(previous=previous, document="1,2,3", head=dict(head), count=last, last=last, calls=0)
-    return encode_line(JournalRecord(at=AT, mark=mark))
-
-
-@pytest.mark.parametrize("shift", [*range(-60, 8, 4), 0, -1, -7, -31, -41, -42, -43])
-def test_a_mark_is_found_wherever_it_stands_between_two_blocks(tmp_path: Path, shift: int):
-    line = mark_line(7)
-    behind = marks._BLOCK_BYTES - shift - len(line)
-    path = tmp_path / "journal"
-    path.write_bytes(b"x" * 100 + b"\n" + line + b"y" * (behind - 1) + b"\n")
-    with path.open("rb") as file:
-        assert [(placed.place, placed.mark.last) for placed in marks.iter_marks(file)] == [(101, 7)]
-
-
-def test_marks_lead_from_one_to_the_one_before_and_what_is_none_ends_the_way(tmp_path: Path):
-    path, pad = tmp_path / "journal", b"x" * marks.MARK_EVERY_BYTES + b"\n"
-    first = mark_line(1)
-    second = mark_line(2, previous=0, title="t" * 10_000)
-    third = mark_line(3, previous=len(first) + 1)
-    for content, found in [
-        (first + second + pad, [2, 1]),
-        (first + b"\n" + third + pad, [3]),
-        (b"\n" + second + pad, [2]),
-        (first + mark_line(5, previous=10_000_000) + pad, [5]),
-        (first[:-1] + second + pad, []),
-        (first + second[:-30] + b"\n" + pad, [1]),
-        (first + second, []),
-        (pad + second[:-1], []),
-    ]:
-        path.write_bytes(content)
-        with path.open("rb") as file:
-            assert [placed.mark.last for placed in marks.iter_marks(file)] == found
-
-
-def test_the_next_mark_is_due_after_so_many_bytes_and_after_eight_times_its_own(tmp_path: Path):
-    schedule = marks.MarkSchedule()
-    assert schedule.next == marks.MARK_EVERY_BYTES == 1 << 18
-    schedule.make_line(300_000, AT, "1,2,3", {}, (1, 1))
-    assert schedule.next == 300_000 + marks.MARK_EVERY_BYTES
-    line = schedule.make_line(900_000, AT, "1,2,3", {"title": "t" * 100_000}, (2, 2))
-    assert schedule.next == 900_000 + 8 * len(line)
-
-    path = tmp_path / "journal"
-    path.write_bytes(b"x" * marks.MARK_EVERY_BYTES + b"\n" + mark_line(4))
-    for document, due in [("9,2,3", 2 * marks.MARK_EVERY_BYTES + 1), ("1,2,4", 0), ("", 0)]:
-        schedule.continue_journal(path, 3, document)
-        assert schedule.next == due
-    schedule.note_call("c12")
-    schedule.note_call("c5")
-    assert b'"previous":262145' in (made := schedule.make_line(10**6, AT, "1,2,3", {}, (1, 1)))
-    assert b'"calls":12' in made
-    schedule.restart()
-    assert schedule.next == marks.MARK_EVERY_BYTES
-    schedule.continue_journal(tmp_path / "missing", 3, "1,2,3")
-    assert schedule.next == marks.MARK_EVERY_BYTES
-    assert b'"previous":-1' in (made := schedule.make_line(10**6, AT, "1,2,3", {}, (1, 1)))
-    assert b'"calls":3' in made
-
-
-@pytest.mark.parametrize(
-    ("call_id", "number"),
-    [("c1", 1), ("c0", 0), ("c123456789012345", 123456789012345), ("c1234567890123456", 0), ("", 0), ("c", 0), ("d1", 0),
-     ("1", 0), ("c-1", 0), ("c1x", 0), ("c²", 0), ("c٣", 0), ("cc1", 0)],
-)  # fmt: skip
-def test_the_number_in_a_calls_id(call_id: str, number: int):
-    assert marks.read_call_number(call_id) == number
-
-
-def test_a_journal_of_so_many_bytes_has_marks(tmp_path: Path):
-    path = tmp_path / "journal"
-    assert not marks.is_marked(path)
-    path.write_bytes(b"x" * (marks.MARK_EVERY_BYTES - 1))
-    assert not marks.is_marked(path)
-    path.write_bytes(b"x" * marks.MARK_EVERY_BYTES)
-    assert marks.is_marked(path)

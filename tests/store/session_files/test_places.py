@@ -55,33 +55,12 @@ def places(tmp_path: Path) -> SessionPlaces:
     return found
 
 
-def test_an_id_has_one_spelling() -> None:
-    assert parse_id(f"  {ONE.upper()}\n") == ONE
-
-
 @pytest.mark.parametrize("text", ["", ONE[:-1], ONE + "0", ONE.replace("a", "g"), f"{ONE}\n{ONE}"])
 def test_what_is_no_uuid_is_no_id(text: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         parse_id(text)
     assert caught.value.message == f"{text[:80]!r} is not a session id."
     assert caught.value.action == "List them with `ollm sessions list`."
-
-
-def test_the_files_of_a_session_are_named_by_its_id(places: SessionPlaces) -> None:
-    assert places.get_document_path(ONE) == places.directory / f"{ONE}.json"
-    assert places.get_journal_path(ONE) == places.directory / f"{ONE}.journal"
-    assert places.get_lock_path(ONE) == places.directory / f"{ONE}.lock"
-
-
-@pytest.mark.parametrize("end", [".json", ".journal"])
-def test_the_own_directory_comes_before_the_earlier_versions(places: SessionPlaces, end: str) -> None:
-    assert places.legacy is not None
-    assert places.find_home(ONE) is None
-    (places.legacy / f"{ONE}{end}").write_text("")
-    assert places.find_home(ONE) == places.legacy
-    (places.directory / f"{ONE}{end}").symlink_to("nowhere")
-    assert places.find_home(ONE) == places.directory
-    assert SessionPlaces(directory=places.legacy).find_home(TWO) is None
 
 
 def test_ids_are_listed_once_from_both_directories(places: SessionPlaces) -> None:
@@ -129,14 +108,6 @@ def test_a_session_in_the_trash_is_said_to_be_there(places: SessionPlaces) -> No
         places.find("cccc")
     with pytest.raises(NotFoundError, match="No session starts with bbbb"):
         SessionPlaces(directory=places.directory).find("bbbb")
-
-
-@pytest.mark.parametrize("prefix", ["", "aaa", "aaaa*", "wxyz", ONE + "0"])
-def test_a_prefix_has_four_characters_of_an_id(prefix: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        match_prefix([ONE], prefix)
-    assert caught.value.message == f"{prefix!r} is not a session id."
-    assert caught.value.action == "Give an id, or at least its first 4 characters."
 
 
 def test_a_prefix_finds_the_one_session() -> None:

@@ -15,16 +15,16 @@ import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session
-from ollm.runtime.history import load_history_page
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
-from ollm.store.session_files import MessagePage, SessionFiles, layout
-from ollm.store.session_files.damage import DamageReport
-from ollm.store.session_files.journal import JournalMessage, JournalRecord, encode_json, encode_line
+from ollm.runtime.session import load_history_page
+from ollm.store.session_files import MessagePage, SessionFiles, document
+from ollm.store.session_files.document import DocumentSections
+from ollm.store.session_files.files import DamageReport
+from ollm.store.session_files.journal import JournalMessage, encode_json, encode_line
 from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
-from ollm.store.session_files.reader import SessionReader, complete_message, read_number
+from ollm.store.session_files.reader import SessionReader, read_number
 from ollm.store.session_files.recovery import KnownDocument
-from ollm.store.session_files.sections import DocumentSections
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -183,13 +183,13 @@ def test_a_journal_that_is_in_the_document_already_doubles_nothing(home: Home, t
     assert [record.id for record in whole.tool_calls] == [f"c{n}" for n in range(1, TURNS + 4)]
 
 
-def document(messages: list[tuple[int, str, int]]) -> bytes:
+def make_document(messages: list[tuple[int, str, int]]) -> bytes:
     """Messages by number, role and length, every assistant's with a call."""
     lines = [{"role": role, "parts": [{"type": "text", "text": "x" * size}], "timestamp": AT, "id": number}
              for number, role, size in messages]  # fmt: skip
     calls = [{"id": f"c{number}", "name": "ls", "args": {}, "timestamp": AT, "messageId": number}
              for number, role, _ in messages if role == "assistant"]  # fmt: skip
-    return b"".join(layout.iter_document({"sessionId": "s"}, map(encode_json, lines), map(encode_json, calls)))
+    return b"".join(document.iter_document({"sessionId": "s"}, map(encode_json, lines), map(encode_json, calls)))
 
 
 async def test_any_message_is_recalled_from_where_it_stands(home: Home):
@@ -278,7 +278,7 @@ def test_the_users_words_are_found_in_lines_kept_as_another_program_wrote_them(f
     roles = ["user" if number % 10 == 1 else "assistant" for number in range(1, 1001)]
     lines = [form.format(role=role, id=number).encode() for number, role in enumerate(roles, 1)]
     sections = DocumentSections(
-        io.BytesIO(b"".join(layout.iter_document({"sessionId": "s", "metadata": {}}, lines, ()))), block=256
+        io.BytesIO(b"".join(document.iter_document({"sessionId": "s", "metadata": {}}, lines, ()))), block=256
     )
     assert sections.find_beginning(900, 5) == 900
     assert sections.find_beginning(895, 5) == 890
@@ -286,7 +286,7 @@ def test_the_users_words_are_found_in_lines_kept_as_another_program_wrote_them(f
 
 
 LAYOUT = b"".join(
-    layout.iter_document(
+    document.iter_document(
         {"sessionId": "s", "metadata": {"title": "t"}},
         [encode_json({"role": "user", "parts": [], "timestamp": AT, "id": 1})],
         [encode_json({"id": "c1", "name": "ls", "status": "running", "messageId": 1})],
@@ -315,59 +315,6 @@ def read_all(reader: SessionReader) -> tuple[list[int], list[dict[str, Any]]]:
         ]
 
 
-def test_document_and_journal_are_read_as_one(tmp_path: Path) -> None:
-    call_line = encode_line(JournalRecord(at=AT, call=msgspec.Raw(b'{"id":"c1","status":"ok"}')))
-    new_call = encode_line(JournalRecord(at=AT, call=msgspec.Raw(b'{"id":"c2","name":"rm"}')))
-    reader = open_reader(tmp_path, LAYOUT, numbered(1) + numbered(2) + call_line + new_call)
-
-    assert (reader.foreign, reader.partial_at, reader.journal_good) == (
-        False,
-        "",
-        (tmp_path / "d.journal").stat().st_size,
-    )
-    assert reader.head["metadata"] == {"title": "t", "tokenCount": 2}
-    assert reader.progress == (0, len(LAYOUT))
-    assert read_all(reader) == (
-        [1, 2],
-        [{"id": "c1", "name": "ls", "status": "ok", "messageId": 1}, {"id": "c2", "name": "rm"}],
-    )
-
-
-def test_a_journal_alone_is_a_session_to_be_written_again(tmp_path: Path) -> None:
-    reader = open_reader(tmp_path, None, numbered(1))
-
-    assert reader.foreign
-    assert reader.progress == (0, 0)
-    assert read_all(reader)[0] == [1]
-    (tmp_path / "x").mkdir()
-    assert read_all(open_reader(tmp_path / "x", None)) == ([], [])
-
-
-def test_an_answer_under_way_is_told_with_where_it_begins(tmp_path: Path) -> None:
-    first = numbered(2)
-    part = encode_line(JournalRecord(at="later", partial=[{"type": "text", "text": "ha"}]))
-    reader = open_reader(tmp_path, LAYOUT, first + part + part)
-
-    assert (reader.partial_start, reader.partial_at) == (len(first), "later")
-    assert read_all(reader)[0] == [1, 2]
-    assert reader.partial == [{"type": "text", "text": "haha"}]
-
-
-def test_a_finished_answer_is_whole(tmp_path: Path) -> None:
-    part = encode_line(JournalRecord(at=AT, partial=[{"type": "text", "text": "ha"}]))
-    anew = encode_line(JournalRecord(at=AT, partial=[{"type": "text", "text": "he"}], anew=True))
-    message = encode_json({"role": "assistant", "parts": [{"type": "text", "text": "llo"}], "timestamp": AT, "id": 2})
-    done = encode_line(JournalRecord(at=AT, message=msgspec.Raw(message), continues=True))
-    reader = open_reader(tmp_path, LAYOUT, part + anew + done)
-
-    with contextlib.closing(reader):
-        whole = [msgspec.json.decode(data) for data in reader.iter_messages()]
-    assert whole[1]["parts"] == [{"type": "text", "text": "hello"}]
-    assert (reader.partial, reader.partial_at) == ([], "")
-    plain = JournalRecord(at=AT, message=msgspec.Raw(message))
-    assert complete_message([{"type": "text", "text": "x"}], plain) == message
-
-
 @pytest.mark.parametrize(
     ("journal", "good", "damage"),
     [
@@ -375,8 +322,8 @@ def test_a_finished_answer_is_whole(tmp_path: Path) -> None:
         (numbered(2) + b"\0\0\0", len(numbered(2)), None),
         (
             numbered(2) + b"rubbish",
-            len(numbered(2)),
-            f"the journal ends in something that is no record, at byte {len(numbered(2))}",
+            len(numbered(2)) + 7,
+            f"the journal is damaged at byte {len(numbered(2))} (1 entry could not be read)",
         ),
         (
             b"rubbish\nmore\n" + numbered(2),
@@ -419,29 +366,11 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, what: str) -> None:
     reader.close()
 
 
-def test_parts_are_left_out_only_of_a_document_in_our_layout(tmp_path: Path) -> None:
-    with contextlib.closing(open_reader(tmp_path, b'{"sessionId": "s", "messages": []}')) as foreign:
-        assert not foreign.skip_to(5)
-        assert not foreign.continue_after(1, 0)
-        assert foreign.foreign
-    with contextlib.closing(open_reader(tmp_path, LAYOUT)) as ours:
-        assert ours.continue_after(1, 0)
-        assert list(ours.iter_messages()) == []
-    with contextlib.closing(open_reader(tmp_path, LAYOUT)) as ours:
-        assert ours.skip_to(0)
-        assert (ours.skipped, ours.newest_calls) == (0, ["c1"])
-
-
-@pytest.mark.parametrize(("data", "number"), [(b'{"id":5}', 5), (b"{}", 0), (b"", 0), (b'{"id":"x"}', 0), (b"\xff", 0)])
-def test_the_number_of_a_message(data: bytes, number: int) -> None:
-    assert read_number(data) == number
-
-
 @pytest.mark.parametrize("place", ["middle", "last"])
 def test_where_a_document_does_not_stand_as_we_write_it_nothing_is_left_out(tmp_path: Path, place: str):
     lines = [b'{"role":"user","parts":[],"timestamp":"","id":%d}' % number for number in range(1, 101)]
     lines[49 if place == "middle" else 99] = b'{"role":"user","parts":[],"timestamp":""}'
-    (tmp_path / "s.json").write_bytes(b"".join(layout.iter_document({"sessionId": "s"}, lines, ())))
+    (tmp_path / "s.json").write_bytes(b"".join(document.iter_document({"sessionId": "s"}, lines, ())))
     for skip in (
         lambda reader: reader.skip_to(90 if place == "last" else 60, 10),
         lambda reader: reader.continue_after(99 if place == "last" else 49, 1),
@@ -451,19 +380,10 @@ def test_where_a_document_does_not_stand_as_we_write_it_nothing_is_left_out(tmp_
             assert (reader.skipped, len(list(reader.iter_messages()))) == (0, 100)
 
 
-def test_what_is_no_document_is_read_whole(tmp_path: Path):
-    (tmp_path / "s.json").write_text('{"messages": [{"role":"user","parts":[],"id":1}]}')
-    for document, count in ((tmp_path / "s.json", 1), (tmp_path / "none.json", 0)):
-        with contextlib.closing(SessionReader(document, None)) as reader:
-            assert not reader.skip_to(1)
-            assert not reader.continue_after(1, 1)
-            assert (reader.foreign, len(list(reader.iter_messages()))) == (True, count)
-
-
 def test_what_follows_one_message_and_the_calls_from_another_on_are_read(tmp_path: Path):
     lines = [b'{"role":"user","parts":[],"timestamp":"","id":%d}' % number for number in range(1, 11)]
     calls = [b'{"id":"c%d","name":"ls","messageId":%d}' % (number, number) for number in range(2, 11, 2)]
-    (tmp_path / "s.json").write_bytes(b"".join(layout.iter_document({"sessionId": "s"}, lines, calls)))
+    (tmp_path / "s.json").write_bytes(b"".join(document.iter_document({"sessionId": "s"}, lines, calls)))
     for message, call_from, asked in (
         (3, 4, [4, 6, 8, 10]),
         (3, 5, [6, 8, 10]),
@@ -504,7 +424,7 @@ def test_files_are_unreadable_when_they_are_damaged_and_no_entry_can_be_read(
 
 
 def test_a_document_of_more_than_500_mb_is_looked_at_and_not_written(tmp_path: Path):
-    content = b"".join(layout.iter_document({"sessionId": "s"}, [b'{"role":"user","parts":[],"id":1}'], ()))
+    content = b"".join(document.iter_document({"sessionId": "s"}, [b'{"role":"user","parts":[],"id":1}'], ()))
     for size_bytes, refused in ((500_000_000, False), (500_000_001, True)):
         (tmp_path / "s.json").write_bytes(content)
         os.truncate(tmp_path / "s.json", size_bytes)

@@ -8,7 +8,7 @@ import pytest
 
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
-from ollm.services.chat_recording.checking import check_sessions
+from ollm.services.chat_recording.library import check_sessions
 from ollm.store.session_files import SessionFiles, recovery
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, call, run, said

@@ -1,6 +1,8 @@
 """A copy of a session elsewhere, when the place it belongs to cannot be written."""
 
+import errno
 import json
+import resource
 import shutil
 import tempfile
 import time
@@ -8,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import StorageError
-from ollm.store.session_files.rescue import count_unsaved_messages, make_unsaved_error, write_rescue_copy
-from ollm.store.session_files.writer import LOOK_EVERY_SECONDS, SessionWriter
+from ollm.domain.errors import StorageError, suggest_storage_fix
+from ollm.store.session_files.writer import (
+    LOOK_EVERY_SECONDS,
+    SessionWriter,
+    make_unsaved_error,
+    write_rescue_copy,
+)
 from tests.store.sessions.support import AT, Home, said
 
 SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
@@ -40,12 +46,6 @@ def refusal(writer: SessionWriter) -> StorageError:
     return error
 
 
-def test_messages_that_wait_are_counted_and_other_records_not(writer: SessionWriter) -> None:
-    writer.change_fields(AT, {}, {"title": "t"})
-
-    assert count_unsaved_messages(writer) == 1
-
-
 def test_the_copy_holds_what_is_on_disk_and_what_is_only_in_memory(writer: SessionWriter) -> None:
     path = write_rescue_copy(writer)
 
@@ -64,6 +64,27 @@ def test_where_nothing_can_be_written_there_is_no_copy(writer: SessionWriter, mo
     assert error.action == "No copy could be written elsewhere either: what is not saved ends with this process."
 
 
+def test_a_copy_that_cannot_be_written_leaves_no_folder(
+    writer: SessionWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        copy = write_rescue_copy(writer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert copy is None
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_too_many_open_files_are_not_answered_with_free_disk_space() -> None:
+    assert "open files" in suggest_storage_fix(OSError(errno.EMFILE, "Too many open files"))
+    assert "disk" not in suggest_storage_fix(OSError(errno.EMFILE, "Too many open files"))
+
+
 @pytest.mark.parametrize(("more", "what"), [(0, "1 message"), (1, "2 messages")])
 def test_the_error_says_how_much_is_not_saved_and_why(writer: SessionWriter, more: int, what: str) -> None:
     for number in range(more):
@@ -74,7 +95,7 @@ def test_the_error_says_how_much_is_not_saved_and_why(writer: SessionWriter, mor
     assert error.message == (
         f"Not saved: {what} of session {SESSION_ID}. {writer.directory} refuses it: No space left on device."
     )
-    assert error.action == "It is kept in memory: free space or fix the permissions, then try again."
+    assert error.action == "Free disk space, then try again; it is kept in memory."
 
 
 def test_without_a_message_it_is_the_last_change(writer: SessionWriter) -> None:

@@ -9,14 +9,13 @@ import pytest
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.session import SCHEMA_VERSION
-from ollm.store.session_files.damage import DamageReport
-from ollm.store.session_files.rewriting import RecoveredSession, rewrite_session
+from ollm.store.session_files.files import DamageReport
+from ollm.store.session_files.recovery import RecoveredSession, rewrite_session
 from ollm.store.session_files.writer import SessionWriter
-from tests.store.sessions.support import AT, Home, call, run, said
+from tests.store.sessions.support import AT, Home
 
 SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
 STAMP = "2026-01-27T100000-000Z"
-HALF = json.dumps({"at": AT, "partial": [{"type": "text", "text": "half"}]}) + "\n"
 
 
 def message(number: int, **more: Any) -> dict[str, Any]:
@@ -52,29 +51,6 @@ def write_foreign(home: Home, **fields: Any) -> str:
     return text
 
 
-def test_a_whole_session_is_only_read(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = home.recorded("one", "two")
-    before = home.document(session_id).stat().st_ino
-
-    found = rewrite(home, session_id)
-
-    assert [said.text for said in found.loaded.session.messages] == ["one", "two"]
-    assert (found.numbers, found.partial, found.held) == ((2, 2), [], True)
-    assert home.document(session_id).stat().st_ino == before
-    assert sorted(path.suffix for path in home.sessions.iterdir()) == [".json"]
-
-
-def test_without_holding_only_the_counts_come_back(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = home.recorded("one", "two")
-
-    found = rewrite(home, session_id, hold=False)
-
-    assert found.loaded.session.messages == ()
-    assert (found.numbers, found.held) == ((2, 2), False)
-
-
 def test_another_layout_becomes_ours_and_the_original_is_kept(tmp_path: Path) -> None:
     home = Home(tmp_path)
     text = write_foreign(home, mine="kept", messages=[message(1), message(2, odd=[1, 2])])
@@ -91,18 +67,6 @@ def test_another_layout_becomes_ours_and_the_original_is_kept(tmp_path: Path) ->
     assert document["metadata"]["schemaVersion"] == SCHEMA_VERSION
     assert document["lastActivity"]
     assert home.document(SESSION_ID).with_name(f"{SESSION_ID}.json.original-{STAMP}").read_text() == text
-
-
-def test_a_damaged_session_is_mended_and_kept_beside(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    text = write_foreign(home)[:-1]
-    home.document(SESSION_ID).write_text(text)
-
-    found = rewrite(home)
-
-    assert found.loaded.damage == "the file is truncated"
-    assert [entry["id"] for entry in json.loads(home.document(SESSION_ID).read_bytes())["messages"]] == [1]
-    assert home.document(SESSION_ID).with_name(f"{SESSION_ID}.json.damaged-{STAMP}").read_text() == text
 
 
 def test_entries_of_an_earlier_form_are_written_in_ours(tmp_path: Path) -> None:
@@ -134,32 +98,6 @@ def test_an_earlier_versions_files_move_over(tmp_path: Path) -> None:
     assert list(old.iterdir()) == []
 
 
-def test_an_answer_under_way_becomes_a_message_where_the_file_is_written(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    write_foreign(home)
-    home.journal(SESSION_ID).write_text(HALF)
-
-    found = rewrite(home)
-
-    assert (found.numbers, found.partial, found.loaded.unfinished) == ((2, 2), [], False)
-    last = json.loads(home.document(SESSION_ID).read_bytes())["messages"][-1]
-    assert (last["id"], last["role"], last["interrupted"]) == (2, "assistant", True)
-    assert last["parts"] == [{"type": "text", "text": "half"}]
-    assert not home.journal(SESSION_ID).exists()
-
-
-def test_an_answer_under_way_of_a_whole_session_stays_one(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = home.recorded("one")
-    home.journal(session_id).write_text(HALF)
-
-    found = rewrite(home, session_id)
-
-    assert found.numbers == (1, 1)
-    assert found.partial == [{"type": "text", "text": "half"}]
-    assert found.loaded.unfinished
-
-
 def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.sessions.mkdir()
@@ -175,17 +113,6 @@ def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> 
     assert [path.read_text() for path in home.sessions.iterdir()] == ["nonsense"]
 
 
-def test_a_journal_alone_without_one_readable_message_is_named(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    home.sessions.mkdir()
-    home.journal(SESSION_ID).write_text("nonsense\n")
-
-    with pytest.raises(DamagedError) as caught:
-        rewrite(home)
-    assert caught.value.message.startswith(f"{home.journal(SESSION_ID)} cannot be resumed: ")
-    assert [path.read_text() for path in home.sessions.iterdir()] == ["nonsense\n"]
-
-
 def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:
     home = Home(tmp_path)
     text = write_foreign(home, metadata={"schemaVersion": SCHEMA_VERSION + 1})
@@ -197,36 +124,3 @@ def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:
         f"it was written by a newer version (schema {SCHEMA_VERSION + 1}). The file was left as it is."
     )
     assert home.document(SESSION_ID).read_text() == text
-
-
-def test_the_journal_is_written_into_the_document(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-
-    async def record() -> str:
-        service = home.service()
-        session_id = await service.create_session("m", "ollama")
-        await service.record_message(session_id, said("one"))
-        await service.record_tool_call(session_id, call("c1", result="done"))
-        service._writers[session_id].abandon()
-        return session_id
-
-    session_id = run(record)
-    with home.document(session_id).open("ab") as file:
-        file.write(b"extra")
-
-    found = rewrite(home, session_id)
-
-    assert found.loaded.journal_good == 0
-    assert not home.journal(session_id).exists()
-    document = json.loads(home.document(session_id).read_bytes())
-    assert (len(document["messages"]), len(document["toolCalls"])) == (1, 1)
-
-
-def test_of_the_metadata_what_nobody_knows_stays_and_what_cannot_be_goes(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    write_foreign(home, metadata={"own": {"kept": True}, "title": "t", "tokenCount": "many"})
-
-    rewrite(home)
-
-    metadata = json.loads(home.document(SESSION_ID).read_bytes())["metadata"]
-    assert (metadata["own"], metadata["title"], metadata["tokenCount"]) == ({"kept": True}, "t", 0)

@@ -9,7 +9,6 @@ import pytest
 
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
 from ollm.store.session_files import MessagePage
-from ollm.store.session_files.store import SessionFiles
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, said
 
@@ -213,24 +212,6 @@ def test_a_session_that_exists_is_not_restored_over(home: Home) -> None:
     assert home.texts(session_id) == ["one"]
 
 
-def test_from_a_size_on_a_session_is_large(home: Home) -> None:
-    session_id = home.recorded("one")
-    assert not home.files.is_large(session_id)
-    os.truncate(home.document(session_id), 64_000_000)
-    assert home.files.is_large(session_id)
-    os.truncate(home.document(session_id), 63_999_999)
-    assert not home.files.is_large(session_id)
-
-
-def test_without_a_trash_nothing_is_in_it(tmp_path: Path) -> None:
-    from ollm.store.session_files import SessionPlaces
-
-    files = SessionFiles(SessionPlaces(directory=tmp_path))
-    assert files.list_trashed_before(WHEN) == []
-    with pytest.raises(NotFoundError):
-        files.restore_from_trash(UNKNOWN, at=WHEN)
-
-
 def test_a_directory_in_the_place_of_a_document_is_named_and_left(home: Home) -> None:
     path = home.document(UNKNOWN)
     path.mkdir(parents=True)
@@ -266,13 +247,3 @@ def test_a_journal_that_the_document_holds_already_is_no_damage(home: Home) -> N
     home.journal(session_id).write_text(line * 2)
 
     assert home.files.summarize_session(session_id).damaged is None
-
-
-def test_a_document_is_known_by_its_stamp(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = home.recorded("one")
-    found = home.document(session_id).stat()
-
-    assert home.files.read_document_stamp(session_id) == (found.st_ino, found.st_size, found.st_mtime_ns)
-    home.document(session_id).unlink()
-    assert home.files.read_document_stamp(session_id) is None

@@ -8,11 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ollm.store.session_index import erasing
+from ollm.store.session_index import texts as erasing
 from ollm.store.session_index.database import connect_in_memory
-from ollm.store.session_index.erasing import erase_rows, holds_most, scrub
 from ollm.store.session_index.search import SearchFilters, search_sessions
-from ollm.store.session_index.texts import EntryIndexer, IndexEntry
+from ollm.store.session_index.texts import EntryIndexer, IndexEntry, erase_rows, holds_most, scrub
 from tests.covers import covers
 from tests.store.sessions.support import Home
 

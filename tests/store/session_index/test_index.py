@@ -406,9 +406,9 @@ def test_an_index_of_which_most_goes_is_made_anew(tmp_path):
     assert index.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 10_000
     index.close()
     assert home.index().connection.execute("PRAGMA busy_timeout").fetchone()[0] == 1500
-    assert home.index().connection.execute("PRAGMA user_version").fetchone()[0] == 2
+    assert home.index().connection.execute("PRAGMA user_version").fetchone()[0] == database.VERSION
     with contextlib.closing(sqlite3.connect(index.path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute(f"PRAGMA user_version = {database.VERSION + 1}")
     newer = home.index()
     newer.erase_all([small])
     assert not newer.path.exists(), "one that cannot be changed can be done without"

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
-from ollm.store.session_files import document, encodings, journal, lines, marks, reader, scan, sections, writer
-from ollm.store.session_files.damage import DamageReport
-from ollm.store.session_files.lenient import (
-    fits_metadata,
-    parse_call,
-    parse_message,
-    parse_strict_call,
-    parse_strict_message,
-)
-from ollm.store.session_files.lines import find_data_end
-from ollm.store.session_files.marks import MARK_EVERY_BYTES, MarkSchedule, iter_marks
-from ollm.store.session_files.objects import find_end
+from ollm.store.session_files import document, files, journal, reader, scan, writer
+from ollm.store.session_files.journal import MARK_EVERY_BYTES, iter_marks
 from tests.store.sessions.support import AT, Home, call, run, said
 
-READERS = (document, encodings, lines, reader, scan, sections)
+READERS = (document, files, reader, scan)
 
 
 def limit_bytes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
@@ -76,42 +64,6 @@ def test_a_journal_of_exactly_the_limit_is_read_whole(tmp_path: Path, monkeypatc
     assert len(home.files.read(name).session.messages) == 8
 
 
-@pytest.mark.parametrize(("number", "kept"), [(1, 1), (10**15, 10**15), (10**15 + 1, 7), (0, 7), (-3, 7)])
-def test_a_message_has_a_number_that_somebody_may_have_given(number: int, kept: int) -> None:
-    data = b'{"role":"user","parts":[],"timestamp":"t","id":%d}' % number
-    strictly, found = parse_strict_message(data), parse_message(data, 7, DamageReport())
-
-    assert (strictly is None) == (kept == 7)
-    assert found is not None
-    assert found.id == kept
-
-
-@pytest.mark.parametrize("number", [10**15, -(10**15), 10**15 + 1, -(10**15) - 1])
-def test_a_call_names_a_message_that_there_may_be(number: int) -> None:
-    data = b'{"id":"c","name":"ls","args":{},"timestamp":"t","status":"ok","messageId":%d}' % number
-    sound, found = abs(number) <= 10**15, parse_call(data, DamageReport())
-
-    assert (parse_strict_call(data) is not None) == sound
-    assert found is not None
-    assert (found.message_id, found.status) == (number if sound else 0, "ok")
-    older = parse_call(data.replace(b',"status":"ok"', b""), DamageReport())
-    assert older is not None
-    assert (older.message_id, older.status) == (number if sound else 0, "interrupted")
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "fits"),
-    [
-        ("tokenCount", 10**15, True), ("tokenCount", 10**15 + 1, False), ("tokenCount", -(10**15) - 1, False),
-        ("tokenCount", "x", False), ("schemaVersion", 10**17, True), ("of a later version", 10**17, True),
-        ("workspace", "/" + "a/" * 2047, True), ("workspace", "/" + "a/" * 2047 + "b", False), ("workspace", "/a\0", False),
-        ("workspace", "/" + "a" * 255, True), ("workspace", "/" + "a" * 256 + "/b", False), ("title", "x" * 9999, True),
-    ],
-)  # fmt: skip
-def test_a_field_of_the_metadata_is_what_it_may_be(name: str, value: Any, fits: bool) -> None:
-    assert fits_metadata(name, value) is fits
-
-
 def test_a_damaged_session_with_one_readable_message_goes_on(tmp_path: Path) -> None:
     home = Home(tmp_path)
     name = home.recorded("kept", "lost")
@@ -123,62 +75,6 @@ def test_a_damaged_session_with_one_readable_message_goes_on(tmp_path: Path) -> 
 
     assert [message.text for message in loaded.session.messages] == ["kept"]
     assert "cannot be read" in str(loaded.damage)
-
-
-@pytest.mark.parametrize(("extents", "told"), [(1000 - 1, True), (1000 + 1, False)])
-def test_the_end_of_the_data_is_told_in_a_file_of_so_many_pieces(tmp_path: Path, extents: int, told: bool) -> None:
-    path, step = tmp_path / "holes", 1 << 16
-    with path.open("wb") as file:
-        for number in range(extents):
-            os.pwrite(file.fileno(), b"x" * 4096, number * step)
-        file.truncate(extents * step + step)
-    with path.open("rb") as file:
-        if os.lseek(file.fileno(), 0, os.SEEK_HOLE) > 4096:
-            pytest.skip("this file system knows no holes")
-        end = find_data_end(file.fileno())
-
-    assert end == ((extents - 1) * step + 4096 if told else extents * step + step)
-
-
-def test_an_entry_with_raw_control_characters_is_found_up_to_a_length() -> None:
-    for size, found in (((1 << 16) - 20, True), ((1 << 16) + 20, False)):
-        entry = b'{"id":"\n' + b"x" * size + b'"}'
-        assert find_end(memoryview(b" " + entry + b","), 1) == (1 + len(entry) if found else None), size
-
-
-@pytest.mark.parametrize(("size", "found"), [((32 << 20), True), ((32 << 20) + (1 << 18) + 9000, False)])
-def test_a_mark_is_looked_for_so_far_back(tmp_path: Path, size: int, found: bool) -> None:
-    path, schedule = tmp_path / "journal", MarkSchedule()
-    path.write_bytes(schedule.make_line(0, AT, "1,2,3", {}, (4, 5)))
-    os.truncate(path, size)
-    with path.open("rb") as file:
-        assert [(one.place, one.mark.count, one.mark.last) for one in iter_marks(file)] == (
-            [(0, 4, 5)] if found else []
-        )
-
-
-@pytest.mark.parametrize("before", [*range(0, 45, 4), 4000])
-def test_a_mark_across_two_blocks_is_found(tmp_path: Path, before: int) -> None:
-    """From where the last block begins."""
-    path, line = tmp_path / "journal", MarkSchedule().make_line(0, AT, "1,2,3", {}, (4, 5))
-    lead = b'{"at":"x"}\n'
-    lead += b"x" * (4999 - len(lead)) + b"\n"
-    whole = lead + line
-    path.write_bytes(whole + b"y" * (len(lead) + before + marks._BLOCK_BYTES - len(whole)))
-    with path.open("rb") as file:
-        assert [one.place for one in iter_marks(file)] == [len(lead)]
-
-
-def test_marks_stand_no_nearer_than_they_are_long() -> None:
-    schedule = MarkSchedule()
-    short = schedule.make_line(10, AT, "1,2,3", {}, (4, 5))
-    assert schedule.next == 10 + MARK_EVERY_BYTES == 10 + (1 << 18)
-    long = schedule.make_line(500, AT, "1,2,3", {"text": "x" * 100_000}, (4, 5))
-    assert schedule.next == 500 + 8 * len(long)
-    assert (journal.parse_record(short).mark.previous, journal.parse_record(long).mark.previous) == (-1, 10)
-    schedule.restart()
-    assert schedule.next == MARK_EVERY_BYTES
-    assert journal.parse_record(schedule.make_line(0, AT, "", {}, (0, 0))).mark.previous == -1
 
 
 def open_writer(home: Home) -> writer.SessionWriter:

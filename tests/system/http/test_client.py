@@ -1,13 +1,26 @@
-"""The HTTP exchange: connections, time-outs, limits, and lines out of chunks cut anywhere."""
+"""HTTP exchanges: addresses, connections, time-outs and limits."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ollm.system import http
+from ollm.system.http.client import (
+    FirstByteTimeout,
+    SilenceTimer,
+    StreamStalled,
+    Timeouts,
+    parse_address,
+    read_full_response,
+)
 from tests.servers import Answer, OllamaServer, ScriptedServer
+from tests.servers.handled import serve_with
 
 QUICK = http.Timeouts(connect=1, first=2, stall=2)
 
@@ -48,3 +61,170 @@ def test_a_plain_server_needs_neither_httpx_nor_pydantic_nor_stamina() -> None:
     run = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
 
     assert run.stdout.strip() == "[]"
+
+
+async def test_ipv6_is_spoken() -> None:
+    async with OllamaServer(host="::1") as server:
+        answer = await http.open_client(server.base_url, timeouts=QUICK).fetch("GET", "/api/version")
+
+    assert answer.status == 200
+    assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
+
+
+async def test_localhost_finds_whichever_address_listens() -> None:
+    for host in ("127.0.0.1", "::1"):
+        async with OllamaServer(host=host) as server:
+            client = http.open_client(f"http://localhost:{server.port}", timeouts=QUICK)
+            assert (await client.fetch("GET", "/api/version")).status == 200
+            await client.close()
+
+
+async def test_a_unix_socket_is_spoken(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    async with serve_with(answer, tmp_path / "s"):
+        client = http.open_client("http://daemon", socket_path=str(tmp_path / "s"), timeouts=QUICK)
+        assert (await client.fetch("GET", "/")).body == b"ok"
+        await client.close()
+
+
+async def test_a_word_before_the_answer_is_passed_over() -> None:
+    raw = b"HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    async with ScriptedServer([Answer(raw=raw)]) as server:
+        answer = await http.open_client(server.base_url, timeouts=QUICK).fetch("POST", "/v1/chat/completions", b"{}")
+
+    assert (answer.status, answer.body) == (200, b"ok")
+
+
+@pytest.mark.parametrize(
+    ("raw", "failure"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000, http.BadResponse),
+        (b"\x00\x01\x02 nonsense\r\n\r\n", http.BadResponse),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", http.ConnectionBroken),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", http.BadResponse),
+    ],
+)
+async def test_what_is_not_http_is_named(raw: bytes, failure: type[http.HttpFailure]) -> None:
+    async with ScriptedServer([Answer(raw=raw)]) as server:
+        with pytest.raises(failure) as caught:
+            await http.open_client(server.base_url, timeouts=QUICK).fetch("POST", "/v1/chat/completions", b"{}")
+
+    assert caught.value.started
+
+
+async def test_connecting_to_nobody_and_to_silence_are_told_apart() -> None:
+    with pytest.raises(http.ConnectFailed, match="Connection refused"):
+        await http.open_client("http://127.0.0.1:1", timeouts=QUICK).fetch("GET", "/")
+    async with ScriptedServer([Answer(delay=9)]) as server:
+        client = http.open_client(server.base_url, timeouts=http.Timeouts(connect=1, first=0.1, stall=9))
+        with pytest.raises(http.FirstByteTimeout):
+            await client.fetch("POST", "/v1/chat/completions", b"{}")
+
+
+async def test_a_server_too_busy_to_accept_is_no_connection_in_time() -> None:
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for client in (first, second):
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        with pytest.raises(http.ConnectFailed, match=r"within 0.2 s"):
+            await http.open_client(url, timeouts=http.Timeouts(connect=0.2)).fetch("GET", "/")
+
+
+async def test_an_unknown_name_is_no_connection() -> None:
+    with pytest.raises(http.ConnectFailed):
+        await http.open_client("http://no-such-host.invalid", timeouts=QUICK).fetch("GET", "/")
+
+
+async def test_a_body_without_end_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n"
+    async with ScriptedServer([Answer(raw=raw)]) as server:
+        client = http.open_client(server.base_url, timeouts=QUICK)
+        async with client.stream("POST", "/v1/chat/completions", b"{}") as response:
+            with pytest.raises(http.TooLarge):
+                await read_full_response(response, limit=1000)
+
+
+@pytest.mark.parametrize(
+    ("url", "secure", "authority", "prefix", "places", "local", "shown"),
+    [
+        ("http://h", False, "h", "", (("h", 80),), False, "http://h"),
+        ("https://h/", True, "h", "", (("h", 443),), False, "https://h"),
+        ("h:8080/a/", False, "h:8080", "/a", (("h", 8080),), False, "http://h:8080/a"),
+        ("http://localhost:1", False, "localhost:1", "", (("127.0.0.1", 1), ("::1", 1)), True, "http://localhost:1"),
+        ("http://[::1]:5", False, "[::1]:5", "", (("::1", 5),), True, "http://[::1]:5"),
+        ("http://127.0.0.9", False, "127.0.0.9", "", (("127.0.0.9", 80),), True, "http://127.0.0.9"),
+        ("http://10.0.0.1", False, "10.0.0.1", "", (("10.0.0.1", 80),), False, "http://10.0.0.1"),
+    ],
+)
+def test_every_part_of_a_base_url(
+    url: str, secure: bool, authority: str, prefix: str, places: tuple, local: bool, shown: str
+) -> None:
+    found = parse_address(url)
+
+    assert (found.secure, found.authority, found.prefix, found.places) == (secure, authority, prefix, places)
+    assert (found.local, found.url) == (local, shown)
+
+
+def test_a_socket_is_on_this_machine() -> None:
+    found = parse_address("http://ollm", "/run/x.sock")
+
+    assert (found.places, found.local) == (("/run/x.sock",), True)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("ftp://h", "ftp:// is not http:// or https://"),
+        ("http://", "it has no host"),
+        ("http://a b", "it has no host"),
+        ("http://me@h", "it must not contain a user name, query or fragment"),
+        ("http://h?x=1", "it must not contain a user name, query or fragment"),
+        ("http://h#x", "it must not contain a user name, query or fragment"),
+    ],
+)
+def test_the_reason_why_it_cannot_be_a_servers(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        parse_address(url)
+
+
+async def wait(timer: SilenceTimer, seconds: float) -> None:
+    async with timer.limit_wait():
+        await asyncio.sleep(seconds)
+
+
+async def test_before_the_first_sign_the_first_limit_counts() -> None:
+    timer = SilenceTimer(Timeouts(first=0.02, stall=600))
+
+    with pytest.raises(FirstByteTimeout, match=r"^no answer within 0\.02 s$"):
+        await wait(timer, 60)
+
+
+async def test_after_it_the_limit_between_signs_counts() -> None:
+    timer = SilenceTimer(Timeouts(first=600, stall=0.02))
+    timer.reset()
+
+    with pytest.raises(StreamStalled, match=r"^no data for 0\.02 s$"):
+        await wait(timer, 60)
+
+
+async def test_reading_the_prompt_is_work_that_has_not_begun_to_answer() -> None:
+    timer = SilenceTimer(Timeouts(first=0.02, stall=600))
+    timer.reset(begun=False)
+
+    with pytest.raises(FirstByteTimeout):
+        await wait(timer, 60)
+
+
+async def test_an_answer_that_has_begun_stays_begun() -> None:
+    timer = SilenceTimer(Timeouts(first=600, stall=0.02))
+    timer.reset()
+    timer.reset(begun=False)
+
+    with pytest.raises(StreamStalled):
+        await wait(timer, 60)

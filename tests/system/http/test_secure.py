@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ollm.system import http
-from ollm.system.http.address import parse_address
+from ollm.system.http.client import parse_address
 from ollm.system.http.secure import SecureClient
 from tests.servers import Answer, OllamaServer, ScriptedServer
 

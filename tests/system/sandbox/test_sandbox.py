@@ -10,7 +10,7 @@ from ollm.system.sandbox.sandbox import Sandbox, _make_key, make_git_environment
 def make(tmp_path: Path, **more: object) -> Sandbox:
     home, workspace = tmp_path / "home", tmp_path / "home" / "work"
     workspace.mkdir(parents=True, exist_ok=True)
-    return Sandbox(workspace, home, cache=tmp_path / "cache" / "sandbox.json", **more)  # type: ignore[arg-type]
+    return Sandbox(workspace, home, cache=tmp_path / "cache", **more)  # type: ignore[arg-type]
 
 
 def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_program_sees_its_own_folder_and_no_more_of_what_is_hidden(tmp_path: P
     for name in ("hook.sh", "config.yaml", "tools/server.py", "extensions/x.py"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
         (own / name).touch()
-    sandbox = make(tmp_path, own=(own,), readable=(own / "extensions",))
+    sandbox = make(tmp_path, own=(own,), shared=(own / "extensions",))
 
     box = sandbox.make_box("working", program=("python3", f"{own}/tools/server.py", f"{own}/hook.sh", "/etc/hosts"))
 

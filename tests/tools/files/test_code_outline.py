@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.code_map.outline import outline_text
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.code_outline import list_matches
 from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from tests.services.code_map.samples import PYTHON, RUST
 from tests.tools.drive import Driver, content, error
@@ -68,15 +66,3 @@ async def test_overloads_are_read_together(drive: Driver, workspace: Path) -> No
 
 async def test_a_file_in_another_encoding_has_its_symbols(drive: Driver) -> None:
     assert "return 'ä'" in content(await drive("read_file", path="latin.py", symbol="grüße"))
-
-
-async def test_what_is_no_text_is_refused(drive: Driver, workspace: Path) -> None:
-    (workspace / "x.py").write_bytes(b"\0\1\2" * 100)
-
-    assert error(await drive("read_file", path="x.py", symbol="a"))[0] == "BinaryFile"
-
-
-def test_long_lists_are_cut() -> None:
-    found = outline_text("a.py", "".join(f"def f{number}(): pass\n" for number in range(20)).encode())
-
-    assert list_matches(found).endswith("f11 (lines 12 to 12), …")

@@ -9,19 +9,17 @@ from hypothesis import strategies as st
 
 from ollm.config.settings import ReadFileSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.encoding import Encoding
 from ollm.tools.files.file_change import (
     MAX_DIFF_LINES,
     MAX_SHOWN_CHARS,
     encode_text,
     make_diff,
-    make_result,
     read_current,
     refuse_stale,
     write_change,
 )
+from ollm.tools.files.file_text import Encoding
 from ollm.tools.framework.base import ToolContext
 
 TEXT = st.text(alphabet="ab \n\t", max_size=60)
@@ -39,29 +37,9 @@ def test_a_diff_says_what_difflib_says(before: str, after: str) -> None:
     assert abs(added - plain) <= 1 or added <= plain
 
 
-def test_the_diff_of_a_late_line_counts_from_the_start_of_the_file() -> None:
-    before = "".join(f"{number}\n" for number in range(100))
-
-    assert "@@ -88,7 +88,7 @@" in make_diff("f", before, before.replace("90\n", "ninety\n"))
-
-
 @pytest.fixture
 def ledger(tmp_path: Path) -> EditLedger:
     return EditLedger(lambda: tmp_path / "undo")
-
-
-def test_what_is_at_a_path_now(context: ToolContext, workspace: Path) -> None:
-    (workspace / "f").write_bytes(b"text")
-    (workspace / "b").write_bytes(b"\0\1\2")
-
-    found = read_current(context, "f")
-    assert found is not None
-    assert (found.content, found.text, found.encoding, found.status.st_size) == (b"text", "text", Encoding(), 4)
-    binary = read_current(context, "b")
-    assert binary is not None
-    assert (binary.encoding, binary.text) == (None, "")
-    assert read_current(context, "missing") is None
-    assert read_current(context, "missing/deeper") is None
 
 
 def test_what_cannot_be_changed_is_refused(context: ToolContext, workspace: Path) -> None:
@@ -156,22 +134,9 @@ def test_a_character_that_cannot_be_written_is_named(text: str, encoding: str, m
     assert (caught.value.kind, caught.value.message) == ("EncodingError", message)
 
 
-def test_the_result_has_a_sentence_for_the_model_and_the_difference_for_the_person() -> None:
-    assert make_result("Done.", "diff") == ToolResult(llm_content="Done.", return_display="Done.\ndiff", diff="diff")
-    assert make_result("Done.", "") == ToolResult(llm_content="Done.", return_display="Done.")
-
-
 def test_a_diff_that_nobody_would_read_is_counted() -> None:
     before = "".join(f"a{number}\n" for number in range(MAX_DIFF_LINES + 1))
 
     assert make_diff("f", before, "x\n") == "--- f\n+++ f\n(4,001 lines become 1)\n"
     assert make_diff("f", "same\n", "same\n") == ""
     assert make_diff("f", "", "new\n") == "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+new\n"
-
-
-def test_far_lines_that_are_the_same_are_left_out() -> None:
-    lines = [f"{number}\n" for number in range(100)]
-
-    assert make_diff("f", "".join(lines), "".join([*lines[:50], "x\n", *lines[51:]])) == (
-        "--- a/f\n+++ b/f\n@@ -48,7 +48,7 @@\n 47\n 48\n 49\n-50\n+x\n 51\n 52\n 53\n"
-    )

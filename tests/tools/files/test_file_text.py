@@ -1,23 +1,37 @@
 """The text of a file, or a range of its lines, without reading more than is shown."""
 
+import base64
+import codecs
+import io
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.config.settings import OutputSettings, ReadFileSettings, ToolSettings
+from ollm.config.settings import CodeMapSettings, FileDiscoverySettings, OutputSettings, ReadFileSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
+from ollm.services.code_map import CodeMapService
+from ollm.services.edit_ledger import EditLedger
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.token_counting import TokenCounter
 from ollm.tools.files.file_text import (
-    NOTE_CHARS,
     NOTE_LINES,
+    Encoding,
     Excerpt,
     LineRange,
-    append_notes,
     count_lines,
+    describe_kind,
+    detect_encoding,
+    detect_newline,
+    read_picture,
     read_text,
     render_lines,
 )
+from ollm.tools.read_file import ReadFile, ReadFileNeeds
+from ollm.tools.search.scope import CodeNeeds
+from tests.covers import covers
+from tests.tools.drive import Driver, content
 
 WHOLE = LineRange()
 WIDE = OutputSettings(max_chars=10_000, max_lines=1_000)
@@ -30,24 +44,6 @@ def settings(max_bytes: int = 1_000_000, **limits: int) -> ToolSettings:
 async def read(path: Path, wanted: LineRange = WHOLE, using: ToolSettings | None = None) -> Excerpt:
     with path.open("rb") as file:
         return await read_text("f", file, wanted, using or settings())
-
-
-@pytest.mark.parametrize(
-    ("wanted", "whole", "words"),
-    [
-        (LineRange(), True, ""),
-        (LineRange(first=2), False, " from line 2"),
-        (LineRange(last=5), False, ", lines 1 to 5"),
-        (LineRange(first=3, last=5), False, ", lines 3 to 5"),
-    ],
-)
-def test_a_range_in_words(wanted: LineRange, whole: bool, words: str) -> None:
-    assert (wanted.whole, wanted.words) == (whole, words)
-
-
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)])
-def test_lines_are_counted(text: str, count: int) -> None:
-    assert count_lines(text) == count
 
 
 @pytest.mark.parametrize(
@@ -83,39 +79,6 @@ async def test_lines_come_from_a_file_held_and_from_one_that_streams(
     assert found.count == count_lines(shown)
 
 
-@pytest.mark.parametrize("max_bytes", [1000, 1])
-@pytest.mark.parametrize(("text", "lines"), [("one\ntwo\n", "2 lines"), ("one", "1 line"), ("", "0 lines")])
-async def test_a_range_past_the_end_is_refused(tmp_path: Path, text: str, lines: str, max_bytes: int) -> None:
-    (tmp_path / "f").write_text(text)
-
-    with pytest.raises(ToolFailure) as caught:
-        await read(tmp_path / "f", LineRange(first=3), settings(max_bytes))
-    assert caught.value.message == f"startLine 3 is past the end: f has {lines}."
-
-
-async def test_an_empty_file_is_empty(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("")
-
-    assert await read(tmp_path / "f") == Excerpt(text="", count=0, content=b"")
-
-
-async def test_what_is_no_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes(b"\x7fELF\0\0")
-
-    with pytest.raises(ToolFailure) as caught:
-        await read(tmp_path / "f")
-    assert (caught.value.kind, caught.value.message) == ("BinaryFile", "f is not text: it is an executable of 6 bytes.")
-
-
-async def test_the_encoding_is_told(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes(b"\xef\xbb\xbfhi\n")
-
-    found = await read(tmp_path / "f")
-    assert (found.text, found.notes) == ("hi\n", ("encoding: utf-8 with byte order mark",))
-    streamed = await read(tmp_path / "f", LineRange(last=1), settings(2))
-    assert (streamed.text, streamed.notes) == ("hi\n", ("encoding: utf-8 with byte order mark",))
-
-
 async def test_only_as_many_lines_as_fit_are_shown_and_where_to_read_on(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("".join(f"{number}\n" for number in range(1, 21)))
     limits = settings(max_lines=NOTE_LINES + 4, max_chars=10_000)
@@ -129,14 +92,6 @@ async def test_only_as_many_lines_as_fit_are_shown_and_where_to_read_on(tmp_path
     streamed = await read(tmp_path / "f", LineRange(first=10), settings(5, max_lines=NOTE_LINES + 4, max_chars=10_000))
     assert streamed.text == "10\n11\n12\n13\n"
     assert streamed.notes == ("lines 10 to 13 are shown; read on with startLine 14",)
-
-
-async def test_a_line_that_is_too_long_is_cut_and_said(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("x" * 5000 + "\nend\n")
-
-    found = await read(tmp_path / "f", using=settings(max_chars=NOTE_CHARS + 100, max_lines=100))
-    assert found.text == "x" * 100
-    assert found.notes == ("line 1 of 2 is too long and was cut here",)
 
 
 async def test_long_lines_before_the_range_are_passed_over(tmp_path: Path) -> None:
@@ -158,13 +113,202 @@ def test_any_range_is_those_lines(text: str, first: int, more: int | None) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "notes", "shown"),
+    ("data", "name", "mark", "label"),
     [
-        ("a", (), "a"),
-        ("a", ("n",), "a\n[n]"),
-        ("a\n", ("n", "m"), "a\n[n]\n[m]"),
-        ("", ("n",), "[n]"),
+        (b"", "utf-8", b"", ""),
+        (b"plain", "utf-8", b"", ""),
+        ("ä€😀".encode(), "utf-8", b"", ""),
+        (codecs.BOM_UTF8 + b"x", "utf-8", codecs.BOM_UTF8, "utf-8 with byte order mark"),
+        (
+            codecs.BOM_UTF16_LE + "x".encode("utf-16-le"),
+            "utf-16-le",
+            codecs.BOM_UTF16_LE,
+            "utf-16-le with byte order mark",
+        ),
+        (
+            codecs.BOM_UTF16_BE + "x".encode("utf-16-be"),
+            "utf-16-be",
+            codecs.BOM_UTF16_BE,
+            "utf-16-be with byte order mark",
+        ),
+        (
+            codecs.BOM_UTF32_LE + "x".encode("utf-32-le"),
+            "utf-32-le",
+            codecs.BOM_UTF32_LE,
+            "utf-32-le with byte order mark",
+        ),
+        (
+            codecs.BOM_UTF32_BE + "x".encode("utf-32-be"),
+            "utf-32-be",
+            codecs.BOM_UTF32_BE,
+            "utf-32-be with byte order mark",
+        ),
+        ("plain text".encode("utf-16-le"), "utf-16-le", b"", "utf-16-le"),
+        ("plain text".encode("utf-16-be"), "utf-16-be", b"", "utf-16-be"),
+        ("Grüße aus Köln, schöne Straße".encode("latin-1"), "cp1252", b"", "cp1252"),
     ],
 )
-def test_notes_stand_below_the_text(text: str, notes: tuple[str, ...], shown: str) -> None:
-    assert append_notes(Excerpt(text=text, count=1, notes=notes)) == shown
+def test_an_encoding_is_known_named_and_taken_back_exactly(data: bytes, name: str, mark: bytes, label: str) -> None:
+    found = detect_encoding(data)
+
+    assert found == Encoding(name=name, mark=mark)
+    assert found.label == label
+    assert found.encode(found.decode(data)) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\0",
+        b"\x7fELF\0\0\0",
+        bytes(range(256)),
+        b"a\0b\0c\0",  # too short to be sure of
+        codecs.BOM_UTF8 + b"a\0b",
+        ("plain text" * 3).encode("utf-16-le")[:-1],
+        b"\xff\x01\x02\x03" * 20,
+    ],
+)
+def test_what_is_no_text_is_none(data: bytes) -> None:
+    assert detect_encoding(data) is None
+
+
+def test_utf8_with_a_few_bytes_spoilt_is_shown_but_not_written_back() -> None:
+    data = "viele schöne Wörter für äußere Größe".encode() + b"\xff"
+
+    found = detect_encoding(data)
+
+    assert found == Encoding(exact=False)
+    assert found.label == "utf-8 with invalid bytes"
+    assert found.decode(data).endswith("Größe\ufffd")
+
+
+def test_a_sample_may_be_cut_inside_a_character() -> None:
+    data = "a€".encode()[:-1]
+
+    assert detect_encoding(data, whole=False) == Encoding()
+    assert detect_encoding(data) != Encoding()
+
+
+def test_a_character_an_encoding_does_not_have_is_an_error() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        Encoding(name="cp1252").encode("漢")
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_utf8_text_is_always_known(text: str) -> None:
+    found = detect_encoding(text.encode())
+
+    assert found is not None
+    assert found.encode(found.decode(text.encode())) == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "newline"),
+    [("", "\n"), ("a\n", "\n"), ("a\r\n", "\r\n"), ("a\r\nb\n", "\n"), ("a\r\nb\r\n", "\r\n"), ("a\r", "\n")],
+)
+def test_crlf_is_the_line_end_only_where_every_line_has_it(text: str, newline: str) -> None:
+    assert detect_newline(text) == newline
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (PNG, "a PNG picture"),
+        (b"\xff\xd8\xff\xe0", "a JPEG picture"),
+        (b"GIF87a", "a GIF picture"),
+        (b"GIF89a", "a GIF picture"),
+        (b"RIFF1234WEBPxx", "a WebP picture"),
+        (b"RIFF1234WAVExx", "binary data"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"PK\x03\x04", "a ZIP archive (or an office document)"),
+        (b"\x1f\x8b\x08", "gzip data"),
+        (b"BZh9", "bzip2 data"),
+        (b"\xfd7zXZ\0", "xz data"),
+        (b"\x28\xb5\x2f\xfd", "zstandard data"),
+        (b"\x7fELF", "an executable"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\0asm", "a WebAssembly module"),
+        (b"", "binary data"),
+        (b"\0\0\0", "binary data"),
+    ],
+)
+def test_bytes_are_named_by_how_they_begin(data: bytes, words: str) -> None:
+    assert describe_kind(data) == words
+
+
+@pytest.mark.parametrize(
+    ("start", "media"),
+    [(PNG, "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF89a", "image/gif"), (b"RIFF1234WEBP", "image/webp")],
+)
+def test_a_picture_is_handed_over_whole(start: bytes, media: str) -> None:
+    data = start + b"x" * 100
+
+    found = read_picture(io.BytesIO(data))
+
+    assert found is not None
+    assert (found.part.media_type, base64.b64decode(found.part.data)) == (media, data)
+    assert found.words == f"{describe_kind(start)} of {len(data)} bytes"
+
+
+COUNT = TokenCounter().count_text
+LONG = "".join(f"def part_{number}(value):\n    return value + {number}\n\n\n" for number in range(300))
+
+
+def reader(workspace: Path, max_tokens: int | None, **limits: int) -> Driver:
+    driver = Driver(workspace, settings=ToolSettings(output=OutputSettings(**limits)))
+    code = CodeNeeds(
+        discovery=FileDiscoveryService(FileDiscoverySettings(), workspace),
+        code_map=CodeMapService(CodeMapSettings(), workspace.parent / "cache"),
+        count=COUNT,
+    )
+    needs = ReadFileNeeds(ledger=EditLedger(), code=lambda: code, max_tokens=lambda: max_tokens, count=COUNT)
+    driver.registry.register(ReadFile, needs)
+    return driver
+
+
+@covers("T9.1")
+async def test_a_file_over_the_share_of_the_window_comes_as_head_notice_and_outline(workspace: Path) -> None:
+    (workspace / "long.py").write_text(LONG)
+
+    record = await reader(workspace, 1200)("read_file", path="long.py")
+
+    text = content(record)
+    head, _, outline = text.partition("[lines 1 to ")
+    shown = int(outline.split(" ")[0])
+    assert head == "".join(LONG.splitlines(keepends=True)[:shown])
+    assert f"of 1,200 are shown; read on with startLine {shown + 1}, or name a symbol." in outline
+    assert f"def part_{shown // 4 + 1}(value)" in outline
+    assert "more definitions not shown" in outline
+    assert 600 < COUNT(text) <= 1200
+    assert record.result is not None
+    assert record.result.full_output == LONG, "recall still reads all of it"
+
+
+async def test_the_limits_of_output_hold_with_the_outline(workspace: Path) -> None:
+    (workspace / "long.py").write_text(LONG)
+
+    text = content(await reader(workspace, None, max_chars=6_000, max_lines=200)("read_file", path="long.py"))
+
+    assert "Outline of the rest:" in text
+    assert "omitted" not in text
+    assert len(text) <= 6_000
+    assert text.count("\n") < 200
+
+
+async def test_what_fits_or_has_no_outline_stays_as_it_was(workspace: Path) -> None:
+    (workspace / "short.py").write_text(LONG[:400])
+    (workspace / "log.txt").write_text("word\n" * 3000)
+
+    assert content(await reader(workspace, 1200)("read_file", path="short.py")) == LONG[:400]
+    assert "Outline" not in content(await reader(workspace, 100)("read_file", path="log.txt"))
+
+
+async def test_a_range_is_given_as_asked(workspace: Path) -> None:
+    (workspace / "long.py").write_text(LONG)
+
+    text = content(await reader(workspace, 200)("read_file", path="long.py", startLine=1, endLine=400))
+
+    assert "Outline" not in text

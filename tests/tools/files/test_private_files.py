@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ollm.system.paths import Boundary
-from ollm.tools.files.private_files import describe_skipped, drop_private_files
 from ollm.tools.framework.base import ToolContext
+from ollm.tools.search.scope import describe_skipped, drop_private_files
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Arguments as models write them, made into a tool."""
 
 import contextlib
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ToolResult
-from ollm.tools.framework.arguments import drop_empty_rivals
+from ollm.tools.framework.arguments import build_parameters, drop_empty_rivals, find_mistakes, get_struct_type
 from ollm.tools.framework.base import Tool, ToolContext, make_spec
 from tests.covers import covers
 
@@ -149,3 +149,123 @@ def test_parameters_that_exclude_each_other_may_be_filled_in_with_nothing() -> N
     assert drop_empty_rivals({"query": "x", "messageId": 0, "offset": 0}, rivals) == {"query": "x", "offset": 0}
     assert drop_empty_rivals({"query": "", "messageId": ""}, rivals) == {"query": "", "messageId": ""}
     assert drop_empty_rivals({"query": "x", "messageId": 3}, rivals) == {"query": "x", "messageId": 3}
+
+
+class Inner(msgspec.Struct):
+    name: str
+
+
+class Call(msgspec.Struct, rename="camel", kw_only=True):
+    path: Annotated[str, Meta(min_length=1, description="Where to look.")]
+    count: Annotated[int, Meta(ge=1, le=9)] = 1
+    share: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    deep: bool = False
+    choice: Literal["get", "set"] = "get"
+    inner: Inner | None = None
+    items: Annotated[tuple[Inner, ...], Meta(min_length=1)] = ()
+    max_depth: int | None = None
+    anything: Any = None
+
+
+def mistakes(**given: Any) -> list[str]:
+    return find_mistakes(given, get_struct_type(Call))
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({}, "path: missing; expected text that is not empty (Where to look)."),
+        ({"path": ""}, "path: expected text that is not empty, got ''."),
+        ({"path": 5}, "path: expected text that is not empty, got 5."),
+        ({"path": None}, "path: expected text that is not empty, got null."),
+        ({"path": "x", "count": 0}, "count: expected a whole number of at least 1 of at most 9, got 0."),
+        ({"path": "x", "count": 10}, "count: expected a whole number of at least 1 of at most 9, got 10."),
+        ({"path": "x", "count": True}, "count: expected a whole number of at least 1 of at most 9, got true."),
+        ({"path": "x", "count": 1.5}, "count: expected a whole number of at least 1 of at most 9, got 1.5."),
+        ({"path": "x", "share": 0}, "share: expected a number greater than 0 less than 1, got 0."),
+        ({"path": "x", "share": 1}, "share: expected a number greater than 0 less than 1, got 1."),
+        ({"path": "x", "share": False}, "share: expected a number greater than 0 less than 1, got false."),
+        ({"path": "x", "deep": 1}, "deep: expected true or false, got 1."),
+        ({"path": "x", "choice": "put"}, "choice: expected one of get, set, got 'put'."),
+        ({"path": "x", "inner": 3}, "inner: expected an object with name, got 3."),
+        ({"path": "x", "inner": {}}, "inner.name: missing; expected text."),
+        ({"path": "x", "inner": {"name": 1}}, "inner.name: expected text, got 1."),
+        ({"path": "x", "inner": {"name": "n", "x": 1}}, "inner.x: no such parameter; the parameters are name."),
+        (
+            {"path": "x", "items": []},
+            "items: expected a list with at least one item, each an object with name, got an empty list.",
+        ),
+        ({"path": "x", "items": [{"name": "n"}, {}]}, "items[1].name: missing; expected text."),
+        (
+            {"path": "x", "items": {"a": 1}},
+            "items: expected a list with at least one item, each an object with name, got an object.",
+        ),
+        ({"path": "x", "maxDepth": [1]}, "maxDepth: expected a whole number, got a list."),
+        ({"path": "x", "maxdepth": 1}, 'maxdepth: no such parameter; did you mean "maxDepth"?'),
+        (
+            {"path": "x", "zzzzzzz": 1},
+            (
+                "zzzzzzz: no such parameter; the parameters are "
+                "path, count, share, deep, choice, inner, items, maxDepth, anything."
+            ),
+        ),
+        ({"path": "x", "choice": "y" * 80}, "choice: expected one of get, set, got '" + "y" * 56 + "...."),
+    ],
+)
+def test_a_mistake_in_words(given: dict[str, Any], line: str) -> None:
+    assert mistakes(**given) == [line]
+
+
+def test_every_mistake_is_told_unknown_names_first() -> None:
+    assert [line.partition(":")[0] for line in mistakes(bogus=1, count="x", deep="x")] == [
+        "bogus",
+        "path",
+        "count",
+        "deep",
+    ]
+
+
+class InnerSchema(msgspec.Struct, rename="camel"):
+    first_name: str
+
+
+class Everything(msgspec.Struct):
+    """A docstring
+    over   lines.
+    """
+
+    text: Annotated[str, Meta(min_length=1, description="A text.")]
+    count: Annotated[int, Meta(ge=1)] = 1
+    share: float = 0.5
+    flag: bool = False
+    choice: Literal["a", "b"] = "a"
+    several: tuple[InnerSchema, ...] = ()
+    listed: list[int] = []
+    maybe: Annotated[int | None, Meta(description="Perhaps.")] = None
+    anything: Any = None
+
+
+class Nothing(msgspec.Struct):
+    flag: bool = True
+
+
+def test_every_kind_of_parameter() -> None:
+    assert build_parameters(Everything) == {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "description": "A text."},
+            "count": {"type": "integer"},
+            "share": {"type": "number"},
+            "flag": {"type": "boolean"},
+            "choice": {"type": "string", "enum": ["a", "b"]},
+            "several": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"firstName": {"type": "string"}}, "required": ["firstName"]},
+            },
+            "listed": {"type": "array", "items": {"type": "integer"}},
+            "maybe": {"type": "integer", "description": "Perhaps."},
+            "anything": {},
+        },
+        "required": ["text"],
+    }
+    assert "required" not in build_parameters(Nothing)

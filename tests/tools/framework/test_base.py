@@ -1,12 +1,9 @@
 """What a tool is: its class, what it needs, and one call of it."""
 
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from ollm.config.settings import ToolSettings
-from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult, ToolSchema, Verdict
 from ollm.tools.framework.base import (
     BoundTool,
@@ -99,25 +96,6 @@ async def test_a_call_runs_with_what_its_class_was_registered_with(context: Tool
     assert [location.target for location in reaching.locations()] == ["f"]
 
 
-def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(ToolFailure, match="plain was not run: 1 mistake"):
-        make_spec(Plain, "").parse({"who": "x", "nobody": 1})
-
-
-def test_a_tool_must_say_how_it_runs() -> None:
-    class Halfway(Tool[None], frozen=True):
-        """Nothing."""
-
-        name: ClassVar[str] = "halfway"
-
-    with pytest.raises(TypeError):
-        Halfway()  # type: ignore[abstract]
-
-
-def test_arguments_pass_through_unless_a_tool_reshapes_them() -> None:
-    assert Plain.reshape({"a": 1}) == {"a": 1}
-
-
 @pytest.mark.parametrize("decision", ["allow", "deny"])
 def test_nobody_is_asked_about_what_policy_decided(decision: str) -> None:
     assert build_confirmation("t", "d", [], Verdict(decision=decision, reason="r", risk=Risk.LOW)) is None
@@ -141,13 +119,3 @@ def test_what_is_locked_cannot_be_granted() -> None:
 
     assert asked is not None
     assert (asked.grant, asked.prefix, asked.locked) == (None, None, True)
-
-
-async def test_a_context_has_usual_settings_and_a_model_that_sees_nothing(
-    context: ToolContext, workspace: Path
-) -> None:
-    assert context.workspace == workspace
-    assert context.settings == ToolSettings()
-    assert await context.sees() is False
-    assert (context.unasked, context.sandbox, context.approved) == (False, None, ())
-    context.emit("nobody listens")

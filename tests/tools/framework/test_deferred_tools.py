@@ -4,20 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Risk, ToolSchema
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.framework.deferred_tools import (
+from ollm.tools.framework.tool_selection import (
     MAX_FOUND_CHARACTERS,
     MAX_FOUND_TOOLS,
-    MAX_LISTED_NAMES,
     MAX_SCHEMA_CHARACTERS,
     build_deferred_schemas,
     find_tools,
-    group_by_server,
     make_find_spec,
     render_found_tools,
-    render_names,
     split_by_budget,
     unwrap_call,
 )
@@ -64,15 +60,6 @@ def test_the_smallest_servers_are_shown_whole_and_the_others_in_turn() -> None:
     assert split(names, 1000, 4)[0] == ["b__1", "a__1"]
 
 
-def test_tools_are_grouped_by_what_stands_before_two_underscores() -> None:
-    grouped = group_by_server([tool("a__x"), tool("plain"), tool("a__y__z"), tool("one_two")])
-
-    assert {name: [found.name for found in tools] for name, tools in grouped.items()} == {
-        "a": ["a__x", "a__y__z"],
-        "extensions": ["plain", "one_two"],
-    }
-
-
 def test_finding_names_the_servers_a_line_each_or_their_names_alone() -> None:
     hidden = [tool("git__log"), tool("git__diff"), tool("mine")]
 
@@ -86,13 +73,6 @@ def test_finding_names_the_servers_a_line_each_or_their_names_alone() -> None:
     )
     assert find.parameters["required"] == ["query"]
     assert use.parameters["required"] == ["name", "arguments"]
-
-
-@pytest.mark.parametrize(("length", "cut"), [(90, False), (91, True)])
-def test_a_servers_line_is_cut(length: int, cut: bool) -> None:
-    line = build_deferred_schemas([tool("s__" + "x" * length)], WIDE)[0].description.splitlines()[1]
-
-    assert line == "s (1): " + ("x" * 89 + "…" if cut else "x" * length)
 
 
 @pytest.mark.parametrize(
@@ -140,10 +120,6 @@ def test_tools_are_found_by_words_in_names_and_descriptions_the_best_first(query
     assert [found.name for found in find_tools(query, TOOLS)] == names
 
 
-def test_nothing_is_found_among_nothing() -> None:
-    assert find_tools("x", []) == []
-
-
 def test_what_was_found_comes_with_arguments_and_an_example() -> None:
     assert render_found_tools(TOOLS[:1]) == (
         'git__log: Show the history.\n  arguments: {"type":"object"}\n'
@@ -171,35 +147,6 @@ def test_what_a_small_window_does_not_bear_is_named_alone() -> None:
     assert "Less near, shown when you ask by name: t1, t2, t3." in said
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("click a button on the page", ["web__click"]),
-        ("list the files in a folder", ["disk__listDirectory"]),
-        ("listing", ["disk__listDirectory"]),
-        ("a", []),
-    ],
-)
-def test_common_words_find_nothing_and_endings_do_not_matter(query: str, found: list[str]) -> None:
-    tools = [
-        tool("web__click", "Perform click on a web page"),
-        tool("disk__listDirectory", "Get a listing of all the files in a path"),
-        tool("a__get-a-thing", "A demonstration of how a thing can be had on a page of the book"),
-        tool("b__thing", "On a page"),
-    ]
-
-    assert [each.name for each in find_tools(query, tools)] == found
-
-
-@pytest.mark.parametrize(("count", "more"), [(MAX_LISTED_NAMES, ""), (MAX_LISTED_NAMES + 2, " and 2 more")])
-def test_where_nothing_fits_the_names_are_listed(count: int, more: str) -> None:
-    names = [f"t{number}" for number in range(count)]
-
-    said = render_names("what?", [tool(name) for name in names])
-
-    assert said == f"No tool fits 'what?'. There are: {', '.join(names[:60])}{more}."
-
-
 async def test_finding_is_a_call_that_only_reads(context: ToolContext) -> None:
     spec = make_find_spec(lambda: TOOLS)
     call = spec.parse({"query": "log"})
@@ -214,13 +161,3 @@ async def test_finding_is_a_call_that_only_reads(context: ToolContext) -> None:
     assert nothing.llm_content.startswith("No tool fits 'zebra'.")
     many = make_find_spec(lambda: [tool(f"log{number}") for number in range(9)])
     assert (await many.parse("log").run(context)).return_display.count("log") == MAX_FOUND_TOOLS == 5
-
-
-@pytest.mark.parametrize("arguments", [{}, {"query": 5}, None, 7])
-def test_a_query_is_a_text(arguments: object) -> None:
-    with pytest.raises(ToolFailure) as caught:
-        make_find_spec(lambda: TOOLS).parse(arguments)
-    assert (caught.value.kind, caught.value.message) == (
-        "ValidationError",
-        "find_tool was not run: query must be a text.",
-    )

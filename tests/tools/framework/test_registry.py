@@ -10,8 +10,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ToolResult
-from ollm.tools.framework.base import Tool, ToolContext, ToolSpec, make_spec
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry, ToolSpec, make_spec
 from tests.covers import covers
 
 

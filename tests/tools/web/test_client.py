@@ -13,7 +13,7 @@ import pytest
 
 from ollm.config.settings import ToolSettings, WebFetchSettings
 from ollm.domain.errors import ToolFailure
-from ollm.tools.web.client import MAX_REDIRECTS, WebResponse, fetch_url
+from ollm.tools.web.client import MAX_REDIRECTS, fetch_url
 from ollm.tools.web_fetch import PageCache, WebFetch
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -251,14 +251,3 @@ async def test_with_same_host_another_host_is_told_and_not_followed(server: Serv
         "HttpError",
         f"{server.url()} redirects to http://example.org/x, another host; ask for that address if it is wanted.",
     )
-
-
-@pytest.mark.parametrize(("status", "reason"), [(404, "404 Not Found"), (200, "200 OK"), (799, "799")])
-def test_a_status_in_words(status: int, reason: str) -> None:
-    assert WebResponse(url="u", status=status, headers={}, body=b"").reason == reason
-
-
-async def test_header_names_are_lower_case(server: Server) -> None:
-    server.routes["/"] = reply("x", X_Odd="Yes")
-
-    assert (await fetch_url(server.url(), limits(server))).headers["x-odd"] == "Yes"

@@ -1,14 +1,20 @@
 """What an answer from the web says, as text."""
 
 import codecs
+import io
+import json
 import os
+import subprocess
+import sys
 
 import pytest
+from pypdf import PdfWriter
 
 from ollm.domain.errors import ToolFailure
 from ollm.tools.web import page
 from ollm.tools.web.client import WebResponse
 from ollm.tools.web.page import decode_body, extract_text
+from ollm.tools.web.page_text import DocumentRefused, convert_html, convert_pdf, remove_tags, select_elements
 
 URL = "https://example.org/x"
 
@@ -37,39 +43,6 @@ async def text_of(body: bytes, media: str = "", selector: str | None = None) -> 
 )
 def test_the_body_as_text(body: bytes, media: str, text: str) -> None:
     assert decode_body(answer(body, media)) == text
-
-
-@pytest.mark.parametrize(
-    ("body", "media", "text"),
-    [
-        (b"plain", "text/plain", "plain"),
-        (b"plain", "", "plain"),
-        (b'{"a":"\xc3\xa4"}', "application/json", '{\n  "a": "ä"\n}'),
-        (b'{"a":', "application/json", '{"a":'),
-        (b'{"a":1}', "application/ld+json; charset=utf-8", '{\n  "a": 1\n}'),
-        (b"<a/>", "application/xml", "<a/>"),
-        (b"x\x00y", "text/plain", "x\x00y"),
-    ],
-)
-async def test_text_comes_as_it_is_and_json_indented(body: bytes, media: str, text: str) -> None:
-    assert await text_of(body, media) == text
-
-
-@pytest.mark.parametrize(
-    ("body", "media"),
-    [
-        (b"<h1>Title</h1>", "text/html"),
-        (b"<h1>Title</h1>", "application/xhtml+xml; charset=utf-8"),
-        (b"  <!DOCTYPE HTML><h1>Title</h1>", ""),
-        (b"<html><h1>Title</h1>", "application/octet-stream"),
-    ],
-)
-async def test_a_page_becomes_markdown(body: bytes, media: str) -> None:
-    assert (await text_of(body, media)).strip() == "# Title"
-
-
-async def test_a_page_sent_as_text_stays_as_it_is() -> None:
-    assert await text_of(b"<html><h1>Title</h1>", "text/plain") == "<html><h1>Title</h1>"
 
 
 @pytest.mark.parametrize(
@@ -105,10 +78,66 @@ async def test_a_conversion_that_takes_too_long_is_ended(monkeypatch: pytest.Mon
     )
 
 
-def test_a_child_that_died_means_it_was_too_much() -> None:
-    with pytest.raises(ToolFailure) as caught:
-        page._read_child_answer(answer(b""), b"")
-    assert (caught.value.kind, caught.value.message) == (
-        "TooLarge",
-        f"{URL} is too malformed or too deeply nested to convert to text.",
+def test_a_page_that_converts_to_nothing_is_stripped_of_its_tags() -> None:
+    assert convert_html("", "", "") == ""
+    assert convert_html("<template>only here</template>", "", "").strip() == "only here"
+
+
+@pytest.mark.parametrize(
+    ("page", "selector", "found"),
+    [
+        ("<p>a</p><p>b</p>", "p", "<p>a</p>\n<p>b</p>"),
+        ("<div><div>in</div></div>", "div", "<div><div>in</div></div>"),
+        ("<ul><li>x<ul><li>y</li></ul></li></ul>", "li", "<li>x<ul><li>y</li></ul></li>"),
+    ],
+)
+def test_the_outermost_elements_that_match(page: str, selector: str, found: str) -> None:
+    assert select_elements(page, selector) == found
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>a &amp; b</p>", "a & b"),
+        ("a<SCRIPT type=x>bad\n</script >b", "a b"),
+        ("<style>x</style>y", "y"),
+        ("a \t  b", "a b"),
+        ("no tags", "no tags"),
+    ],
+)
+def test_tags_are_taken_out(page: str, text: str) -> None:
+    assert remove_tags(page) == text
+
+
+def make_pdf(pages: int) -> bytes:
+    writer, out = PdfWriter(), io.BytesIO()
+    for _ in range(pages):
+        writer.add_blank_page(100, 100)
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_a_pdf_without_text_is_said_to_be_pictures() -> None:
+    with pytest.raises(DocumentRefused) as caught:
+        convert_pdf(make_pdf(2))
+    assert (caught.value.kind, str(caught.value)) == (
+        "BinaryFile",
+        "it is a PDF of 2 pages without text (pictures of pages)",
     )
+
+
+def run_child(*arguments: str, data: bytes) -> dict[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "ollm.tools.web.page_text", *arguments], input=data, capture_output=True, check=True
+    )
+    answer: dict[str, str] = json.loads(done.stdout)
+    return answer
+
+
+def test_as_a_process_it_answers_in_json() -> None:
+    assert run_child("html", data="<p>grüße</p>\xff".encode("latin-1")).keys() == {"text"}
+    assert run_child("html", "", "table", data=b"<p>a</p>") == {
+        "error": "NotFound",
+        "message": "nothing on the page matches 'table'",
+    }
+    assert run_child("pdf", data=make_pdf(1))["error"] == "BinaryFile"

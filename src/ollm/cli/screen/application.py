@@ -2,15 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from prompt_toolkit.application.current import get_app
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Always, Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
+from prompt_toolkit.layout import AnyContainer, ConditionalContainer, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.mouse_handlers import MouseHandlers
+from prompt_toolkit.layout.screen import Char, Screen, WritePosition
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.widgets import SearchToolbar
 
-from ollm.cli.screen import keys, layout
-from ollm.cli.screen.output import open_output
-from ollm.cli.screen.resizing import ChatApplication
-from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen import keys
+from ollm.cli.screen.output import ChatApplication, open_output
+from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.view import ScreenView
+
+
+class KeptRow(Window):
+    """Painted letter by letter only when its text or its width is another; else its cells are put down as they were."""
+
+    def __init__(self, text: Callable[[], StyleAndTextTuples], style: str = "") -> None:
+        super().__init__(FormattedTextControl(text), height=1, style=style, dont_extend_height=True)
+        self._read_text = text
+        self._painted: tuple[StyleAndTextTuples, int, int, str] | None = None
+        self._cells: dict[int, Char] = {}
+
+    def preferred_height(self, width: int, max_available_height: int) -> Dimension:
+        return Dimension.exact(1)
+
+    def write_to_screen(
+        self,
+        screen: Screen,
+        mouse_handlers: MouseHandlers,
+        write_position: WritePosition,
+        parent_style: str,
+        erase_bg: bool,
+        z_index: int | None,
+    ) -> None:
+        row = write_position.ypos
+        wanted = (self._read_text(), write_position.xpos, write_position.width, parent_style)
+        if wanted != self._painted:
+            super().write_to_screen(screen, mouse_handlers, write_position, parent_style, erase_bg, z_index)
+            self._painted, self._cells = wanted, dict(screen.data_buffer[row])
+            return
+        screen.data_buffer[row].update(self._cells)
+        screen.visible_windows_to_write_positions[self] = write_position
+        screen.height = max(screen.height, row + 1)
+
+
+FRAME_MIN_ROWS = 12
+Text = Callable[[], StyleAndTextTuples]
+
+
+def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
+    """Takes no line while there is nothing to say."""
+    window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=wrap)
+    return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
+
+
+def indent_like(prompt: StyleAndTextTuples) -> str:
+    """Prompt of continuation lines, so that they begin below the first word."""
+    return " " * get_cwidth(fragment_list_to_text(prompt))
+
+
+def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
+    """Inline: as tall as it needs to be, never the whole terminal; the input is between two lines where there is
+    room for them."""
+    framed = Condition(lambda: get_app().output.get_size().rows >= FRAME_MIN_ROWS)
+    search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
+    control = BufferControl(
+        buffer,
+        include_default_input_processors=True,
+        search_buffer_control=search.control,
+        preview_search=True,
+    )
+    field = Window(
+        control,
+        height=Dimension(min=1, max=12),
+        dont_extend_height=True,
+        wrap_lines=True,
+        get_line_prefix=lambda line, wrap: prompt() if (line, wrap) == (0, 0) else indent_like(prompt()),
+    )
+    rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
+    menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
+    if isinstance(menu.content, Window):
+        menu.content.dont_extend_height = Always()  # a short list leaves no gap above the status line
+    above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]
+    below: list[AnyContainer] = [rules[1], search, menu, KeptRow(status, "class:status")]
+    return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
+
+
+def draw_rule() -> StyleAndTextTuples:
+    return [("class:frame", "─" * get_app().output.get_size().columns)]
+
 
 ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
 VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
@@ -19,7 +111,7 @@ VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 def build_chat_application(actions: keys.KeyActions, view: ScreenView, options: ScreenOptions) -> ChatApplication:
     """Inline, so that the terminal's own scroll-back stays; what it drew is taken away when it is done."""
     app = ChatApplication(
-        layout=layout.build_chat_layout(
+        layout=build_chat_layout(
             actions.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
         ),
         key_bindings=keys.build_key_bindings(actions),

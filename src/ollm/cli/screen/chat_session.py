@@ -9,14 +9,12 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
 
 from ollm.cli.other_terminals import wait_for_input
-from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resources, read_file
-from ollm.cli.screen.header import render_header
-from ollm.cli.screen.own_command import run_own_command
+from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resources, read_file, run_own_command
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
-from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import read_git_branch
+from ollm.cli.screen.view import read_git_branch, render_header
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
@@ -29,7 +27,7 @@ OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is 
 
 
 class ChatDisplay(Protocol):
-    """What a conversation does to the screen."""
+    """The part of the screen that a conversation drives."""
 
     options: ScreenOptions
     painter: Painter
@@ -92,7 +90,6 @@ class ConversationRunner:
             typed.cancel()
 
     async def _show_remote_turn(self, conversation: Conversation, begun: ForeignTurn) -> None:
-        """A turn that another terminal began."""
         self._display.print(self._display.painter.paint_user_message(begun.text) + "\n")
         await self._run_busy(self._follow_turn(conversation, begun.after))
         self._display.refresh(await conversation.status())
@@ -102,7 +99,7 @@ class ConversationRunner:
         self._wake.set()
 
     def can_run_now(self, text: str) -> bool:
-        """Whether this is a command that need not wait for the model."""
+        """True if this is a command that need not wait for the model."""
         known = self.commands.get(text[1:].partition(" ")[0]) if text.startswith("/") else None
         return bool(self.busy and known and known[1])
 
@@ -224,7 +221,7 @@ class ConversationRunner:
             await self._send(conversation, text, attachments)
 
     async def _follow_turn(self, conversation: Conversation, after: int) -> None:
-        """A turn that runs already, begun before this terminal came or by another one."""
+        """Follow a turn that was already running, or that another terminal started."""
         async with conversation.follow_turn(after) as events:
             async for event in events:
                 self._display.handle_event(event)
@@ -243,7 +240,7 @@ class ConversationRunner:
         self._print_aside(f"exit {code} · Alt-A attaches the output to your next message", "dim")
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
-        """The edge of a turn: whatever goes wrong in it is told, and the chat goes on."""
+        """Report any failure of a turn, and continue the chat."""
         try:
             await work
         except OllmError as error:

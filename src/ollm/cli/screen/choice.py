@@ -1,4 +1,4 @@
-"""What a list of sessions is asked for, however it is shown."""
+"""The choice made in a list of sessions, however the list is shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ollm.domain.struct import Data
 
 
 class SessionChoice(Data, frozen=True):
-    """What the person decided: a session to resume, a new one (with a first message, if any), or to leave."""
+    """A session to resume, a new one (with a first message, if any), or to leave."""
 
     action: Literal["resume", "new", "leave"]
     session_id: str | None = None

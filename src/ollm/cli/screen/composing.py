@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
+import sys
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from ollm.domain.counting import format_count
@@ -37,7 +40,7 @@ class Pastes:
         return chip
 
     def find_chip_at_end(self, text: str) -> str:
-        """The chip a text ends with; empty when there is none."""
+        """Return the chip at the end of a text; empty if there is none."""
         return next((chip for chip in self._kept if text.endswith(chip)), "")
 
     def unfold(self, text: str) -> str:
@@ -122,8 +125,40 @@ def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """The beginning of a file; a pipe or a device is none."""
+    """Read the beginning of a file; a pipe or a device counts as none."""
     if not path.is_file():
         raise ValueError("not a file")
     with path.open("rb") as file:
         return file.read(most)
+
+
+MAX_OUTPUT_BYTES = 200_000
+TerminalContext = AbstractAsyncContextManager[None]
+
+
+async def run_own_command(command: str, workspace: Path, terminal: TerminalContext) -> tuple[int, Attachment]:
+    """Its exit code, and what it printed (the end of it), ready to be attached. It has the terminal meanwhile."""
+    kept = b""
+    async with terminal:
+        process = await asyncio.create_subprocess_shell(
+            command, cwd=workspace, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        assert process.stdout
+        try:
+            while data := await process.stdout.read(65536):
+                kept = (kept + data)[-MAX_OUTPUT_BYTES:]
+                sys.stdout.buffer.write(data)
+                sys.stdout.flush()
+        finally:
+            if process.returncode is None:
+                await wait_or_kill(process)
+    return process.returncode or 0, Attachment(name=f"$ {command}", text=kept.decode("utf-8", "replace"))
+
+
+async def wait_or_kill(process: asyncio.subprocess.Process) -> None:
+    """Wait for a command; one that has closed its output but still runs gets another second, then is ended."""
+    try:
+        await asyncio.wait_for(process.wait(), 1)
+    except (TimeoutError, asyncio.CancelledError):
+        process.kill()
+        await process.wait()

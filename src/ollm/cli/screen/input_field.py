@@ -2,16 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import History
 
 from ollm.cli.screen.chat_session import ConversationRunner
-from ollm.cli.screen.completion import ChatCompleter
-from ollm.cli.screen.history import ScreenInputHistory
 from ollm.cli.screen.questions import ConfirmationQueue
-from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.themes import ScreenOptions
+from ollm.system.small_files import read_small_file
+
+MAX_COMPLETIONS = 12
+
+
+class ChatCompleter(Completer):
+    """`commands` are (name, help) pairs; `find` gives the files that fit what was typed after `@`."""
+
+    def __init__(self, commands: Callable[[], Sequence[tuple[str, str]]], find: Callable[[str], Sequence[str]]) -> None:
+        self._commands = commands
+        self._find = find
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        before = document.text_before_cursor
+        if before.startswith("/") and " " not in before and "\n" not in before:
+            return self._complete_commands(before[1:])
+        word = before.rpartition("@")[2] if "@" in before else None
+        if word is None or any(blank in word for blank in " \n\t") or not _starts_word(before, word):
+            return []
+        return [Completion(_quote_path(path), start_position=-len(word)) for path in self._find(word)[:MAX_COMPLETIONS]]
+
+    def _complete_commands(self, typed: str) -> Iterable[Completion]:
+        for name, told in self._commands():
+            if name.startswith(typed):
+                yield Completion(name, start_position=-len(typed), display=f"/{name}", display_meta=told)
+
+
+def _quote_path(path: str) -> str:
+    return f'"{path}"' if any(letter in path for letter in " \t@") else path
+
+
+def _starts_word(before: str, word: str) -> bool:
+    at = len(before) - len(word) - 1
+    return at == 0 or before[at - 1] in " \n\t("
+
+
+MAX_HISTORY_LINES = 2_000
+MAX_INPUT_CHARACTERS = 20_000
+
+
+class ScreenInputHistory(History):
+    """Appends each input; a file that cannot be written is no reason to stop."""
+
+    def __init__(self, file: Path, session: Callable[[], str | None]) -> None:
+        super().__init__()
+        self._file = file
+        self._session = session
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Newest first, as the toolkit asks for them."""
+        try:
+            lines = read_small_file(self._file).splitlines()[-MAX_HISTORY_LINES:]
+        except OSError:
+            return []
+        return [text for line in reversed(lines) if (text := _parse_text(line))]
+
+    def store_string(self, string: str) -> None:
+        line = json.dumps({"text": string[:MAX_INPUT_CHARACTERS], "session": self._session()}) + "\n"
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(line.encode("utf-8", "surrogatepass"))
+        except OSError:
+            return
+
+
+def _parse_text(line: bytes) -> str:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return ""
+    text = found.get("text") if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def build_input(

@@ -1,4 +1,4 @@
-"""What the keys do. Enter sends, Alt-Enter or a trailing backslash goes on; Esc and Ctrl-C stop the model."""
+"""Key bindings. Enter sends, Alt-Enter or a trailing backslash goes on; Esc and Ctrl-C stop the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPE_AHEAD_SECONDS = (
 
 
 class KeyActions(Protocol):
-    """What the screen can do, as the keys see it."""
+    """Actions of the screen that keys trigger."""
 
     buffer: Buffer
 
@@ -96,11 +96,10 @@ class KeyFilters:
         self._first_letter_at = self._first_letter_at or time.monotonic()
 
     def _is_typed_ahead(self) -> bool:
-        """What was typed before there was an input comes all at once, however long the start took."""
         return self._first_letter_at is None or time.monotonic() - self._first_letter_at < TYPE_AHEAD_SECONDS
 
     def is_double_press(self, event: KeyPressEvent, key: str) -> bool:
-        """Whether a key is pressed twice within a second."""
+        """True if a key is pressed twice within a second."""
         now = event.app.loop.time() if event.app.loop else 0.0
         again = now - self._last.get(key, -10.0) < 1.0
         self._last[key] = -10.0 if again else now
@@ -160,7 +159,7 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) 
 
 
 def read_paste(event: KeyPressEvent) -> str:
-    """What was pasted, its lines ended as ours are."""
+    """Pasted text with normalised line endings."""
     return event.data.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -1,4 +1,4 @@
-"""What is alive at this moment: the block that is being written, a thought, tools under way, or the waiting."""
+"""The live area: the block being written, a thought, running tools, or the spinner."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ from typing import Literal
 
 from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.cells import truncate_cells
+from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.speed import OutputSpeedMeter
 from ollm.domain.counting import format_count
 from ollm.domain.events import PrefillProgress, ToolStarted
 from ollm.system.terminal_text import clean_lines
+
+
+class OutputSpeedMeter:
+    """`value` is that of the last answer, in tokens a second; 0 before there was one. `tokens` counts this answer's."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.value = 0.0
+        self._now = now
+        self._first: float | None = None
+        self.tokens = 0
+
+    def reset(self) -> None:
+        self._first, self.tokens = None, 0
+
+    def count(self) -> None:
+        if self._first is None:
+            self._first = self._now()
+        self.tokens += 1
+
+    def finish_answer(self) -> None:
+        if self._first is not None and self.tokens > 5 and (seconds := self._now() - self._first) > 0.2:
+            self.value = self.tokens / seconds
+        self.reset()
+
 
 TAIL_LINES = 5
 MAX_TAIL_CHARS = 4_000
@@ -57,7 +80,7 @@ class LiveOutput:
         self._began = now()
 
     def begin(self) -> None:
-        """A turn begins, or goes on after its tools."""
+        """Begin a turn, or continue it after its tools."""
         self.phase = "waiting"
         self._began = self._now()
         self.progress = None
@@ -127,7 +150,6 @@ class LiveOutput:
         return lines
 
     def _render_waiting(self, cells: int) -> str:
-        """What goes on and for how long; how to stop it and the last thought where there is room."""
         seconds, frame = self._now() - self._began, self._pick_spinner_frame()
         tokens = f" · ↓ {format_count(self.speed.tokens, 'token')}" if self.speed.tokens else ""
         if self.phase in ("answering", "thinking"):

@@ -1,14 +1,192 @@
-"""Markdown as the chat shows it: headings are at the left, without a frame; changes have line numbers."""
+"""Markdown, tables and diffs as lines of a terminal."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, TableDataElement, TableElement
+from rich.table import Table
+from rich.text import Text
 
-from ollm.cli.screen.diffs import render_diff
-from ollm.cli.screen.tables import FittedTable
+from ollm.domain.line_diff import DiffRow, compare_words, parse_diff
+
+SIDE_BY_SIDE_MIN_COLUMNS = 120
+
+
+def render_diff(diff: str, width: int, *, named: bool = False) -> RenderableType:
+    """A change, side by side where there is room; `named` puts the name of each file above its changes."""
+    wide = width >= SIDE_BY_SIDE_MIN_COLUMNS
+    return render_side_by_side(diff, named=named) if wide else render_unified(diff, named=named)
+
+
+def render_head(row: DiffRow, *, named: bool) -> Text | None:
+    """Text of a diff's header line without its marks; None if there is none."""
+
+    line = row.before or ""
+    name = line[4:].partition("\t")[0]
+    if line.startswith("--- "):
+        return None
+    if line.startswith("+++ "):
+        shown = "deleted" if name == "/dev/null" else name.removeprefix("b/")
+        return Text(shown, style="bold") if named else None
+    return Text(line, style="dim") if line else None
+
+
+def render_unified(diff: str, *, named: bool = False) -> RenderableType:
+    """One line under the other, with numbers; the words that changed inside a line stand out."""
+
+    lines: list[Text] = []
+    gone: list[Text] = []
+    come: list[Text] = []
+    for row in parse_diff(diff):
+        if row.kind == "change":
+            before, after = mark_words(row.before, row.after)
+            gone += [Text(f"  {row.old:4} - ", style="red") + before] if before else []
+            come += [Text(f"  {row.new:4} + ", style="green") + after] if after else []
+            continue
+        lines += [*gone, *come]
+        gone, come = [], []
+        if row.kind == "same":
+            lines.append(Text(f"  {row.new:4}   {row.after}", style="dim"))
+        elif row.kind == "gap" and lines and lines[-1].style != "bold":
+            lines.append(Text("       ⋯", style="dim"))
+        elif row.kind == "head" and (head := render_head(row, named=named)):
+            lines.append(Text("  ", style=head.style) + head)
+    return Text("\n").join([*lines, *gone, *come])
+
+
+def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text | None]:
+    """Both sides of a changed line; where they are alike, what differs is set off."""
+
+    old = None if before is None else Text(before, style="red")
+    new = None if after is None else Text(after, style="green")
+    if old is None or new is None or before is None or after is None:
+        return old, new
+    gone, come = compare_words(before, after)
+    for text, spans in ((old, gone), (new, come)):
+        for start, end in spans:
+            text.stylize("bold reverse", start, end)
+    return old, new
+
+
+def render_side_by_side(diff: str, *, named: bool = False) -> RenderableType:
+
+    table = Table.grid(padding=(0, 1), expand=True)
+    for ratio in (None, 1, None, 1):
+        table.add_column(ratio=ratio, overflow="fold", no_wrap=False)
+    places = 0  # of this file
+    for pair in parse_diff(diff):
+        if pair.kind == "gap":
+            if places:
+                table.add_row("", Text("⋯", style="dim"), "", Text("⋯", style="dim"))
+            places += 1
+            continue
+        if pair.kind == "head":
+            if head := render_head(pair, named=named):
+                table.add_row("", head, "", "")
+                places = 0
+            continue
+        table.add_row(*render_side(pair, pair.before, pair.old, "-"), *render_side(pair, pair.after, pair.new, "+"))
+    return table
+
+
+def render_side(pair: DiffRow, line: str | None, number: int, mark: str) -> tuple[RenderableType, RenderableType]:
+    """Number and text of one side; the mark says what the colour says, for those who see none."""
+
+    if line is None:
+        return "", ""
+    if pair.kind == "same":
+        return Text(f"{number:4}  ", style="dim"), Text(line, style="dim")
+    before, after = mark_words(pair.before, pair.after)
+    return Text(f"{number:4} {mark}", style="dim"), (before if mark == "-" else after) or Text(line)
+
+
+COLUMN_GAP_CELLS = 2
+MAX_WORD_CELLS = 24  # a longer word may go on in the next line
+MIN_BAR_CELLS = 4
+MAX_CELL_LINES = 6
+
+
+class FittedTable(TableElement):
+    """Columns as wide as their words, the rest of the width where it saves lines; else each row as a record."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        titles = read_cells(self.header.row.cells) if self.header and self.header.row else []
+        rows = [read_cells(row.cells) for row in self.body.rows] if self.body else []
+        widths = fit_columns([titles, *rows], options.max_width)
+        if widths is None:
+            yield from render_records(titles, rows)
+        else:
+            yield render_table(titles, rows, widths)
+
+
+def read_cells(cells: list[TableDataElement]) -> list[Text]:
+    return [cell.content.copy() for cell in cells]
+
+
+def fit_columns(rows: list[list[Text]], room: int) -> list[int] | None:
+    """Compute the width of each column; none if some row would become a ribbon of broken words."""
+    columns = list(zip(*rows, strict=True))
+    wanted = [max(cell.cell_len for cell in column) for column in columns]
+    widths = [measure_least(list(column)) for column in columns]
+    spare = room - sum(widths) - COLUMN_GAP_CELLS * (len(widths) - 1)
+    if spare < 0:
+        return None
+    while spare and (open_columns := [at for at, width in enumerate(widths) if width < wanted[at]]):
+        widths[min(open_columns, key=lambda at: widths[at])] += 1
+        spare -= 1
+    ribbons = (
+        cell.cell_len > MAX_CELL_LINES * width and not is_bar(cell)
+        for column, width in zip(columns, widths, strict=True)
+        for cell in column
+    )
+    return None if any(ribbons) else widths
+
+
+def measure_least(column: list[Text]) -> int:
+    """The widest word of it; a bar may shrink."""
+    if any(is_bar(cell) for cell in column):
+        return MIN_BAR_CELLS
+    words = (Text(word).cell_len for cell in column for word in cell.plain.split())
+    return min(max(words, default=1), MAX_WORD_CELLS)
+
+
+def is_bar(cell: Text) -> bool:
+    return bool(cell.plain) and not cell.plain.strip("█")
+
+
+def render_table(titles: list[Text], rows: list[list[Text]], widths: list[int]) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False, style="markdown.table.border", show_edge=False, collapse_padding=True)
+    for title, width in zip(titles, widths, strict=True):
+        title.stylize("markdown.table.header")
+        table.add_column(title, width=width, overflow="fold")
+    longest = [max((row[at].cell_len for row in rows), default=0) for at in range(len(widths))]
+    for row in rows:
+        scaled = zip(row, widths, longest, strict=True)
+        table.add_row(*(scale_bar(cell, width, most) for cell, width, most in scaled))
+    return table
+
+
+def scale_bar(cell: Text, width: int, longest: int) -> Text:
+    return Text("█" * round(cell.cell_len * width / longest), style="markdown.table.border") if is_bar(cell) else cell
+
+
+def render_records(titles: list[Text], rows: list[list[Text]]) -> list[RenderableType]:
+    """The first cell of a row, and under it what the others say, each with the name of its column."""
+    parts: list[RenderableType] = []
+    for first, *others in rows:
+        first.stylize("bold")
+        parts.append(first)
+        grid = Table.grid(padding=(0, COLUMN_GAP_CELLS))
+        grid.add_column(no_wrap=True, style="markdown.table.header")
+        grid.add_column(overflow="fold")
+        for title, cell in zip(titles[1:], others, strict=True):
+            if cell.plain.strip():
+                grid.add_row(Text("  ") + title, cell)
+        parts.append(grid)
+    return parts
 
 
 class LeftHeading(Heading):
@@ -37,3 +215,92 @@ class ChatMarkdown(Markdown):
         "code_block": DiffBlock,
         "table_open": FittedTable,
     }
+
+
+FENCES = ("```", "~~~")
+
+
+class MarkdownBlocks:
+    """Feed it text as it comes; `open` is what may still change."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._rest = ""
+        self._fence = ""
+        self._head = ""  # the line that opened the code
+        self._inside = False  # whether that code is part of a list
+
+    @property
+    def open(self) -> str:
+        return "\n".join([*self._lines, self._rest])
+
+    def render_tail(self, lines: int) -> str:
+        """The end of what is open, as Markdown of its own: code stays code, however long it is."""
+        last = [*self._lines, self._rest][-lines:]
+        cut = self._fence and self._head not in last
+        return "\n".join([self._head.lstrip(), *last] if cut else last)
+
+    def feed(self, text: str) -> list[str]:
+        """The blocks that are finished now."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        finished = [self._add_line(line) for line in lines]
+        return [block for block in finished if block]
+
+    def finish(self) -> str:
+        """The text is over: what was open, without blank lines around it."""
+        block = self.open.strip("\n")
+        self._lines, self._rest, self._fence = [], "", ""
+        return block
+
+    def _add_line(self, line: str) -> str:
+        """Add a line; the block it finishes, or nothing."""
+        mark = line.lstrip()[:3]
+        if self._fence:
+            return self._add_code_line(line, mark)
+        if mark in FENCES:
+            return self._open_code(line, mark)
+        if line.strip():
+            before = self._close() if self._ends_list(line) else ""
+            self._lines.append(line)
+            return before
+        return self._close() if not self._is_in_list() else self._add_blank_line()
+
+    def _open_code(self, line: str, mark: str) -> str:
+        """Code is a block of its own, unless it is indented below an item."""
+        self._inside = self._is_in_list() and line.startswith(" ")
+        before = "" if self._inside else self._close()
+        self._fence, self._head = mark, line
+        self._lines.append(line)
+        return before
+
+    def _add_code_line(self, line: str, mark: str) -> str:
+        self._lines.append(line)
+        if mark != self._fence or line.strip().strip(mark[0]):
+            return ""
+        self._fence = ""
+        return "" if self._inside else self._close()
+
+    def _add_blank_line(self) -> str:
+        """Add a blank line: a list may continue after one, and ends after two."""
+        if self._lines and not self._lines[-1].strip():
+            return self._close()
+        self._lines.append("")
+        return ""
+
+    def _ends_list(self, line: str) -> bool:
+        """After a blank line a list continues with an item or something indented; anything else is a new block."""
+        after_blank = bool(self._lines) and not self._lines[-1].strip()
+        return self._is_in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
+
+    def _is_in_list(self) -> bool:
+        return bool(self._lines) and _is_list_item(self._lines[0].lstrip())
+
+    def _close(self) -> str:
+        block = "\n".join(self._lines).strip("\n")
+        self._lines, self._fence = [], ""
+        return block
+
+
+def _is_list_item(line: str) -> bool:
+    number, dot, _ = line.partition(". ")
+    return line[:2] in ("- ", "* ", "+ ") or (bool(dot) and number.isdigit())

@@ -1,16 +1,104 @@
-"""Which list is above the input, and what becomes of the keys pressed at it."""
+"""The list above the input and the keys pressed at it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from prompt_toolkit.application.current import get_app
+from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.screen.call_list import CallList, load_earlier_calls
-from ollm.cli.screen.option_list import OptionList
+from ollm.cli.screen.cells import shorten_line, truncate_cells
+from ollm.cli.screen.recap import collect_turn_outputs
+from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import Conversation
+from ollm.system.terminal_text import make_printable
+
+MAX_ROWS = 8
+MIN_ABOUT_CELLS = 12
+HINT = "↑↓ choose · Enter select · Esc cancel"
+
+
+class OptionList:
+    """`take` gets the chosen word."""
+
+    hint = HINT
+    stays_open = False  # after something was chosen
+    yields_to_typing = False  # whether letters go to the input line and close it
+
+    def __init__(
+        self,
+        title: str,
+        options: list[str],
+        current: str,
+        take: Callable[[str], None] = lambda _chosen: None,
+        *,
+        about: Mapping[str, str] | None = None,
+    ) -> None:
+        self.title = title
+        self.options = options
+        self.current = current
+        self.place = options.index(current) if current in options else 0
+        self._take = take
+        self._about = about or {}
+
+    @property
+    def chosen(self) -> str:
+        return self.options[self.place]
+
+    def take(self) -> None:
+        self._take(self.chosen)
+
+    def move(self, steps: int) -> None:
+        self.place = max(0, min(self.place + steps, len(self.options) - 1))
+
+    def render_lines(self, width: int) -> list[tuple[str, str]]:
+        """Style and text of each line, ends of line included."""
+        first = max(0, min(self.place - MAX_ROWS // 2, len(self.options) - MAX_ROWS))
+        lines = [("bold", truncate_cells(f"  {self.title}", width - 1) + "\n")]
+        shown = [f"{make_printable(option)}{' ✓' * (option == self.current)}" for option in self.options]
+        widest = max(map(get_cwidth, shown))
+        for place in range(len(shown))[first : first + MAX_ROWS]:
+            style, mark = ("class:chosen", "›") if place == self.place else ("", " ")
+            word = truncate_cells(f"{mark} {shown[place]}", width - 1)
+            room = width - 1 - widest - len("›   ")
+            told = self._about.get(self.options[place], "")
+            lines.append((style, word))
+            if told and room >= MIN_ABOUT_CELLS:
+                lines.append(("class:hint", " " * (widest + 4 - get_cwidth(word)) + shorten_line(told, room)))
+            lines.append(("", "\n"))
+        return [*lines, ("class:hint", truncate_cells(f"  {self.hint}", width - 1))]
+
+
+MAX_MESSAGES = 400  # that are looked through for calls
+
+
+class CallList(OptionList):
+    """`calls` are names and outputs, newest first. It stays until it is closed, or something is typed."""
+
+    hint = "↑↓ choose · Enter show · Esc close"
+    stays_open = yields_to_typing = True
+
+    def __init__(self, calls: list[tuple[str, str]], show: Callable[[str, str], None]) -> None:
+        super().__init__("Earlier calls", [describe_size(*call) for call in calls], "")
+        self._calls = calls
+        self._show = show
+
+    def take(self) -> None:
+        self._show(*self._calls[self.place])
+
+
+async def load_earlier_calls(conversation: Conversation) -> list[tuple[str, str]]:
+    """The calls before the last turn that made any, newest first."""
+    turns = collect_turn_outputs(await conversation.history(None, MAX_MESSAGES))
+    return [call for turn in reversed(turns[:-1]) for call in reversed(turn)]
+
+
+def describe_size(name: str, output: str) -> str:
+    lines = len(output.splitlines())
+    return f"{name} · {format_count(lines, 'line')}"
+
 
 TITLES = {"approval": "approval level"}
 

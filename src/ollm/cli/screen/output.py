@@ -1,10 +1,13 @@
-"""What the screen writes through. tmux keeps a copy of all that is shown when a screen is cleared from its first cell;
-so that no half-written lines are left in the scroll-back, ours is cleared from the second."""
+"""The terminal as prompt_toolkit writes to it, and its changes of size."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 
+from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Point
+from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_bell_environment_variable, get_term_environment_variable
 
@@ -21,3 +24,39 @@ def open_output() -> Vt100_Output:
     return TmuxSafeOutput.from_pty(
         sys.stdout, term=get_term_environment_variable(), enable_bell=get_bell_environment_variable()
     )
+
+
+class ChatApplication(Application[None]):
+    """`wraps_again` says whether the terminal does that."""
+
+    wraps_again = False
+
+    def _on_resize(self) -> None:
+        renderer = self.renderer
+        screen, at = renderer._last_screen, renderer._cursor_pos  # noqa: SLF001 - the toolkit thinks that nothing moved
+        if self.wraps_again and screen:
+            columns = self.output.get_size().columns
+            more = count_extra_rows(measure_row_widths(screen, at.y), columns) + at.x // columns
+            renderer._cursor_pos = Point(x=at.x % columns, y=at.y + more)  # noqa: SLF001
+        super()._on_resize()
+
+
+def count_extra_rows(taken: Sequence[int], columns: int) -> int:
+    """Count the rows added when lines of these widths are wrapped to so many columns."""
+    return sum(max(0, (width - 1) // columns) for width in taken)
+
+
+def measure_row_widths(screen: Screen, rows: int) -> list[int]:
+    """Cells taken in each of the first rows, without blanks at their ends."""
+    return [
+        max((column + cell.width for column, cell in screen.data_buffer[row].items() if cell.char.strip()), default=0)
+        for row in range(rows)
+    ]
+
+
+def detect_rewrap(environment: Mapping[str, str]) -> bool:
+    """Most terminals do; xterm, the console and screen cut or keep the lines they have."""
+    if "XTERM_VERSION" in environment and "TMUX" not in environment:
+        return False
+    name = environment.get("TERM", "")
+    return "TMUX" in environment or not name.startswith(("linux", "screen"))

@@ -120,7 +120,7 @@ class Painter:
         return self.paint(Padding(Text(clean_lines(text), style=style), (0, 0, 0, 2)))
 
     def paint_reply(self, text: str) -> str:
-        """What a person answered to a question."""
+        """A person's answer to a question."""
         from rich.padding import Padding
         from rich.text import Text
 
@@ -139,7 +139,7 @@ class Painter:
         return self.paint(Padding(Text.assemble(*parts), (0, 0, 0, 2)))
 
     def paint_diff(self, text: str) -> str:
-        from ollm.cli.screen.diffs import render_diff
+        from ollm.cli.screen.markdown import render_diff
 
         return self.paint(render_diff(clean_lines(text), self._width()))
 

@@ -95,7 +95,6 @@ class Picker:
         return Layout(HSplit([field, listed, ConditionalContainer(preview, is_tall), hint]), focused_element=field)
 
     def _count_rows(self) -> int:
-        """How many sessions a terminal of this height shows at once."""
         return max(1, min(MAX_ROWS, self._app.output.get_size().rows - 7))
 
     def _get_list_height(self) -> Dimension:

@@ -49,7 +49,7 @@ class ConfirmationQueue:
 
     @property
     def typing(self) -> bool:
-        """Whether the input line belongs to the question."""
+        """True if the input line belongs to the question."""
         return self.refusing or self.writing
 
     @property
@@ -58,7 +58,7 @@ class ConfirmationQueue:
 
     @property
     def armed(self) -> bool:
-        """Whether the next key answers."""
+        """True if the next key answers."""
         if self.current is None or self.typing or self.current.correlation_id == self._answered:
             return False
         return self._now() - self._quiet_since >= QUIET_SECONDS
@@ -88,7 +88,7 @@ class ConfirmationQueue:
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
     def answer(self, key: str) -> ConfirmationAnswer | None:
-        """What a key says to the current question; None when it says nothing here."""
+        """Answer for a key at the current question; None if the key means nothing here."""
         if self.current is None or key not in KEY_SCOPES:
             return None
         scope = KEY_SCOPES[key]
@@ -102,7 +102,7 @@ class ConfirmationQueue:
         return bool(details and details.tool in EDIT_TOOLS and not details.locked)
 
     def format_choices(self) -> str:
-        """The line under the question; empty when there is none."""
+        """Format the line under the question; empty if there is no question."""
         if self.current is None:
             return ""
         if self.writing:
@@ -140,8 +140,8 @@ def describe_grants(details: ConfirmationDetails) -> str:
 
 
 class AnswerKeys:
-    """What becomes of the keys pressed at a question, and of the draft in the input line meanwhile. `send` gets the
-    question's id with the answer; `accept_edits` lets all later edits through."""
+    """Keys at a question, and the draft of the input line meanwhile. `send` gets the question's id with the answer;
+    `accept_edits` lets all later edits through."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class AnswerKeys:
             self._restore_draft()
 
     def submit(self, text: str) -> None:
-        """What was typed for the question: its answer, or the reason for a no."""
+        """Take the typed text as the answer, or as the reason for a no."""
         yes = self._questions.writing
         self._respond(ConfirmationAnswer(approved=yes, text=text if yes else "", reason="" if yes else text))
         self._restore_draft()
@@ -242,7 +242,7 @@ def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
 
 
 def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
-    """How many parts of a command are allowed, and those that are not, each with its reason."""
+    """Count the allowed parts of a command, and list the others with their reasons."""
     asking = [part for part in details.parts if part.decision != "allow"]
     if not asking:
         return 0, [details.description]

@@ -1,16 +1,16 @@
-"""Where a resumed session was left: its last messages, said again in short."""
+"""Recap of a resumed session: its last messages, shortened."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.composing import FOLD_LINES
+from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.transcript import OUTCOME_CELLS, pick_preview_lines
-from ollm.domain.call_summary import summarize_call
 from ollm.domain.counting import format_count
+from ollm.domain.tools import describe_call
 
 MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
@@ -44,7 +44,7 @@ def pick_last_turns(page: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
-    """What the calls brought, by name, turn by turn; turns without calls are left out."""
+    """Outputs of calls by name, turn by turn; turns without calls are left out."""
     turns: list[list[tuple[str, str]]] = [[]]
     for message in page:
         if message["role"] == "user":
@@ -58,7 +58,7 @@ def read_output(call: dict[str, Any]) -> tuple[str, str]:
     """The name of a call, and all that it brought."""
     result, error = call.get("result") or {}, call.get("error") or {}
     kept = result.get("fullOutput") or error.get("message") or result.get("llmContent") or result.get("returnDisplay")
-    return summarize_call(call["name"], call["args"]), kept or ""
+    return describe_call(call["name"], call["args"], call.get("summary")), kept or ""
 
 
 def starts_with_words(message: dict[str, Any]) -> bool:
@@ -78,7 +78,7 @@ def render_message(message: dict[str, Any], painter: Painter) -> str:
 
 
 def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
-    """What was typed, and the names of what was put beside it."""
+    """The typed text and the names of its attachments."""
     typed, *beside = [part["text"] for part in parts if part["type"] == "text"] or [""]
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
@@ -103,7 +103,7 @@ def render_call(call: dict[str, Any], painter: Painter) -> str:
         mark, style = "✗", "red"
     said = error[:MAX_SAID_CHARACTERS] or call["status"]
     outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {said}"
-    summary = painter.fit_line(summarize_call(call["name"], call["args"]), OUTCOME_CELLS)
+    summary = painter.fit_line(describe_call(call["name"], call["args"], call.get("summary")), OUTCOME_CELLS)
     line = render_questions(result, painter) + painter.paint_call(mark, style, summary, outcome)
     if result.get("diff"):
         return line + painter.paint_diff(result["diff"])
@@ -114,7 +114,7 @@ def render_call(call: dict[str, Any], painter: Painter) -> str:
 
 
 def render_questions(result: dict[str, Any], painter: Painter) -> str:
-    """What the person was asked about a call, and what they said."""
+    """Questions about a call, with the person's answers."""
     return "".join(
         painter.paint_aside(f"? {asked['question'][:MAX_SAID_CHARACTERS]}", "yellow")
         + painter.paint_reply(asked["answer"][:MAX_SAID_CHARACTERS])

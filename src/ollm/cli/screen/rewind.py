@@ -41,7 +41,7 @@ class RewindList:
 
     @property
     def scope(self) -> str:
-        """What goes back; empty where there is nothing to choose."""
+        """Scope of the rewind; empty if there is nothing to choose."""
         return self.scopes[self.scope_place] if self.scopes else ""
 
     @property
@@ -81,7 +81,7 @@ class RewindList:
 
 
 class RewindDisplay(Protocol):
-    """Where it is shown."""
+    """The part of the screen that a rewind uses."""
 
     painter: Painter
 

@@ -6,6 +6,7 @@ Only the sixteen colours every terminal has are used, so that a terminal's own p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from ollm.domain.struct import Data
 
@@ -99,8 +100,8 @@ THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _PLAIN)}
 
 
 def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
-    """The theme of the settings; `auto` asks the terminal's own variable for its ground, and takes it for dark when it
-    does not say. Where no colour is wanted it is plain."""
+    """Choose the theme of the settings. `auto` reads the background from the terminal's variable, dark by default.
+    Without colour it is plain."""
     from ollm.config.environment import wants_colour
 
     if not wants_colour(environment):
@@ -109,3 +110,13 @@ def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
         return THEMES[wanted]
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
     return _LIGHT if ground in LIGHT_GROUNDS else _DARK
+
+
+class ScreenOptions(Data, frozen=True):
+    history: Path
+    workspace: Path
+    colour: bool = True
+    theme: ScreenTheme = THEMES["dark"]
+    vi: bool = False
+    bell: bool = True
+    wraps_again: bool = False  # whether the terminal wraps its lines again when it gets narrower

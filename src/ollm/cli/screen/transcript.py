@@ -1,4 +1,4 @@
-"""What events become on the screen: text printed once above the input, and what is alive just above it."""
+"""Events as text on the screen: printed once above the input, or live just above it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
-from ollm.domain.call_summary import describe_answer
 from ollm.domain.counting import format_count
 from ollm.domain.events import (
     AnyEvent,
@@ -37,7 +36,7 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.messages import ImagePart
-from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult
+from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult, describe_answer
 from ollm.runtime.base import Status
 
 OUTCOME_CELLS = 25  # kept free beside a call for its mark and how it ended
@@ -47,7 +46,7 @@ STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
 class ContextFill(NamedTuple):
-    """How full the window is, where compression starts, and the share of the last prompt that was sent before."""
+    """Fill of the window, start of compression, and the cached share of the last prompt."""
 
     used: int = 0
     limit: int = 0
@@ -109,7 +108,6 @@ class Transcript:
                 self._show_aside(event)
 
     def _show_aside(self, event: AnyEvent) -> None:
-        """One line beside the conversation."""
         match event:
             case Notice():
                 self._print_aside(event.text, STYLES[event.level])
@@ -148,11 +146,11 @@ class Transcript:
         self._last_thought = ""
 
     def remember_outputs(self, outputs: list[tuple[str, str]]) -> None:
-        """What calls brought that were made before the session was opened here, by name."""
+        """Keep outputs of calls from before the session was opened here, by name."""
         self._outputs, self._outputs_past = outputs, True
 
     def apply_status(self, status: Status) -> None:
-        """What is true now, told between turns: a command may have changed it."""
+        """Apply a status told between turns: a command may have changed it."""
         reused = self.fill.reused
         self.fill = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
         self.todos = status.todos

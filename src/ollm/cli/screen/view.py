@@ -7,18 +7,107 @@ import time
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.utils import get_cwidth
 
+from ollm import __version__
 from ollm.cli.screen.cells import pad_cells, truncate_cells, wrap_choices
 from ollm.cli.screen.option_dialog import OptionDialog
+from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.rewind import RewindDialog
-from ollm.cli.screen.status import format_status_line
 from ollm.cli.screen.transcript import ContextFill, Transcript
 from ollm.runtime.base import Status
 from ollm.system.terminal_text import make_printable
+
+BAR_CELLS = 10
+NARROW_BAR_CELLS = 5
+ALWAYS_SHOWN_PARTS = 3  # parts that are cut rather than left out
+WIDE_COLUMNS = 60  # columns from which the server is named too
+MIN_TITLE_CELLS = 12  # cells of a title that still say something
+
+
+def format_status_line(
+    status: Status | None, transcript: Transcript, branch: str, queued: int, width: int, waited: float = 0.0
+) -> str:
+    """As many parts as fit; the first ones matter most. Before there is a status: how long it was `waited` for."""
+    if status is None:
+        seconds = f" {waited:.0f} s" if waited >= 1 else ""
+        return f" connecting…{seconds}" + (f" · {queued} queued" if queued else "")
+    fill = transcript.fill
+    parts = [f"{queued} queued"] if queued else []
+    is_wide = width >= WIDE_COLUMNS
+    bar = format_bar(fill.used, fill.limit, fill.mark, BAR_CELLS if is_wide else NARROW_BAR_CELLS)
+    model = shorten_model(status.model)
+    parts += [
+        f"{bar} {format_percent(fill.used, fill.limit)}",
+        f"{status.mode}·{status.approval}",
+        f"{model} @ {format_server(status)}" if is_wide else model,
+    ]
+    parts += [f"sandbox {status.sandbox}"] if status.sandbox else []
+    if fill.reused is not None:
+        parts.append(f"cache {fill.reused:.0%}")
+    if transcript.live.speed.value:
+        parts.append(f"{transcript.live.speed.value:.0f} tok/s")
+    if transcript.todos:
+        done = sum(todo.status == "done" for todo in transcript.todos)
+        parts.append(f"todo {done}/{len(transcript.todos)}")
+    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", make_printable(status.title), width)
+
+
+def shorten_model(name: str) -> str:
+    """A model file goes by its name, without its path."""
+    name = name.replace("\\", "/").rpartition("/")[2] if name.lower().endswith(".gguf") else name
+    return make_printable(name.removesuffix(".gguf"))
+
+
+def format_server(status: Status) -> str:
+    """Shortest clear name of the model's server."""
+    return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
+
+
+def fill_line(line: str, branch: str, title: str, width: int) -> str:
+    """The branch and as much of the title as fits at the right end of the line."""
+    free_cells = width - 4 - get_cwidth(line)
+    if branch and get_cwidth(branch) > free_cells:
+        return line
+    room = free_cells - (get_cwidth(branch) + 3 if branch else 0)
+    if title and get_cwidth(title) > room:
+        title = f"{truncate_cells(title, room - 1)}…" if room >= MIN_TITLE_CELLS else ""
+    end = " · ".join(part for part in (title, branch) if part)
+    return f"{line}{' ' * (width - 2 - get_cwidth(line) - get_cwidth(end))}{end} " if end else line
+
+
+def join_parts(parts: list[str], width: int) -> str:
+    """The parts that fit."""
+    line = f" {parts[0]}"
+    for number, part in enumerate(parts[1:], start=1):
+        if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
+            cut = number < ALWAYS_SHOWN_PARTS and width - 6 - get_cwidth(line) > 0
+            short = f"{line} · {truncate_cells(part, width - 5 - get_cwidth(line))}…" if cut else line
+            return truncate_cells(short, width - 1)
+        line += f" · {part}"
+    return truncate_cells(line, width - 1)
+
+
+def format_bar(used: int, limit: int, starts: int, width: int = BAR_CELLS) -> str:
+    """Bar of the fill, with a mark at the start of compaction."""
+    if limit <= 0:
+        return ""
+    filled = min(width, round(width * used / limit))
+    mark = min(width - 1, round(width * starts / limit))
+    cells = ["█" if place < filled else "░" for place in range(width)]
+    if cells[mark] == "░":
+        cells[mark] = "┊"
+    return "".join(cells)
+
+
+def format_percent(used: int, limit: int) -> str:
+    return f"{100 * used // limit}%" if limit > 0 else ""
+
 
 MAX_QUEUED_SHOWN = 3
 
@@ -131,3 +220,18 @@ def read_git_branch(workspace: Path) -> str:
         return ""
     name = head.removeprefix("ref: refs/heads/")
     return make_printable(name if name != head else head[:8])[:40]
+
+
+TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
+
+
+def render_header(status: Status, branch: str, painter: Painter) -> str:
+    """Three quiet lines."""
+    model = (shorten_model(status.model), f"{status.window:,}-token context", format_server(status))
+    place = (make_printable(shorten_home(status.workspace)), *([branch] if branch else []))
+    return painter.paint_header(f"ollm {__version__}", [model, place, TIPS])
+
+
+def shorten_home(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.lazy_group import LazyGroup
+from ollm.cli.commands import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("ollm.cli.sessions.listing:list_sessions", "List all sessions, last active first."),
@@ -18,9 +18,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "archive": ("ollm.cli.sessions.manage:archive", "Archive a session."),
     "unarchive": ("ollm.cli.sessions.manage:unarchive", "Unarchive a session."),
     "rename": ("ollm.cli.sessions.manage:rename", "Rename a session."),
-    "rewind": ("ollm.cli.sessions.rewind:rewind", "Go back to before a message, with --files its files too."),
-    "redo": ("ollm.cli.sessions.rewind:redo", "Take back the last rewind."),
-    "check": ("ollm.cli.sessions.check:check", "Find damaged sessions; --repair fixes them."),
+    "rewind": ("ollm.cli.sessions.manage:rewind", "Go back to before a message, with --files its files too."),
+    "redo": ("ollm.cli.sessions.manage:redo", "Take back the last rewind."),
+    "check": ("ollm.cli.sessions.manage:check", "Find damaged sessions; --repair fixes them."),
 }
 
 

@@ -1,15 +1,32 @@
-"""The `sessions` commands that change something: delete, clear, cleanup, restore, archive, rename."""
+"""`ollm sessions`: delete, restore, archive, rename, rewind and check."""
 
 from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ollm.cli.completers import complete_session
-from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
-from ollm.cli.table import warn
+from ollm.cli.options import (
+    confirm_or_fail,
+    json_option,
+    print_json,
+    resolve_workspace,
+    warn,
+    workspace_option,
+    yes_option,
+)
 from ollm.domain.counting import format_count
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.app import ClosedSession, ProcessScope
+    from ollm.app.interrupted_restore import RewindOutcome
+    from ollm.archive.process import ArchivedCopies
+    from ollm.services.chat_recording import SessionLibrary
 
 DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 
@@ -20,7 +37,7 @@ DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 def delete(session: str, yes: bool) -> None:
     """Delete a session permanently."""
     from ollm.app import ProcessScope
-    from ollm.cli.sessions.table import make_progress
+    from ollm.cli.sessions.listing import make_progress
     from ollm.store.session_files.places import match_prefix
 
     process = ProcessScope()
@@ -146,17 +163,17 @@ def _format_title(library: SessionLibrary, session_id: str) -> str:
 
 
 def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | None:
-    """The copies in the team archive; None where there is none."""
+    """List the copies in the team archive; None without one."""
     if not process.home.archive_state.exists():
         return None
-    from ollm.app.archive_deletions import ArchivedCopies
+    from ollm.archive.process import ArchivedCopies
 
     return ArchivedCopies(process, ids)
 
 
 def _delete_each(process: ProcessScope, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
-    from ollm.cli.sessions.table import make_progress
+    from ollm.cli.sessions.listing import make_progress
 
     copies = _find_archived(process, ids)
     failed = process.library.delete_many(ids, make_progress("Deleting"))
@@ -168,8 +185,88 @@ def _delete_each(process: ProcessScope, ids: list[str]) -> None:
         raise OllmError(f"{len(failed)} could not be deleted.")
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
+@click.command()
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@click.option("--to", "number", type=click.IntRange(1), required=True, metavar="N", help="Message to go back before.")
+@click.option("--files", is_flag=True, help="Also put files back as they were before that message.")
+@click.option("--force", is_flag=True, help="Also files that others changed since.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@workspace_option
+@json_option
+def rewind(
+    session: str | None, number: int, files: bool, force: bool, dry_run: bool, workspace: str | None, as_json: bool
+) -> int:
+    """Go back to before a message of yours; the history stays.
+
+    The session goes on from there when it is next resumed. Without ID, the newest session of the workspace. The state
+    before is saved too: `ollm sessions redo` or /redo in the chat takes it back. Exit code 1 if a file was left alone.
+    """
+    from ollm.app.closed_rewind import ClosedRewind
+
+    closed, session_id = open_closed_session(session, workspace, files=files)
+    going_back = ClosedRewind(closed, session_id)
+    return print_outcome(
+        asyncio.run(going_back.run(number, files=files, force=force, dry_run=dry_run)), as_json=as_json
+    )
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@click.option("--force", is_flag=True, help="Also files that others changed since.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@workspace_option
+@json_option
+def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None, as_json: bool) -> int:
+    """Take back the last rewind, as long as nothing was said since.
+
+    Without ID, the newest session of the workspace. Exit code 1 if a file was left alone.
+    """
+    from ollm.app.closed_rewind import ClosedRedo
+
+    closed, session_id = open_closed_session(session, workspace, files=True)
+    return print_outcome(asyncio.run(ClosedRedo(closed, session_id).run(force=force, dry_run=dry_run)), as_json=as_json)
+
+
+def open_closed_session(session: str | None, workspace: str | None, *, files: bool) -> tuple[ClosedSession, str]:
+    """A session in the folder it was held in. `files`: that folder must be there."""
+    from ollm.app import ClosedSession, ProcessScope
+    from ollm.cli.sessions.view import resolve_session_id
+
+    process = ProcessScope(workspace=resolve_workspace(workspace))
+    session_id = resolve_session_id(process, session, workspace)
+    place = resolve_workspace(workspace)
+    if workspace is None and (held_in := process.session_files.describe_session(session_id).metadata.workspace):
+        place = Path(held_in)
+    if files and not place.is_dir():
+        raise UsageError(f"{place} is not there any more.", action="Name where it is now with --workspace.")
+    return ClosedSession(ProcessScope(workspace=place), place), session_id
+
+
+def print_outcome(done: RewindOutcome, *, as_json: bool) -> int:
+    if as_json:
+        print_json(done)
+    else:
+        print(done.text)
+    return ExitCode.FAILED if done.skipped and not done.dry_run else ExitCode.DONE
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Repair what can be repaired; keep the damaged file as a copy.")
+@json_option
+def check(repair: bool, as_json: bool) -> int:
+    """Find damaged sessions; exit code 1 if any stays damaged."""
     from ollm.app import ProcessScope
-    from ollm.app.archive_deletions import ArchivedCopies
-    from ollm.services.chat_recording import SessionLibrary
+    from ollm.cli.sessions.listing import make_progress
+
+    library = ProcessScope().library
+    findings = library.check(repair=repair, progress=make_progress("Checking"))
+    if as_json:
+        print_json(findings)
+    else:
+        for found in findings:
+            print(f"{found.session_id}  {found.outcome}: {make_printable(found.problem)}")
+        healthy = len(library.places.list_ids()) - len(
+            {found.session_id for found in findings if found.outcome != "mended"}
+        )
+        print(f"{format_count(healthy, 'session')} OK.")
+    return ExitCode.FAILED if any(found.outcome == "damaged" for found in findings) else ExitCode.DONE

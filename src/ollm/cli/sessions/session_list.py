@@ -128,7 +128,7 @@ def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionL
     """Those of the same project that are in the team archive only; choosing one gets it."""
     if not process.home.archive_state.exists():
         return []
-    from ollm.app.archived_sessions import list_workspace_rows
+    from ollm.archive.listing import list_workspace_rows
 
     return [make_archived_item(row) for row in list_workspace_rows(process, str(workspace))]
 
@@ -148,7 +148,7 @@ def make_item(record: ChatSession, count: int | None, origin: str | None) -> Ses
 
 
 def make_archived_item(row: dict[str, Any]) -> SessionListItem:
-    from ollm.app.archived_sessions import describe_place
+    from ollm.archive.listing import describe_place
     from ollm.domain.clock import parse_epoch_ms
 
     return SessionListItem(
@@ -163,7 +163,7 @@ def make_archived_item(row: dict[str, Any]) -> SessionListItem:
 
 
 def extract_last_words(messages: Sequence[dict[str, Any]]) -> str:
-    """What was said last, on one line, without the marks of Markdown."""
+    """Return the last words of a session on one line, without Markdown."""
     said = (str(message.get("content") or "") for message in reversed(messages))
     return flatten_markdown(next((text for text in said if text.strip()), ""))[:200]
 

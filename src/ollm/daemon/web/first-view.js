@@ -1,7 +1,7 @@
-// What is on the screen first: the newest messages of the session that the address names; all else is loaded after them.
+// The first view: the newest messages of the session that the address names; everything else is loaded after them.
 import { fetchModules, fill, h } from "./dom.js";
 import { earlySession } from "./first-page.js";
-import "./message-list.js";
+import { keepEarlyList } from "./message-list.js";
 
 /** @typedef {import("./message-list.js").MessageList} MessageList */
 
@@ -14,15 +14,6 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 /** When the browser says that there is something to read on the screen. @returns {Promise<void>} */
 const waitForPaint = () => new Promise((done) => new PerformanceObserver((list) => list.getEntriesByName("first-contentful-paint").length && done()).observe({ type: "paint", buffered: true }));
 
-/** @type {{list: MessageList, opened: Promise<boolean>} | null} */ let early = null;
-
-/** The list of messages that is on the screen already, and whether it could be opened; once. @param {string} sessionId */
-export function takeEarlyList(sessionId) {
-  const found = early?.list.sessionId === sessionId ? early : null;
-  early = null;
-  return found;
-}
-
 /** The places of a session's page, with nothing but its messages. */
 async function showMessages() {
   const list = /** @type {MessageList} */ (document.createElement("ollm-messages"));
@@ -32,7 +23,7 @@ async function showMessages() {
   const app = document.querySelector("ollm-app");
   if (app) fill(app, h("div", { class: "frame" }, h("aside", { class: "side" }), h("main", { id: "main" }, conversation)));
   const opened = list.open().then(() => true, () => false);
-  early = { list, opened };
+  keepEarlyList(list, opened);
   if (await opened) await Promise.race([waitForPaint(), pause(LONGEST_PAINT_MS)]);
   list.busy = false;
   list.onScroll();

@@ -231,3 +231,17 @@ function keepFolds(before, after) {
     if (printed) one.append(printed);
   });
 }
+
+/** @type {{list: MessageList, opened: Promise<boolean>} | null} */ let early = null;
+
+/** Keep the list that the first view shows for the page of its session. @param {MessageList} list @param {Promise<boolean>} opened */
+export function keepEarlyList(list, opened) {
+  early = { list, opened };
+}
+
+/** Take the list that is on the screen already, and whether it could be opened; once. @param {string} sessionId */
+export function takeEarlyList(sessionId) {
+  const found = early?.list.sessionId === sessionId ? early : null;
+  early = null;
+  return found;
+}

@@ -34,7 +34,7 @@ Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
 
 
 class McpConnectionState:
-    """What is known of one open line: whether it is lost, and why."""
+    """State of one connection: whether it is lost, and why."""
 
     def __init__(self) -> None:
         self.over = asyncio.Event()
@@ -94,8 +94,8 @@ class McpConnection:
         return self.failures < MAX_FAILURES
 
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
-        """The answer; ToolFailure when the server fails, refuses or takes too long. A server that has forgotten the
-        session it gave has not done anything: the session is begun anew and the request sent again."""
+        """Send a request; ToolFailure if the server fails, refuses or takes too long. If the server has forgotten the
+        session, nothing was done: a new session repeats the request."""
         await self.approve(self.server)
         client, line = await self._ensure_connected()
         try:
@@ -132,7 +132,7 @@ class McpConnection:
         return answer
 
     def _is_session_lost(self, error: Exception, line: McpConnectionState) -> bool:
-        """A server that was started anew refuses the session it does not know, in words or by its status alone."""
+        """Return True if a restarted server refuses an unknown session, by its text or its status alone."""
         refused = line.status in LOST_SESSION_STATUSES or LOST_SESSION_PATTERN.search(summarize_error(error))
         return bool(self.server.url and refused)
 
@@ -206,7 +206,7 @@ class McpConnection:
         self._line = line
 
     def _check_program(self) -> None:
-        """A program that is not there is told before anything else is done."""
+        """Report a missing program before anything else is done."""
         import shutil
 
         command, place = self.server.command, self._search_path
@@ -269,14 +269,12 @@ def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
         ready.exception()  # whoever waits still gets it; nobody waiting is no fault
 
 
-async def _skip_validation(_name: str, _result: object) -> None:
-    """What a server says about its own answers is not checked here."""
+async def _skip_validation(_name: str, _result: object) -> None: ...
 
 
 def _mend_answers(client: Client) -> None:
     """Let a bad tool or a block of an unknown kind lose itself and not the whole answer: the SDK checks it as one."""
-    from ollm.extensions.mcp.results import mend_answer
-    from ollm.extensions.mcp.schemas import mend_tool_list
+    from ollm.extensions.mcp.results import mend_answer, mend_tool_list
 
     mends = {"tools/list": mend_tool_list, "tools/call": mend_answer}
 
@@ -291,7 +289,7 @@ def _mend_answers(client: Client) -> None:
 
 
 async def import_sdk() -> None:
-    """Import the SDK in a thread: it takes seconds, and the screen goes on meanwhile."""
+    """Import the SDK in a thread: it takes seconds, and the screen must stay alive."""
     if "mcp.client.client" in sys.modules:
         return
     loop = asyncio.get_running_loop()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ollm.domain.errors import OllmError
-from ollm.extensions.mcp.results import find_root_error
-from ollm.extensions.mcp.settings import McpServer
+from ollm.extensions.mcp.results import find_root_error, mend_message, summarize_error
+from ollm.extensions.mcp.settings import SSE, McpServer
+
+if TYPE_CHECKING:
+    import httpx2
 
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -48,7 +53,7 @@ async def open_http_transport(
 
 
 def make_event_hooks(server: McpServer, note_refusal: Callable[[int], None]) -> dict[str, list[Callable[..., Any]]]:
-    """What is done with every request and answer: addresses checked, refusals noted, lengths bounded."""
+    """Make hooks for every request and response: check addresses, note refusals, limit lengths."""
 
     async def note_status(response: Any) -> None:
         if response.status_code >= 400:
@@ -61,21 +66,134 @@ def make_event_hooks(server: McpServer, note_refusal: Callable[[int], None]) -> 
 
 
 def may_be_newer(status: int, error: BaseException) -> bool:
-    """Whether a server that refused the handshake answered at all, and not because a login is missing."""
+    """True if a server that refused the handshake answered at all, and not because a login is missing."""
     answered = status > 0 or type(find_root_error(error)).__name__ == "MCPError"
     return answered and status not in (401, 403)
 
 
 def may_be_older(status: int) -> bool:
-    """Whether a server refused the handshake as those do that stream events from an address of their own."""
+    """True if a server refused the handshake as those do that stream events from an address of their own."""
     return status in (400, 404, 405)
 
 
 async def limit_response(response: Any) -> None:
     """Let an answer be no longer than the limit, and mend what the SDK could not read in it; a stream of events has
     limits of its own, event by event."""
-    from ollm.extensions.mcp.http_bodies import make_mended_body
 
     events = response.headers.get("content-type", "").startswith("text/event-stream")
     if not (events and response.headers.get("content-encoding")):
         response.stream = make_mended_body(response.stream, MAX_RESPONSE_BYTES, events=events)
+
+
+EVENT_DATA = b"data:"
+
+
+def mend_body(body: bytes) -> bytes:
+    """A message as it came, or as something the SDK can read where it could not: see `mend_message`."""
+    from pydantic_core import from_json
+
+    try:
+        from_json(body)
+    except ValueError:
+        mended = mend_message(body)
+        return body if mended is None else json.dumps(mended).encode()
+    return body
+
+
+def mend_line(line: bytes) -> bytes:
+    """Repair the message in a line of an event stream."""
+    if not line.startswith(EVENT_DATA) or not (data := line[len(EVENT_DATA) :].strip()).startswith(b"{"):
+        return line
+    mended = mend_body(data)
+    return line if mended is data else EVENT_DATA + b" " + mended + b"\n"
+
+
+def make_mended_body(stream: Any, max_bytes: int, *, events: bool) -> httpx2.AsyncByteStream:
+    """The same body: one document of at most `max_bytes`, or events with lines of at most that."""
+    import httpx2
+
+    class MendedBody(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            pieces: list[bytes] = []
+            size = 0
+            async for piece in stream:
+                pieces.append(piece)
+                size += len(piece)
+                if size > max_bytes:
+                    raise httpx2.ReadError(f"its reply is larger than {max_bytes // 2**20} MiB")
+                if events and (b"\n" in piece or b"\r" in piece):
+                    *lines, kept = b"".join(pieces).split(b"\n")
+                    whole = b"".join(mend_line(line + b"\n") for line in lines)
+                    yield whole if lines else kept  # ended by a carriage return alone: rare, and left as it is
+                    pieces = [kept] if lines else []
+                    size = len(kept) if lines else 0
+            rest = b"".join(pieces)
+            yield mend_line(rest) if events else mend_body(rest)
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return MendedBody()
+
+
+SILENCE_TIMEOUT_SECONDS = 3600.0  # seconds a stream may bring nothing
+GREETING_TIMEOUT_SECONDS = 5.0  # seconds until the stream names the address, where the older way is only a guess
+
+
+@asynccontextmanager
+async def open_sse_transport(
+    server: McpServer, note_refusal: Callable[[int], None], lost: Callable[[str], None], auth: Any = None
+) -> AsyncIterator[Any]:
+    """Open the streams of an SDK client. `lost` receives the reason for a broken connection."""
+    import anyio
+    from mcp.client.sse import sse_client
+
+    heard, reading = anyio.create_memory_object_stream[Any](0)
+
+    def end(why: str) -> None:
+        lost(why)
+        heard.close()
+
+    def make_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
+        hooks = make_event_hooks(server, note_refusal)
+        return make_reporting_client(end, headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
+
+    async def forward(messages: Any) -> None:
+        try:
+            async for message in messages:
+                await heard.send(message)
+            end("it closed its stream of events")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass  # this side let go
+
+    limits = (CONNECT_TIMEOUT_SECONDS, SILENCE_TIMEOUT_SECONDS)
+    opening = sse_client(server.url, server.headers, *limits, httpx_client_factory=make_client, auth=auth)
+    async with AsyncExitStack() as stack:
+        async with asyncio.timeout(None if server.transport == SSE else GREETING_TIMEOUT_SECONDS):
+            messages, writing = await stack.enter_async_context(opening)
+        group = await stack.enter_async_context(anyio.create_task_group())
+        group.start_soon(forward, messages)
+        try:
+            yield reading, writing
+        finally:
+            group.cancel_scope.cancel()
+            heard.close()
+            reading.close()
+
+
+def make_reporting_client(report: Callable[[str], None], **options: Any) -> httpx2.AsyncClient:
+    """A client that reports a message which did not reach the server: the SDK would log it and wait for the answer."""
+    import httpx2
+
+    class ReportingClient(httpx2.AsyncClient):
+        async def send(self, request: Any, **more: Any) -> Any:
+            try:
+                answer = await super().send(request, **more)
+            except httpx2.HTTPError as error:
+                report(f"it cannot be reached: {summarize_error(error)}")
+                raise
+            if request.method == "POST" and answer.status_code >= 400:
+                report(f"it refused a message (HTTP {answer.status_code})")
+            return answer
+
+    return ReportingClient(**options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -32,7 +33,7 @@ class LoginRequiredError(OllmError):
 
 
 class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """What is kept of one login. It counts for `url` alone. `keyring`: tokens and client are in the keyring."""
+    """Record of one login, valid for `url` alone. `keyring`: tokens and client are in the keyring."""
 
     url: str
     keyring: bool = False
@@ -43,7 +44,7 @@ class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
 
 
 class LoginSecrets(msgspec.Struct, omit_defaults=True):
-    """What of a login goes into a keyring."""
+    """Parts of a login that go into a keyring."""
 
     tokens: dict[str, Any] | None = None
     client: dict[str, Any] | None = None
@@ -65,7 +66,6 @@ class LoginFile:
         return found if found is not None and found.url == server.url and found.tokens else None
 
     def put(self, name: str, record: LoginRecord) -> None:
-        from ollm.extensions.mcp.keyring_store import write_secret
 
         secrets = LoginSecrets(tokens=record.tokens, client=record.client)
         self._opened.pop(name, None)
@@ -76,13 +76,11 @@ class LoginFile:
         self._write({**self._read_all(), name: record})
 
     def remove(self, name: str) -> bool:
-        """Forget a login; False when there is none."""
+        """Remove a login; False if there is none."""
         known = self._read_all()
         if name not in known:
             return False
         if known[name].keyring:
-            from ollm.extensions.mcp.keyring_store import delete_secret
-
             delete_secret(_make_secret_name(self.file, name))
         del known[name]
         self._write(known)
@@ -107,7 +105,6 @@ def _make_secret_name(file: Path, name: str) -> str:
 
 
 def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None:
-    from ollm.extensions.mcp.keyring_store import read_secret
 
     try:
         secrets = msgspec.json.decode(read_secret(_make_secret_name(file, name)) or "{}", type=LoginSecrets)
@@ -117,8 +114,8 @@ def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None
 
 
 class LoginStorage:
-    """What the SDK asks for tokens and hands new ones. `fresh`: nothing of an earlier login is used, and new ones
-    wait for `keep`, so that a login that fails leaves an earlier one as it is."""
+    """Token storage for the SDK. `fresh`: earlier tokens are not used, and new ones wait for `keep`, so that a failed
+    login leaves an earlier one unchanged."""
 
     def __init__(self, file: LoginFile, server: McpServer, *, fresh: bool = False) -> None:
         self._file = file
@@ -174,7 +171,7 @@ def build_auth(
 
 
 def build_kept_auth(file: LoginFile, server: McpServer) -> OAuthClientProvider | None:
-    """The login that was made before, renewed where it can be without a person; None when there is none."""
+    """Return the saved login, renewed if no person is needed; None if there is none."""
     if file.get(server) is None:
         return None
 
@@ -246,8 +243,7 @@ async def listen_for_browser(port: int = 0) -> AsyncIterator[BrowserReturn]:
 
 def open_logged_in(server: McpServer, auth: OAuthClientProvider) -> AbstractAsyncContextManager[Any]:
     """The line over which a login is made: it begins with a refusal."""
-    from ollm.extensions.mcp.http import open_http_transport
-    from ollm.extensions.mcp.sse import open_sse_transport
+    from ollm.extensions.mcp.http import open_http_transport, open_sse_transport
 
     def ignore_refusal(_status: int) -> None: ...
 
@@ -270,7 +266,7 @@ def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> N
 
 
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
-    """Log in anew, keep the tokens, and give the number of tools that are there then."""
+    """Log in again, keep the tokens, and return the number of tools offered then."""
     from mcp import Client
     from ollm.extensions.mcp.http import check_address
     from ollm.extensions.mcp.results import find_root_error, summarize_error
@@ -297,3 +293,54 @@ async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int =
         raise LoginRequiredError(f"{server.name} did not ask for a login.")
     await storage.keep()
     return len(found.tools) if found else 0
+
+
+SERVICE = "ollm"
+
+log = logging.getLogger("ollm.mcp")
+
+
+def find_keyring() -> Any | None:
+    """The module that speaks to the keyring; None where it is not installed or there is no keyring behind it."""
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("keyring") is None:
+        return None
+    try:
+        found = import_module("keyring")
+        return found if found.get_keyring().priority > 0 else None
+    except Exception as error:  # noqa: BLE001 - every system's keyring fails in its own way
+        log.debug("No keyring: %s", error, extra={"operation": "keyring"})
+        return None
+
+
+def write_secret(name: str, secret: str) -> bool:
+    """Keep a secret; False when it has to be kept elsewhere."""
+    keyring = find_keyring()
+    if keyring is None:
+        return False
+    try:
+        keyring.set_password(SERVICE, name, secret)
+        return bool(keyring.get_password(SERVICE, name) == secret)
+    except Exception as error:  # noqa: BLE001 - a locked or full keyring is no reason to lose a login
+        log.debug("The keyring took nothing: %s", error, extra={"operation": "keyring"})
+        return False
+
+
+def read_secret(name: str) -> str | None:
+    keyring = find_keyring()
+    try:
+        return keyring.get_password(SERVICE, name) if keyring else None
+    except Exception as error:  # noqa: BLE001 - a locked keyring has nothing to say
+        log.debug("The keyring gave nothing: %s", error, extra={"operation": "keyring"})
+        return None
+
+
+def delete_secret(name: str) -> None:
+    keyring = find_keyring()
+    try:
+        if keyring:
+            keyring.delete_password(SERVICE, name)
+    except Exception as error:  # noqa: BLE001 - what is not there need not go
+        log.debug("The keyring kept it: %s", error, extra={"operation": "keyring"})

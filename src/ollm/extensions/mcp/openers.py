@@ -1,17 +1,22 @@
-"""How the line to a server is opened: its program started in the box, or its address called with a kept login."""
+"""Open the connection to a server: start its program in the sandbox, or call its address with a saved login."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.connection import McpConnectionState, Open
 from ollm.extensions.mcp.settings import SSE, McpServer
-from ollm.system.processes import ProcessCommand, ProcessHost
+from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
+from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
+from ollm.system.terminal_text import flatten_text
+
+STORED_FIRST = {"npm_config_prefer_offline": "true"}  # a server that was downloaded starts without a network
 
 
 def make_opener(
@@ -22,7 +27,7 @@ def make_opener(
     sandbox: Sandbox,
     logins: Path | None = None,
 ) -> Open:
-    """How the line to this server is opened: its program started, or its address called, with a login of `logins`."""
+    """Make a function that opens the connection: start the program, or call the address with a login of `logins`."""
     if server.url:
         return lambda line: open_address(server, logins, line)
     return lambda line: open_program(server, host, workspace, environment, sandbox, line)
@@ -37,17 +42,17 @@ async def open_program(
     sandbox: Sandbox,
     line: McpConnectionState,
 ) -> AsyncIterator[Any]:
-    from ollm.extensions.mcp.stdio import open_stdio_transport, start_program
 
     box = sandbox.make_box("working", network="all", program=(server.command, *server.args)) if server.boxed else None
     command = ProcessCommand(
         argv=(server.command, *server.args),
         cwd=workspace / server.cwd,
-        environment={**environment, **sandbox.make_environment(box, unasked=False), **server.env},
+        environment={**environment, **STORED_FIRST, **sandbox.make_environment(box, unasked=False), **server.env},
         box=box,
         level="none" if box is None else sandbox.level,
     )
     async with start_program(host, command) as started:
+        sandbox.attach(started.process)
         line.last_words = lambda: started.stderr_tail
         async with open_stdio_transport(started, line.mark_lost) as streams:
             yield streams
@@ -55,8 +60,7 @@ async def open_program(
 
 @asynccontextmanager
 async def open_address(server: McpServer, logins: Path | None, line: McpConnectionState) -> AsyncIterator[Any]:
-    from ollm.extensions.mcp.http import open_http_transport
-    from ollm.extensions.mcp.sse import open_sse_transport
+    from ollm.extensions.mcp.http import open_http_transport, open_sse_transport
 
     def note_refusal(status: int) -> None:
         line.status = status
@@ -71,9 +75,135 @@ async def open_address(server: McpServer, logins: Path | None, line: McpConnecti
 
 
 async def load_login(server: McpServer, logins: Path) -> Any:
-    """The login that was made at this server before; None when there is none."""
+    """Load the saved login of this server; None if there is none."""
     from ollm.extensions.mcp.login import LoginFile, build_kept_auth
 
     file = LoginFile(logins)
     await asyncio.to_thread(file.get, server)  # a keyring may take its time
     return build_kept_auth(file, server)
+
+
+log = logging.getLogger("ollm.mcp")
+
+MAX_LINE_BYTES = 8 * 1024 * 1024
+MAX_GARBAGE_LINES = 1_000  # lines that are no messages
+MAX_UNASKED_MESSAGES = 20_000  # messages in a row that answer nothing
+MAX_STDERR_BYTES = 2_000
+
+
+class McpProgram:
+    """The three pipes of a started server. `words` is the end of what it wrote to standard error."""
+
+    def __init__(self, process: ChildProcess, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
+        self.process = process
+        self.output = output
+        self.feed = feed
+        self.words = bytearray()
+
+    @property
+    def stderr_tail(self) -> str:
+        return flatten_text(self.words.decode("utf-8", "replace"))[-300:]
+
+    async def end(self) -> None:
+        self.feed.close()
+        await self.process.end(grace=0.5)
+
+
+@asynccontextmanager
+async def start_program(host: ProcessHost, command: ProcessCommand) -> AsyncIterator[McpProgram]:
+    """Start it; on leaving it is ended with everything it started."""
+    program = await start_with_pipes(host, command)
+    lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
+    found = McpProgram(program.process, lines, await connect_writer(program.feed))
+    complaints = await connect_reader(program.errors, lambda: _StderrTail(found.words))
+    try:
+        yield found
+    finally:
+        transport.close()
+        complaints.close()
+        await asyncio.shield(asyncio.ensure_future(found.end()))
+
+
+@asynccontextmanager
+async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None]) -> AsyncIterator[Any]:
+    """The streams an SDK client speaks over. `lost` hears why nothing more will come."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    heard, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    writing, said = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read_server() -> None:
+        try:
+            lost(await _forward_messages(started.output, heard.send))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass  # this side let go: whoever did knows why, and it is not the server's doing
+        except OSError:
+            lost("it closed its output")
+        finally:
+            heard.close()
+
+    async def write_server() -> None:
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for each in said:
+                started.feed.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await started.feed.drain()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read_server)
+        group.start_soon(write_server)
+        try:
+            yield reading, writing
+        finally:
+            group.cancel_scope.cancel()
+            for stream in (heard, reading, writing, said):
+                stream.close()
+
+
+async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> str:
+    """Hand on every message; the reason why there are no more."""
+    from mcp.shared.message import SessionMessage
+
+    garbage = unasked = 0
+    while True:
+        try:
+            line = await lines.readline()
+        except ValueError:
+            return f"it sent a line of more than {MAX_LINE_BYTES // 2**20} MiB"
+        if not line:
+            return "it closed its output"
+        if not line.strip():
+            continue
+        message = _parse_message(line)
+        if message is None:
+            garbage += 1
+            log.debug("Not a message: %r", line[:200], extra={"operation": "read"})
+            if garbage > MAX_GARBAGE_LINES:
+                return "it prints text that is not MCP messages to stdout"
+            continue
+        unasked = unasked + 1 if hasattr(message, "method") else 0
+        if unasked > MAX_UNASKED_MESSAGES:
+            return f"it sent {MAX_UNASKED_MESSAGES:,} unsolicited messages"
+        await send(SessionMessage(message))
+
+
+def _parse_message(line: bytes) -> Any:
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except (ValueError, RecursionError):
+        from ollm.extensions.mcp.results import mend_message
+
+        mended = mend_message(line)
+        return jsonrpc_message_adapter.validate_python(mended, by_name=False) if mended else None
+
+
+class _StderrTail(asyncio.Protocol):
+    def __init__(self, kept: bytearray) -> None:
+        self._kept = kept
+
+    def data_received(self, data: bytes) -> None:
+        self._kept += data
+        del self._kept[:-MAX_STDERR_BYTES]

@@ -1,7 +1,9 @@
-"""What a server answers, as models and people get it."""
+"""Schemas and results of MCP servers, checked and bounded."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import msgspec
@@ -117,17 +119,190 @@ def render_contents(contents: Any) -> str:
 
 
 def find_root_error(error: BaseException) -> BaseException:
-    """What went wrong, out of the groups that task groups wrap it in."""
+    """Find the error inside the groups that task groups wrap it in."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error
 
 
 def summarize_error(error: BaseException) -> str:
-    """What went wrong, in one line."""
+    """Summarize an error in one line."""
     error = find_root_error(error)
     if type(error).__name__ == "ValidationError" and hasattr(error, "errors"):
         fault = error.errors()[0]
         place = ".".join(str(part) for part in fault["loc"])
         return f"its answer does not follow MCP ({place}: {fault['msg']})"[:300]
     return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")
+
+
+MAX_SCHEMA_BYTES = 16 * 1024
+MAX_DEPTH_LEVELS = 64
+MAX_SCHEMA_NODES = 4_000
+FAULT_KEY = "x-ollm-fault"
+DEFINITION_KEYS = ("$defs", "definitions")
+UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # they say nothing to a model
+KEPT_TOOL_KEYS = {"name": str, "title": str, "description": str, "inputSchema": dict}
+SCHEMA_KEY_KINDS = {"properties": dict, "required": list, "$defs": dict, "definitions": dict}
+
+NESTED_TOO_DEEP = "its parameters are nested too deeply"
+TOO_MANY_NODES = "its parameters are too many"
+
+
+class SchemaFaultError(Exception):
+    """Why a schema cannot be shown to a model."""
+
+
+def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:
+    """Make every tool of a server's list readable: note a fault in the tool's schema and drop tools without a name, so
+    that one bad tool does not lose the others."""
+    tools = listed.get("tools")
+    entries = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    named = [tool for tool in entries if isinstance(tool.get("name"), str) and tool["name"]]
+    cursor = listed.get("nextCursor")
+    more = {"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}
+    return {**_mend_cache_hints(listed), **more, "tools": [_mend_tool(tool) for tool in named]}
+
+
+def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
+    """Add the cache hints that MCP requires in every list since 2026-07-28: the server's own, else those of a list that
+    must not be cached. The SDK drops them for older versions."""
+    scope, age = listed.get("cacheScope"), listed.get("ttlMs")
+    return {
+        "resultType": "complete",
+        "cacheScope": scope if scope in ("private", "public") else "private",
+        "ttlMs": age if type(age) is int and age >= 0 else 0,
+    }
+
+
+def mend_message(line: bytes) -> dict[str, Any] | None:
+    """A line that the SDK cannot read, as something it can: a list of tools without those that are nested too deeply,
+    else an error in place of the answer, so that nobody waits for it. None for what is no answer at all."""
+    identity = re.search(rb'"id"\s*:\s*(\d+)', line[:200]) or re.search(rb'"id"\s*:\s*(\d+)', line[-200:])
+    if identity is None or re.search(rb'"method"\s*:', line[:200]):
+        return None
+    number = int(identity[1])
+    try:
+        result = json.loads(line).get("result")
+        tools = result["tools"]
+        return {"jsonrpc": "2.0", "id": number, "result": {**result, "tools": [_drop_deep_schema(t) for t in tools]}}
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
+        error = {"code": -32700, "message": "its answer is not JSON or is nested too deeply"}
+        return {"jsonrpc": "2.0", "id": number, "error": error}
+
+
+def _drop_deep_schema(tool: Any) -> Any:
+    """The tool with the fault in place of a schema that is too deep; only what is needed of the others."""
+    if not isinstance(tool, dict) or not is_too_deep(tool):
+        return tool
+    shallow = {key: value for key, value in tool.items() if isinstance(value, str)}
+    return {**shallow, "inputSchema": {"type": "object", FAULT_KEY: NESTED_TOO_DEEP}}
+
+
+def is_too_deep(value: Any) -> bool:
+    level, depth = [value], 0
+    while level and depth <= 2 * MAX_DEPTH_LEVELS:
+        inside = [list(node.values()) if isinstance(node, dict) else node for node in level]
+        level = [each for node in inside if isinstance(node, list) for each in node]
+        depth += 1
+    return bool(level)
+
+
+def _mend_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: tool[key] for key, kind in KEPT_TOOL_KEYS.items() if isinstance(tool.get(key), kind)}
+    schema = kept.get("inputSchema", {})
+    if not isinstance(tool.get("inputSchema", {}), dict) or schema.get("type", "object") != "object":
+        return {**kept, "inputSchema": {"type": "object", FAULT_KEY: "its parameters are not an object"}}
+    wrong = {key for key, kind in SCHEMA_KEY_KINDS.items() if not isinstance(schema.get(key, kind()), kind)}
+    usable = {key: value for key, value in schema.items() if key not in wrong}
+    return {**kept, "inputSchema": {**usable, "type": "object"}}
+
+
+def prepare_schema(schema: Any) -> tuple[dict[str, Any], str]:
+    """The schema as models are shown it, and why it cannot be shown; one of the two is empty."""
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        return {}, "its parameters are not an object"
+    if fault := schema.get(FAULT_KEY):
+        return {}, str(fault)
+    try:
+        size = len(msgspec.json.encode(schema))
+        if size > MAX_SCHEMA_BYTES:
+            most = MAX_SCHEMA_BYTES // 1024
+            return {}, f"its parameter schema is {size // 1024} KiB; the limit is {most} KiB"
+        return {"type": "object", **expand_references(schema)}, ""
+    except SchemaFaultError as fault:
+        return {}, str(fault)
+    except (TypeError, ValueError, RecursionError):
+        return {}, "its parameters cannot be read"
+
+
+def expand_references(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its own definitions in place of references to them. Where a definition holds itself, or all of
+    them together are too large, references and definitions stay as they are."""
+    definitions = {f"#/{key}/{name}": value for key in DEFINITION_KEYS for name, value in _get_mapping(schema, key)}
+    bare = {key: value for key, value in schema.items() if key not in DEFINITION_KEYS}
+    if definitions:
+        try:
+            found = _SchemaWalk(definitions).copy(bare)
+            if len(msgspec.json.encode(found)) <= MAX_SCHEMA_BYTES:
+                return dict(found)
+        except SchemaFaultError:
+            pass
+    found = _SchemaWalk({}).copy(bare)
+    kept = {key: {name: _SchemaWalk({}).copy(v) for name, v in _get_mapping(schema, key)} for key in DEFINITION_KEYS}
+    return {**found, **{key: value for key, value in kept.items() if value}}
+
+
+def _get_mapping(schema: dict[str, Any], key: str) -> list[tuple[str, Any]]:
+    found = schema.get(key)
+    return [(str(name), value) for name, value in found.items()] if isinstance(found, dict) else []
+
+
+class _SchemaWalk:
+    """Copy a schema: visit each node once for every place that uses it, up to a limit."""
+
+    def __init__(self, definitions: dict[str, Any]) -> None:
+        self._definitions = definitions
+        self._nodes = 0
+        self._open: list[str] = []
+
+    def copy(self, node: Any, depth: int = 0) -> Any:
+        """A schema, or a list of them, or a value."""
+        self._nodes += 1
+        if depth > MAX_DEPTH_LEVELS:
+            raise SchemaFaultError(NESTED_TOO_DEEP)
+        if self._nodes > MAX_SCHEMA_NODES:
+            raise SchemaFaultError(TOO_MANY_NODES)
+        if isinstance(node, list):
+            return [self.copy(item, depth + 1) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if (name := node.get("$ref")) and isinstance(name, str) and name in self._definitions:
+            return self._fill_in(name, node, depth)
+        return {key: self._copy_entry(key, value, depth) for key, value in node.items() if key not in UNSHOWN_KEYS} | (
+            {"title": self.copy(node["title"], depth + 1)} if isinstance(node.get("title"), dict) else {}
+        )
+
+    def _fill_in(self, name: str, node: dict[str, Any], depth: int) -> Any:
+        if name in self._open:
+            raise SchemaFaultError("a definition holds itself")
+        self._open.append(name)
+        found = self.copy(self._definitions[name], depth + 1)
+        self._open.pop()
+        beside = {key: value for key, value in node.items() if key in ("description", "default")}
+        return {**found, **beside} if isinstance(found, dict) else found
+
+    def _copy_entry(self, key: str, value: Any, depth: int) -> Any:
+        if key == "properties":
+            return self._copy_properties(value, depth)
+        if key == "required":
+            return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+        if key in ("enum", "const", "default", "examples"):
+            return value
+        return self.copy(value, depth + 1)
+
+    def _copy_properties(self, value: Any, depth: int) -> dict[str, Any]:
+        named = value if isinstance(value, dict) else {}
+        return {
+            str(name): self.copy(schema, depth + 1) if isinstance(schema, dict) else {}
+            for name, schema in named.items()
+        }

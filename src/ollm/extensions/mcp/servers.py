@@ -11,10 +11,9 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
-from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, fetch_catalogue
+from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, Run, build_specs, fetch_catalogue
 from ollm.extensions.mcp.results import build_result, extract_text, render_contents
 from ollm.extensions.mcp.settings import McpServer
-from ollm.extensions.mcp.tools import Run, build_specs
 from ollm.tools.framework.base import ToolSpec
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ CHANGE_WAIT_SECONDS = 5.0  # seconds a request waits for a list that has changed
 
 
 class McpServerState(Data, frozen=True):
-    """What /mcp says about a server."""
+    """State of a server, as /mcp shows it."""
 
     server: McpServer
     connected: bool
@@ -95,7 +94,7 @@ class McpServers:
         return self._take_change()
 
     def _take_offer_change(self, name: str) -> tuple[bool, bool]:
-        """Whether a server said that it has other tools now, and whether it can still be asked. One that was never
+        """True if a server said that it has other tools now, and whether it can still be asked. One that was never
         needed has said nothing, and has not failed."""
         if (line := self._connections.get(name)) is None:
             return False, True
@@ -118,7 +117,7 @@ class McpServers:
         self._late |= late
 
     async def ask_server(self, name: str) -> Catalogue:
-        """What a server offers now; ToolFailure when it cannot be asked."""
+        """Ask a server for what it offers; ToolFailure if it cannot be asked."""
         line = self._get_connection(name)
         found = await line.ask(lambda client: fetch_catalogue(client, line.server))
         self._changed = self._changed or found.tools != getattr(self._known.get(name), "tools", None)
@@ -127,7 +126,7 @@ class McpServers:
         return found
 
     def get_instructions(self) -> dict[str, str]:
-        """What each known server says about itself."""
+        """Return the instructions of each known server."""
         return {name: found.instructions for name, found in self._known.items() if found.instructions}
 
     def list_states(self) -> list[McpServerState]:

@@ -17,12 +17,12 @@ from ollm.policy.shell.parse import close_here_document, parse_script, split_unp
 from ollm.policy.shell.paths import PathJudge, is_stream
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.programs.inner_commands import (
+    find_called_commands,
     find_inner_commands,
     make_guess,
     split_off_command,
     strip_command_prefix,
 )
-from ollm.policy.shell.programs.languages import find_called_commands
 from ollm.policy.shell.programs.record import InnerCommand, Program
 from ollm.policy.shell.scope import ShellScope, is_harmless_variable
 from ollm.policy.shell.walk import ScriptWalker
@@ -62,7 +62,7 @@ _QueuedCommand = tuple[tuple[ShellWord, ...], InnerCommand, tuple[str, ...]]
 
 
 class _ScriptContext(Data, frozen=True):
-    """Where a script is: nested how deep, with which arguments, and whether it is a guess."""
+    """Position of a script: its depth, its arguments, and whether it is a guess."""
 
     directories: Directories
     arguments: tuple[str, ...] = ()
@@ -101,7 +101,6 @@ class _CommandAnalyser:
                 self.analyse_script(closed, msgspec.structs.replace(place, guess=True, depth=place.depth + 1))
 
     def _analyse_unparsed(self, text: str, place: _ScriptContext) -> None:
-        """What can be made out in a text that does not parse."""
         for words in split_unparsed(text):
             decoded = tuple(make_literal(word) for word in words)
             self._analyse_command(
@@ -288,7 +287,6 @@ def _remark_on_unknown_words(program: Program, words: tuple[ShellWord, ...], fou
 
 
 def _find_stdin_commands(program: Program, command: SimpleCommand, found: list[InnerCommand]) -> list[InnerCommand]:
-    """What a shell, xargs or a program with commands of its own is fed, where that is in the line."""
     if not command.stdin:
         return []
     if program.fed == "script":
@@ -304,7 +302,6 @@ def _find_stdin_commands(program: Program, command: SimpleCommand, found: list[I
 
 
 def _expand_xargs(program: Program, command: SimpleCommand, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
-    """What xargs makes of its input: more words, or each line in place of a mark."""
     text = command.stdin or ""
     given = tuple(make_literal(one) for one in text.split()[:_MAX_WORDS])
     options = scan_options(command.words, program.options).options

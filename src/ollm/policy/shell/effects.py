@@ -1,4 +1,4 @@
-"""What a simple command would do beyond its name: read outside, write, run something else, change the shell."""
+"""Effects of a simple command beyond its name: read outside, write, run something else, change the shell."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.policy.shell.arguments import check_mentions, find_ungranted
 from ollm.policy.shell.model import CommandPart
-from ollm.policy.shell.options import OptionScan, scan_options
+from ollm.policy.shell.options import OptionScan, check_mentions, find_ungranted, scan_options
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections, selects_secrets
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.programs.file_targets import find_targets
@@ -121,7 +120,6 @@ def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) 
 
 
 def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> list[str]:
-    """What only the kernel can hold the program to."""
     unknown = [f"it is not known what {name} {one.spelled} does" for one in found.unknown]
     if any(option.is_any(reading.names) for option in found.options):
         unknown.append(f"{name} reads the files that a file names")

@@ -1,4 +1,4 @@
-"""What a command line is taken apart into: simple commands and redirections, each with where it would run."""
+"""Parts of a command line: simple commands and redirections, each with its working directory."""
 
 from __future__ import annotations
 

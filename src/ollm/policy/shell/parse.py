@@ -112,8 +112,8 @@ def explain_bash_refusal(text: str) -> str:
 
 
 def split_unparsed(text: str) -> Iterator[list[str]]:
-    """What can be recognised in a text that does not parse: the words between operators, quotes taken out. Good enough
-    to find what is forbidden, never to allow anything."""
+    """Split a text that does not parse into the words between operators, without quotes. Good enough to find what is
+    forbidden, never to allow anything."""
     pieces = re.split(_SEPARATORS, text)
     for separator, stretch in zip(["", *pieces[1::2]], pieces[::2], strict=True):
         words = re.sub(_QUOTES, "", stretch).split()
@@ -142,7 +142,7 @@ def take_balanced(text: str) -> str:
 
 @cache
 def find_parser() -> str | None:
-    """Where shfmt is: beside this Python, or on the PATH."""
+    """Find shfmt, beside this Python or on the PATH."""
     beside = Path(sys.executable).with_name("shfmt")
     if beside.is_file():
         return str(beside)

@@ -1,4 +1,4 @@
-"""Whether the words of a command name places that may be read or written without a question."""
+"""True if the words of a command name places that may be read or written without a question."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PathJudge:
         self._judged_before = judged
 
     def check_read(self, word: ShellWord) -> Objections:
-        """What speaks against reading the place a word names."""
+        """Return the objection to reading the path a word names."""
         if word.descriptor or (word.text in ("-", "") and word.static):
             return NO_OBJECTIONS
         if not word.static:
@@ -62,13 +62,13 @@ class PathJudge:
         return self._check_path(word.text, writing=False)
 
     def check_names(self, word: ShellWord) -> Objections:
-        """What speaks against telling the names that a pattern stands for."""
+        """Return the objection to listing the names a pattern matches."""
         return (
             self._check_path(_find_glob_base(word.text), writing=False) if word.static and word.glob else NO_OBJECTIONS
         )
 
     def check_write(self, word: ShellWord) -> Objections:
-        """What speaks against writing there."""
+        """Return the objection to writing a path."""
         if word.descriptor or (word.static and is_stream(word.text)):
             return NO_OBJECTIONS
         if not word.static:
@@ -79,7 +79,7 @@ class PathJudge:
         return found
 
     def check_removal(self, word: ShellWord) -> Objections:
-        """What speaks against removing a directory with everything in it: a protected one below counts as well."""
+        """Return the objection to removing a directory tree: a protected path below counts as well."""
         return self._check_contents(word.text) if word.static else self._check_unknown(word)
 
     def check_protected(self, word: ShellWord) -> Objections:
@@ -98,14 +98,14 @@ class PathJudge:
         return Objections(locks=tuple(f"{word.text}: {one.read_protection}" for one in judged if one.read_protection))
 
     def check_directory(self) -> Objections:
-        """What speaks against reading where the command runs."""
+        """Return the objection to reading the working directory."""
         if self._directories is None:
             return Objections(remarks=("its working directory is unknown",))
         outside = [place for place in self._directories if not self._judge(str(place)).inside]
         return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
 
     def is_in_other_repository(self) -> bool:
-        """Whether a directory between the workspace and where the command runs is a repository of its own."""
+        """True if a directory between the workspace and where the command runs is a repository of its own."""
         workspace = self._boundary.workspace
         below = [place for place in self._directories or () if place != workspace and place.is_relative_to(workspace)]
         return any(
@@ -250,7 +250,6 @@ def add_objections(
 
 
 def _is_repository(directory: Path) -> bool:
-    """One with a work tree, or a bare one."""
     bare = all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
     return bare or os.path.lexists(directory / ".git")
 
@@ -261,13 +260,12 @@ def _iter_matches(pattern: str, directory: Path) -> Iterator[str]:
 
 
 def _find_glob_base(text: str) -> str:
-    """The directory a pattern starts from."""
     fixed = "/".join(itertools.takewhile(lambda part: not set(part) & set("*?["), text.split("/")))
     return fixed or ("/" if text.startswith("/") else ".")
 
 
 def selects_secrets(pattern: ShellWord) -> bool:
-    """Whether a pattern for the names to be read picks files that may contain secrets."""
+    """True if a pattern for the names to be read picks files that may contain secrets."""
     name = pattern.text.rpartition("/")[2]
     return is_environment_file(name) or any(fnmatchcase(one, name) for one in (".env", ".env.local"))
 

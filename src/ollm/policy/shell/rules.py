@@ -9,16 +9,85 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from ollm.policy.matching import is_under
 from ollm.policy.rules import Condition, compile_pattern
 from ollm.policy.shell import CommandPart, ShellWord
-from ollm.policy.shell.flags import collect_flags, parse_required_flags
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.programs.record import Program
 from ollm.system.paths import Boundary
+
+_FLAG_LETTERS: dict[str, str] = {
+    "recursive": "rR",
+    "force": "f",
+    "interactive": "i",
+    "verbose": "v",
+    "all": "a",
+    "quiet": "q",
+    "yes": "y",
+    "in-place": "i",
+    "global": "g",
+    "output": "o",
+    "message": "m",
+    "user": "u",
+}
+
+
+class FlagSet(frozenset[str]):
+    """The flags a command has: single letters, and long names with everything they could abbreviate."""
+
+    def has(self, name: str, program: str) -> bool:
+        bare, _, subcommand = program.partition(" ")
+        own = get_program(bare).flag_letters
+        known = {**_FLAG_LETTERS, **own.get("", {}), **own.get(subcommand, {})}
+        letters = (known["recursive"] if name in "rR" else name) if len(name) == 1 else known.get(name, "")
+        if any(f"-{letter}" in self for letter in letters):
+            return True
+        if len(name) == 1:
+            return any(name in spelled and self._is_spelled(long) for long, spelled in known.items())
+        return self._is_spelled(name)
+
+    def _is_spelled(self, name: str) -> bool:
+        """Written out, or abbreviated."""
+        return any(name.startswith(given[2:]) for given in self if given.startswith("--") and len(given) > 2)
+
+
+class RequiredFlags(frozenset[tuple[str, str]]):
+    """Flags a rule asks for, each with the program it is about; `wanted <= flags` reads as it should."""
+
+    def __le__(self, flags: object) -> bool:
+        return isinstance(flags, FlagSet) and all(flags.has(name, program) for program, name in self)
+
+
+def parse_required_flags(flags: Iterable[str], command: Sequence[str]) -> RequiredFlags:
+    """Names with or without dashes; `-rf` asks for both letters. `command` is the program and its subcommand."""
+    names: list[str] = []
+    for flag in flags:
+        bare = flag.lstrip("-").partition("=")[0]
+        clustered = flag.startswith("-") and not flag.startswith("--")
+        names += list(bare) if clustered else [bare]
+    plain = [command[0].rpartition("/")[2], *(word for word in command[1:2] if not word.startswith("-"))]
+    return RequiredFlags((" ".join(plain), name) for name in names if name)
+
+
+def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
+    """All flags before `--`, wherever they are."""
+    program = words[0].text.rpartition("/")[2] if words else ""
+    found: set[str] = set()
+    for word in words[1:]:
+        text = word.text
+        if text == "--":
+            break
+        if text.startswith("--"):
+            found.add(text.partition("=")[0])
+        elif text.startswith("-"):
+            found |= {f"-{letter}" for letter in text[1:] if letter.isalnum()}
+        elif program == "git" and text.startswith("+") and len(text) > 1 and "push" in {one.text for one in words}:
+            found.add("--force")
+    return FlagSet(found)
+
 
 RuleMatch = Literal["yes", "maybe", "no"]
 _NO_BREAK = "\u00a0"
@@ -64,7 +133,7 @@ def split_words(text: str) -> list[str]:
 
 
 def match_condition(condition: Condition, view: CommandView, boundary: Boundary, *, allows: bool) -> RuleMatch:
-    """Whether the condition holds for this command."""
+    """True if the condition holds for this command."""
     compare = _match_allowing if allows else _match_restricting
     answers = [compare(condition, str(value), view, boundary) for value in condition.values]
     return "yes" if "yes" in answers else "maybe" if "maybe" in answers else "no"
@@ -92,7 +161,7 @@ def _match_allowing(condition: Condition, value: str, view: CommandView, boundar
 
 
 def count_covered_words(condition: Condition, view: CommandView) -> int:
-    """How many words an allowing condition spells out: options among them are covered by it."""
+    """Count the words an allowing condition spells out; it covers options among them."""
     if condition.operator not in ("startsWith", "equals", "program"):
         return 0
     texts = [word.text for word in view.words]
@@ -139,8 +208,8 @@ def _matches_somewhere(value: str, view: CommandView) -> bool:
 
 
 def _count_leading(name: str, words: Sequence[str], sure: bool) -> int:
-    """How many words stand before the subcommand: options and the values they surely take, or take if nothing else is
-    known of them."""
+    """Count the words before the subcommand: options and the values they take, or take if nothing else is known of
+    them."""
     program, index = get_program(name), 0
     valued, harmless = program.global_values.split(), program.harmless_globals.split()
     while index < len(words) and _is_option(words[index]):

@@ -1,4 +1,4 @@
-"""What is known at one place of a command line: where it runs, followed through `cd`, and what its variables hold."""
+"""State at one place of a command line: the working directory, followed through `cd`, and the variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_harmless_variable(name: str) -> bool:
 
 
 class ShellScope:
-    """What is known at one place of the line."""
+    """State at one place of a command line."""
 
     def __init__(self, directories: Directories, home: Path | None, assigned: dict[str, str] | None = None) -> None:
         self.directories = directories

@@ -16,12 +16,99 @@ from ollm.policy.grants import Grant
 from ollm.policy.matching import condition_matches, rule_matches
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet
 from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
-from ollm.policy.shell.grants import find_grant, suggest_prefix, suggest_shell_grant
 from ollm.policy.shell.parse import explain_bash_refusal
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import WHOLE_LEVELS, Level
+
+_NEVER_BY_SUBCOMMAND = frozenset({"exec", "x", "dlx", "config", "set", "publish", "push", "login", "token"})
+_METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
+
+
+def find_grant(part: CommandPart, command: str, grants: Sequence[Grant], *, plain: bool) -> Grant | None:
+    """The grant that answers for this part: one for the very line, or one whose words it begins with. Words cover
+    neither redirections and assignments nor options that run something."""
+    for grant in grants:
+        if grant.tool != "shell":
+            continue
+        if grant.text is None or grant.text == command.strip():
+            return grant
+        if (
+            plain
+            and part.words
+            and _begins_with(part, grant.words)
+            and not (grant.exact and _has_more_words(part, grant))
+        ):
+            return grant
+    return None
+
+
+def _begins_with(part: CommandPart, words: tuple[str, ...]) -> bool:
+    texts = tuple(word.text if word.static else "\0" for word in part.words[: len(words)])
+    return bool(words) and texts == words and not part.may_differ
+
+
+def _has_more_words(part: CommandPart, grant: Grant) -> bool:
+    return len(part.words) > len(grant.words)
+
+
+def suggest_shell_grant(command: str, parts: Sequence[CommandPart], *, plain: bool) -> str:
+    """The narrowest grant that makes sense: the program's words when one plain command asks, else the very line."""
+    whole = f"shell:{command.strip()}"
+    distinct = {_narrow_words(part) for part in parts}
+    if not plain or len(distinct) != 1:
+        return whole
+    (words,) = distinct
+    if not words:
+        return whole
+    return f"shell:{'' if _count_naming_words(list(words)) else '='}{' '.join(words)}"
+
+
+def _narrow_words(part: CommandPart) -> tuple[str, ...]:
+    texts = [word.text for word in part.words]
+    if not texts or not all(word.static and not _METACHARACTERS & set(word.text) for word in part.words):
+        depth = _count_naming_words(texts)
+        head = part.words[:depth] if depth else ()
+        clean = bool(head) and all(word.static and not _METACHARACTERS & set(word.text) for word in head)
+        return tuple(texts[:depth]) if clean else ()
+    return tuple(texts[: _count_naming_words(texts) or len(texts)])
+
+
+def _count_naming_words(texts: Sequence[str]) -> int:
+    granting = get_program(texts[0] if texts else "").grants
+    if granting is None:
+        return 0
+    subcommand = next(iter(texts[1:2]), "")
+    if subcommand in granting.third:
+        return 3 if len(texts) > 2 and not texts[2].startswith("-") else 0
+    if granting.subcommands and subcommand not in granting.subcommands:
+        return 0
+    return (
+        granting.depth
+        if len(texts) >= granting.depth and not (granting.depth > 1 and subcommand.startswith("-"))
+        else 0
+    )
+
+
+def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:
+    """A wider grant that may be chosen: the program and its subcommand, for one that does not run whatever it is
+    told."""
+    heads = {tuple(word.text for word in part.words[:2]) for part in parts if part.words}
+    if len(heads) != 1 or not all(word.static for part in parts for word in part.words[:2]):
+        return None
+    program, *rest = heads.pop()
+    record = get_program(program)
+    depth = 0 if record.grants is None else record.grants.depth
+    never = (record.runs_others and not depth) or (record.grants is not None and record.grants.never)
+    if never or not _NEVER_BY_SUBCOMMAND.isdisjoint(rest) or not program.replace("-", "").replace("_", "").isalnum():
+        return None
+    subcommand = rest[0] if rest and rest[0].replace("-", "x").isalnum() and not rest[0].startswith("-") else None
+    if subcommand is None and depth > 1:
+        return None
+    prefix = f"shell:{program} {subcommand}" if record.grants is not None and subcommand else f"shell:{program}"
+    return prefix if prefix != grant else None
+
 
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
 _UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed needs confirmation")
@@ -81,7 +168,6 @@ class ShellJudge:
         return JudgedLine(verdict=_combine_verdict(command, answered, empty, reads=reads), reads=reads, exact=exact)
 
     def _weigh_unknown(self, part: CommandPart) -> CommandPart:
-        """What nobody knows of a command is a reason to ask where the kernel does not hold all of it."""
         if not part.unknown or self._find_level() in WHOLE_LEVELS:
             return part
         return msgspec.structs.replace(part, remarks=(*part.remarks, *part.unknown))
@@ -209,7 +295,6 @@ def _apply_floor(
     risk: Risk | None = None,
     covered: int = 0,
 ) -> JudgedPart:
-    """What the command would do may raise the verdict to ask, and never lowers it."""
     running = [text for index, text in part.runs if index >= covered]
     floor = [*part.remarks, *running]
     locked = bool(part.locks) and action != "deny"

@@ -5,12 +5,11 @@ Working directories are followed through `cd`, and values through assignments an
 
 from __future__ import annotations
 
-from ollm.policy.shell.expansions import ExpansionVisitor
-from ollm.policy.shell.integers import find_integer_names
+from ollm.policy.shell.expansions import ExpansionVisitor, find_integer_names
 from ollm.policy.shell.model import Assignment, Redirection
-from ollm.policy.shell.output import guess_output
 from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes
 from ollm.policy.shell.scope import ShellScope, follow_cd, is_harmless_variable, merge_directories
+from ollm.policy.shell.visitor import guess_output
 from ollm.policy.shell.words import ShellWord, make_literal
 
 _MAX_LOOP_ITEMS = 32

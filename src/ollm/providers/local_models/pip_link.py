@@ -1,4 +1,4 @@
-"""Where pip would download a package from, printed as one URL: `python pip_link.py NAME VERSION`.
+"""Print the URL that pip would download a package from: `python pip_link.py NAME VERSION`.
 
 Run by any interpreter that has pip, so it imports nothing of ours. pip is asked because it knows the machine's index,
 mirrors and proxies. Its insides may change: any failure here only means that another way is tried.

@@ -1,4 +1,4 @@
-"""Where something ends in text that comes bit by bit: each character is looked at once."""
+"""Find ends in streamed text, looking at each character once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class MarkEndScanner:
 
 
 def ends_inside_quotes(text: str) -> bool:
-    """Whether the text ends inside quotes: a value that is not whole must not be used."""
+    """True if the text ends inside quotes: a value that is not whole must not be used."""
     scan = JsonEndScanner()
     while (end := scan.scan(text)) is not None:
         text, scan = text[end:], JsonEndScanner()

@@ -1,4 +1,4 @@
-"""How a call written as text begins: tags, fences, bare JSON. Pure looking, nothing is decided here."""
+"""Find the beginning of tool calls written as text: tags, fences, bare JSON. Decides nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _NAME_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*
 
 
 class CallOpening(Data, frozen=True):
-    """Where a call may begin: `at` is the place of its mark, `end` that of its body; with no `closer` JSON ends it."""
+    """Possible beginning of a call: `at` is the position of its mark, `end` that of its body; with no `closer` JSON
+    ends it."""
 
     kind: str  # "tag", "fence", "json", "think"
     at: int
@@ -40,7 +41,7 @@ def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def has_mark_character(text: str) -> bool:
-    """Whether a mark can be in it at all: most of what is streamed are words."""
+    """True if a mark can be in it at all: most of what is streamed are words."""
     return "<" in text or "[" in text or "{" in text or "`" in text
 
 
@@ -77,7 +78,7 @@ def read_opening(found: re.Match[str]) -> CallOpening:
 
 
 def may_be_call(body: str, names: Iterable[str]) -> bool:
-    """Whether JSON that has only begun could still be a call of one of these, judged by its first keys."""
+    """Return True if incomplete JSON could still become a call of one of these, judged by its first keys."""
     known = frozenset(names)
     body = body.strip()
     if not body or body.startswith("<"):
@@ -106,6 +107,6 @@ def _names_known_tool(body: str, known: frozenset[str]) -> bool:
 
 
 def has_named_call(text: str, names: Iterable[str]) -> bool:
-    """Whether JSON in this text already names one of these as what to call."""
+    """True if JSON in this text already names one of these as what to call."""
     pair = re.search(_NAME_PAIR, text)
     return pair is not None and pair[1] in NAME_KEYS and strip_tool_prefix(pair[2]) in frozenset(names)

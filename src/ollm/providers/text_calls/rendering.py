@@ -188,7 +188,7 @@ def find_named_tool(text: str, tools: Sequence[ToolSchema]) -> str | None:
 
 
 def do_arguments_fit(arguments: JsonObject | str, tool: ToolSchema) -> bool:
-    """Whether what is required is there and nothing that was not shown."""
+    """True if what is required is there and nothing that was not shown."""
     if not isinstance(arguments, dict):
         return False
     return set(tool.parameters.get("required", ())) <= set(arguments) <= set(tool.parameters.get("properties", ()))

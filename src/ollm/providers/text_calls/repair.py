@@ -37,8 +37,8 @@ _WRAPPERS = compile_late(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
 
 
 class ParsedCalls(Data, frozen=True):
-    """What a piece of text holds. `mistake` says in one line why nothing could be called; `meant` is False where the
-    text is sound JSON that has nothing to do with tools."""
+    """Calls in a piece of text. `mistake` says in one line why nothing could be called; `meant` is False where the text
+    is sound JSON that has nothing to do with tools."""
 
     calls: tuple[CallPiece, ...] = ()
     mistake: str = ""
@@ -60,7 +60,7 @@ def parse_calls(text: str, offered: Offered) -> ParsedCalls:
 
 
 def repair_arguments(arguments: str) -> JsonObject | str:
-    """Arguments that are not quite JSON as the object they mean; the text itself where that cannot be told."""
+    """Repair arguments that are almost JSON; returns the text itself if that is not possible."""
     value = _parse_value(arguments)
     return value if isinstance(value, dict) and value else arguments
 
@@ -131,7 +131,7 @@ def strip_tool_prefix(name: str) -> str:
 
 
 def _read_arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
-    """Under any of the usual names, as an object or as text that holds one, or laid flat beside the name."""
+    """Read arguments under any usual name, as an object, as text that holds one, or flat beside the name."""
     given = next((rest[key] for key in ARGUMENT_KEYS if key in rest), None)
     if isinstance(given, str):
         return repair_arguments(given)

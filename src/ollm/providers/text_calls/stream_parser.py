@@ -33,7 +33,7 @@ _NOISE = compile_late(r"</?[\w=.|-]{0,30}>|`{1,3}|\[/TOOL_CALLS\]|[\s;,\]]")
 
 
 class CallAttempt(Data, frozen=True):
-    """Something that was meant as a call and is none: as it was written, and what is wrong with it in one line."""
+    """A malformed tool call: its text, and the mistake in one line."""
 
     text: str
     mistake: str
@@ -72,7 +72,7 @@ class CallStreamParser:
 
     @property
     def held_text(self) -> str:
-        """What is kept from the screen at this moment."""
+        """Text that is not shown yet."""
         return self._waiting
 
     @property
@@ -112,7 +112,7 @@ class CallStreamParser:
         return self._hold_mark(self._open, final=final)
 
     def _find_mark(self, *, final: bool) -> str | None:
-        """Find the next mark. Text in front of it goes out, and all of it when there is none."""
+        """Find the next mark. Text before it is released, and all text if there is none."""
         shift = len(self._before)
         found = self._marks.search(self._before + self._waiting) if has_mark_character(self._waiting) else None
         if found is None:
@@ -158,7 +158,6 @@ class CallStreamParser:
         return may_be_call(body, self._offered)
 
     def _find_end(self, mark: CallOpening, body: str) -> int | None:
-        """Where the block ends: behind its closing mark, or behind its JSON."""
         if not self._json.closed and (mark.kind != "tag" or not mark.closer):
             closed = self._json.scan(body[self._scanned :])
             self._scanned = len(body) if closed is None else self._scanned + closed
@@ -208,6 +207,5 @@ class CallStreamParser:
 
 
 def _find_after(text: str, mark: str, start: int) -> int | None:
-    """The place behind a mark."""
     at = text.find(mark, start)
     return None if at < 0 else at + len(mark)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from ollm.config.settings import OutputSettings
+from ollm.domain.events import Notice
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord, ToolResult
-from ollm.runtime.calls.results import build_failure
-from ollm.runtime.calls.tool_call import CallServices, ToolCallRun
+from ollm.runtime.calls.tool_call import CallServices, ToolCallRun, build_failure
 
 MAX_PARALLEL_CALLS = 8
 CANCEL_GRACE_SECONDS = 0.1
@@ -49,8 +49,17 @@ class Dispatch:
                 ones, build_failure("Cancelled", "The turn was cancelled before this call finished.")
             )
             raise
+        self.look_after_boxes()
         await self._services.changes.after_changes()
         return [one.record for one in ones]
+
+    def look_after_boxes(self) -> None:
+        """Move aside what background jobs and servers made that steers tools; done at every step's end."""
+        sandbox = self._services.context.sandbox
+        if sandbox is not None and (taken := sandbox.look()):
+            from ollm.system.sandbox.watch import describe_taken
+
+            self._services.emit(Notice(level="warning", text=describe_taken(taken)))
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         """Answer every call with the same failure, without running any."""

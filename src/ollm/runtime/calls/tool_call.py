@@ -12,25 +12,24 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.clock import Clock, format_stamp, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.messages import UNPARSED_KEY, ToolCall
-from ollm.domain.tools import AnsweredQuestion, GrantScope, ToolCallRecord, ToolResult
-from ollm.extensions.base import NoHooks, ToolHooks
-from ollm.runtime.calls.change_watch import ChangeWatch
-from ollm.runtime.calls.confirmation import AnswerLog, Asker, UnattendedAsker
-from ollm.runtime.calls.permission import Permission, Permit, Policy
-from ollm.runtime.calls.results import (
-    build_failure,
-    get_call_status,
-    keep_output,
-    sanitize_arguments,
-    to_recorded_result,
-    to_tool_failure,
-    trim_result,
+from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall, replace_surrogates
+from ollm.domain.tools import (
+    MAX_SUMMARY_CHARS,
+    AnsweredQuestion,
+    CallStatus,
+    ErrorInfo,
+    GrantScope,
+    RecordedResult,
+    ToolCallRecord,
+    ToolResult,
 )
+from ollm.extensions.base import NoHooks, ToolHooks
+from ollm.runtime.base import ChangeWatch
+from ollm.runtime.calls.permission import AnswerLog, Asker, Permission, Permit, Policy, UnattendedAsker
+from ollm.system.paths import make_tool_failure as file_failure
 from ollm.system.terminal_text import render_command
-from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
-from ollm.tools.framework.output import StreamCleaner
-from ollm.tools.framework.registry import ToolRegistry
+from ollm.tools.framework.base import Invocation, Keep, ToolContext, ToolRegistry, ToolSpec
+from ollm.tools.framework.output import StreamCleaner, clean_text, trim_for_session, trim_output
 
 log = logging.getLogger("ollm.dispatch")
 MAX_NAMED_TOOLS = 60
@@ -136,6 +135,8 @@ class ToolCallRun:
             call_id=self.record.id,
         )
         try:
+            if context.approved and context.sandbox is not None:
+                context.sandbox.allow(context.approved)
             if self._may_change_files:
                 await self._services.changes.before_change(self._find_written_files())
             if context.editor is not None:
@@ -190,6 +191,7 @@ class ToolCallRun:
     async def _parse_call(self) -> Invocation:
         spec = self._require_spec()
         invocation = self._parse_arguments(spec)
+        self._keep_summary(invocation)
         self._announce(render_command(invocation.summary()))
         decision = await self._services.hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
@@ -198,7 +200,13 @@ class ToolCallRun:
         if decision.arguments is None:
             return invocation
         self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(decision.arguments))
-        return spec.parse(decision.arguments)
+        changed = spec.parse(decision.arguments)
+        self._keep_summary(changed)
+        return changed
+
+    def _keep_summary(self, invocation: Invocation) -> None:
+        summary = " ".join(render_command(invocation.summary()).split())[:MAX_SUMMARY_CHARS]
+        self.record = msgspec.structs.replace(self.record, summary=summary)
 
     def _parse_arguments(self, spec: ToolSpec) -> Invocation:
         """As they were written, or with near names of parameters as they were meant."""
@@ -282,3 +290,91 @@ def unwrap_arguments(arguments: Any) -> Any:
     if isinstance(arguments, dict) and arguments.keys() == {UNPARSED_KEY}:
         return arguments[UNPARSED_KEY]
     return arguments
+
+
+MAX_ARGUMENT_DEPTH = 64
+_STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
+
+
+def build_failure(kind: str, message: str) -> ToolResult:
+    message = clean_text(message)
+    return ToolResult(
+        llm_content=f"Error {kind}: {message}", return_display=message, error=ErrorInfo(type=kind, message=message)
+    )
+
+
+def keep_output(result: ToolResult, printed: str) -> ToolResult:
+    """A cancelled call with what it had printed by then."""
+    if result.error is None or result.error.type != "Cancelled" or not printed:
+        return result
+    text = f"{printed.rstrip()}\n[{result.error.message}]"
+    return msgspec.structs.replace(result, llm_content=text, return_display=text)
+
+
+def to_tool_failure(error: Exception) -> ToolFailure:
+    """Any exception as the model reads it; what is not foreseen is a bug, and said to be one."""
+    match error:
+        case ToolFailure():
+            return error
+        case OSError() if error.errno is not None:
+            return file_failure(error, str(error.filename or "A file"))
+        case OllmError():
+            return ToolFailure("Interrupted", str(error))
+        case RecursionError():
+            return ToolFailure("ValidationError", "The arguments are nested too deeply.")
+    return ToolFailure("Interrupted", f"The tool crashed ({type(error).__name__}: {error}).")
+
+
+def get_call_status(result: ToolResult) -> CallStatus:
+    return "ok" if result.error is None else _STATUS.get(result.error.type, "failed")
+
+
+def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
+    """Clean and within limits. What was cut is in `full_output`."""
+    short = trim_output(clean_text(result.llm_content), limits, keep=keep, way_back=way_back)
+    full = short.full if result.full_output is None else trim_for_session(clean_text(result.full_output))
+    return msgspec.structs.replace(
+        result,
+        llm_content=short.text,
+        full_output=full,
+        return_display=trim_output(clean_text(result.return_display), limits, keep=keep).text,
+        diff=clean_text(result.diff),
+    )
+
+
+def to_recorded_result(result: ToolResult, questions: tuple[AnsweredQuestion, ...] = ()) -> RecordedResult:
+    return RecordedResult(
+        llm_content=result.llm_content,
+        return_display=result.return_display,
+        full_output=result.full_output,
+        exit_code=result.exit_code,
+        diff=result.diff,
+        images=result.images,
+        questions=questions,
+    )
+
+
+def sanitize_arguments(arguments: Any) -> JsonObject:
+    """Arguments as they can be written down, whatever a model sent: an object, of bounded depth, all of it text."""
+    given = arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
+    try:
+        msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        plain: JsonObject = _sanitize_value(given, MAX_ARGUMENT_DEPTH)
+        return plain
+    return given
+
+
+def _sanitize_value(value: Any, depth: int) -> Any:
+    match value:
+        case _ if depth == 0:
+            return "…"
+        case dict():
+            return {replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_sanitize_value(item, depth - 1) for item in value]
+        case str():
+            return replace_surrogates(value)
+        case None | bool() | int() | float():
+            return value
+    return replace_surrogates(str(value))

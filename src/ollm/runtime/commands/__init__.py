@@ -8,10 +8,10 @@ from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.suggest import suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable
-from ollm.runtime.commands.custom import CustomCommands
+from ollm.runtime.commands.help_text import CustomCommands
 
 if TYPE_CHECKING:
-    from ollm.runtime.commands.needs import CommandNeeds
+    from ollm.runtime.commands.base import CommandNeeds
 
 
 def build_command_table() -> CommandTable:

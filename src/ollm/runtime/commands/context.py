@@ -14,13 +14,13 @@ from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     CommandTable,
+    ContextNeeds,
     fence_text,
     make_usage_error,
     parse_number,
     render_table,
     split_subcommand,
 )
-from ollm.runtime.commands.needs import ContextNeeds
 from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
 
 if TYPE_CHECKING:
@@ -187,8 +187,8 @@ async def expand(conversation: ContextNeeds, arguments: str) -> CommandReply:
 
 
 async def find_messages(archive: Archive, wanted: str) -> CommandReply:
-    """The newest messages with all of these words."""
-    found = [] if wanted.isdigit() else await archive.search(wanted, MAX_FOUND_MESSAGES)
+    """List the messages that answer these words."""
+    found = () if wanted.isdigit() else (await archive.search([wanted], MAX_FOUND_MESSAGES)).passages
     if not found:
         raise UsageError(f"No message or call {wanted!r}.", action="See the numbers in /history.")
     rows = [(str(one.message_id), one.role, one.snippet) for one in found]

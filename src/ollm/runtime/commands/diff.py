@@ -11,8 +11,7 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.runtime import rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, parse_number
-from ollm.runtime.commands.needs import RewindNeeds
+from ollm.runtime.commands.base import CommandTable, RewindNeeds, fence_text, make_usage_error, parse_number
 
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints import CheckpointRecord, CheckpointView, FileCheckpoints

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
-from ollm.runtime.commands.needs import McpNeeds
+from ollm.runtime.commands.base import CommandTable, McpNeeds, fence_text, make_usage_error, render_table, split_words
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.catalogue import OfferedPrompt

@@ -11,8 +11,7 @@ from ollm.domain.messages import TextPart
 from ollm.domain.struct import Data
 from ollm.runtime import changes, rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, parse_number
-from ollm.runtime.commands.needs import RewindNeeds
+from ollm.runtime.commands.base import CommandTable, RewindNeeds, fence_text, make_usage_error, parse_number
 
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
@@ -132,7 +131,7 @@ async def include_editor(
     if files.editor is None:
         return plan
     from ollm.runtime.editor_rewind import EditorRewind
-    from ollm.services.file_checkpoints.editor_changes import find_changes
+    from ollm.services.file_checkpoints.restore import find_changes
 
     checkpoints = conversation.checkpoints.get()
     changes = find_changes(checkpoints.list_records(require_session_id(conversation)), number, since)
@@ -241,7 +240,7 @@ async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -
             return await conversation.snapshots.restore_snapshot(str(step["snapshotId"]))
         except OllmError as error:
             log.info("The snapshot before a rewind is gone, the archive is used: %s", error)
-    from ollm.runtime.resume.rebuild import rebuild_before_rewind
+    from ollm.runtime.resume.resume import rebuild_before_rewind
 
     return await asyncio.to_thread(lambda: rebuild_before_rewind(conversation.session.load()))
 

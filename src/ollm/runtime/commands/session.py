@@ -13,13 +13,13 @@ from ollm.domain.short_ids import shorten_ids
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     CommandTable,
+    SessionNeeds,
     fence_text,
     make_usage_error,
     parse_number,
     render_table,
     split_words,
 )
-from ollm.runtime.commands.needs import SessionNeeds
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9

@@ -10,8 +10,7 @@ import msgspec
 from ollm.domain.context import Approval, ModeName
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, make_usage_error, render_options, render_table
-from ollm.runtime.commands.needs import SettingsNeeds
+from ollm.runtime.commands.base import CommandTable, SettingsNeeds, make_usage_error, render_options, render_table
 from ollm.services.modes import MODES
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
@@ -149,7 +148,7 @@ async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:
 
 
 async def show_skills(conversation: SettingsNeeds, arguments: str) -> CommandReply:
-    from ollm.runtime.prompt.skills import find_skills
+    from ollm.runtime.prompt.project_context import find_skills
 
     found = find_skills(conversation.skill_directories, conversation.workspace)
     if not found:

@@ -1,26 +1,77 @@
-"""Commands about the work: goals, the plan, todos, memory, and taking an edit back."""
+"""Commands about the work: goals, plan, todos, memory, undo."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import msgspec
 
 from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.tools import Location
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     CommandTable,
+    WorkNeeds,
     fence_text,
     make_usage_error,
     render_table,
     split_subcommand,
     split_words,
 )
-from ollm.runtime.commands.needs import WorkNeeds
-from ollm.runtime.undo import open_context, read_shown, take_back_edit
+from ollm.services.edit_ledger import EditLedger, LastEdit, UndoResult
 from ollm.services.goals import describe_goals
+from ollm.tools.framework.base import ToolContext
+
+
+async def take_back_edit(ledger: EditLedger, files: ToolContext) -> UndoResult | None:
+    """None when there is nothing left to take back. Raises OllmError when the file was changed by others since, or the
+    editor does not let it be changed."""
+    if files.editor is None:
+        return ledger.undo(files.boundary)
+    while edit := ledger.find_last_edit():
+        done = await _restore_file(edit, await open_context(files, edit.path))
+        edit.copy.unlink()
+        if done:
+            return UndoResult(path=edit.path, removed=edit.before is None)
+    return None
+
+
+async def open_context(files: ToolContext, path: Path) -> ToolContext:
+    """The context in which one file may be reached, as the editor has it."""
+    context = msgspec.structs.replace(files, boundary=files.boundary.approve_paths([path]))
+    if context.editor is None:
+        return context
+    from ollm.tools.files.buffers import load_buffers
+
+    return await load_buffers(context, [Location(target=str(path), access="write")])
+
+
+def read_shown(context: ToolContext, path: Path) -> bytes | None:
+    """What a file holds, as the editor shows it; None when there is none."""
+    if not path.exists():
+        return None
+    with context.open_file(str(path)) as file:
+        return file.read()
+
+
+async def _restore_file(edit: LastEdit, context: ToolContext) -> bool:
+    """False when the file already is as it was."""
+    from ollm.tools.files.buffers import refuse_unsaved, write_buffer
+
+    if not edit.changes_file(read_shown(context, edit.path)):
+        return False
+    given = str(edit.path)
+    if edit.before is None:
+        context.boundary.remove_file(given)
+        return True
+    refuse_unsaved(context, given)
+    if not await write_buffer(context, edit.path, edit.before):
+        context.boundary.write_file(given, edit.before)
+    return True
+
 
 GOAL_USAGE = "[set | subtask | decision | lock | artifact | blocker TEXT | complete]"
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"

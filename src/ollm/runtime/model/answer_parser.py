@@ -1,4 +1,4 @@
-"""One streamed answer listened to: calls taken out of its text, endless blank space and runaway calls cut short."""
+"""Parses one streamed answer: takes calls out of its text, cuts endless blank space short, measures its speed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from contextlib import aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
-from ollm.domain.model_facts import WrittenForm
+from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece
+from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.providers.text_calls.rendering import ANSWER_TOOL
-from ollm.runtime.model.speed import SpeedMeter
-from ollm.services.loop_detection.streamed_text import StreamTracker
+from ollm.services.loop_detection import StreamTracker
 
 if TYPE_CHECKING:
     from ollm.providers.text_calls.stream_parser import CallStreamParser
@@ -21,6 +23,47 @@ if TYPE_CHECKING:
 MAX_BLANK_CHARS = 400  # characters of nothing but blank space in a row
 MAX_BLANK_LINES = 60  # line breaks among them
 MAX_CALL_REPEATS = 40  # how often a piece of a call may repeat: files hold such things too
+MIN_READ_TOKENS = 100  # tokens that must have been read, and written, for a figure
+MIN_WRITTEN_TOKENS = 16
+MIN_MEASURED_SECONDS = 0.2
+
+
+class SpeedMeter:
+    """Begins when it is made; hears the pieces of one answer as the server sends them."""
+
+    def __init__(self) -> None:
+        self._begin = monotonic()
+        self._first = self._last = 0.0
+        self._loaded = True
+        self._finish = FinishPiece()
+
+    def observe_piece(self, piece: AnyPiece) -> None:
+        match piece:
+            case TextPiece() | ThinkingPiece():
+                self._last = monotonic()
+                self._first = self._first or self._last
+            case ProgressPiece(stage="loading"):
+                self._loaded = False
+            case FinishPiece():
+                self._finish = piece
+
+    def update_facts(self, facts: ModelFacts) -> ModelFacts:
+        """The facts with the speeds that were not known yet, where this answer was long enough to tell. What a server
+        took from its cache was not read: where it does not say how much that was, no speed of reading is learnt."""
+        usage = self._finish.usage
+        fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
+        reading, writing = self._first - self._begin, self._last - self._first
+        if (
+            facts.prefill_per_second is None
+            and self._loaded
+            and self._finish.counts_reuse
+            and fresh >= MIN_READ_TOKENS
+            and reading > MIN_MEASURED_SECONDS
+        ):
+            facts = replace(facts, prefill_per_second=round(fresh / reading, 1))
+        if facts.decode_per_second is None and written >= MIN_WRITTEN_TOKENS and writing > MIN_MEASURED_SECONDS:
+            facts = replace(facts, decode_per_second=round((written - 1) / writing, 1))
+        return facts
 
 
 class AnswerParser:

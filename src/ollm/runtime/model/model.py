@@ -1,27 +1,29 @@
-"""The model a conversation talks to: a provider, a model's name, the window chosen for the session."""
+"""The model a conversation talks to: a provider, a model's name, the window chosen for the session, and what its
+server refuses or takes long for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-import msgspec
+from msgspec.structs import replace
 
 from ollm.config.settings import TokenPrice
 from ollm.domain.context import Usage
-from ollm.domain.errors import ModelError, OllmError
+from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
+from ollm.domain.patterns import compile_late
+from ollm.domain.sequences import count_same_objects
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
-from ollm.runtime.model.pictures import RefusedPictures
-from ollm.runtime.model.reading_time import ReadingTime
-from ollm.runtime.model.request_format import format_request
-from ollm.runtime.model.tool_call_fallback import ToolCallFallback
+from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_request
+from ollm.services.token_counting import TokenCounter
 
-WRITTEN_CALL_TEMPERATURE = (
-    0.2  # temperature for a model that writes its calls: it is small, and a slip in them costs a step
-)
+SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a tiny model talks nonsense when it is free
+MIN_REPORTED_SECONDS = 2.0  # seconds
+PICTURE_WORDS = compile_late(r"image|multi-?modal|mmproj|vision|picture", re.IGNORECASE)
 
 
 class Model:
@@ -49,11 +51,11 @@ class Model:
 
     def set_served_window(self, window: int) -> None:
         """The server serves less than it said, or than it is set to."""
-        self.facts = msgspec.structs.replace(self.facts, served_window=window, said_window=self.said_window)
+        self.facts = replace(self.facts, served_window=window, said_window=self.said_window)
 
     def set_token_factor(self, factor: float, samples: int) -> None:
         """Tokens are counted better now."""
-        self.facts = msgspec.structs.replace(self.facts, token_factor=factor, token_samples=samples)
+        self.facts = replace(self.facts, token_factor=factor, token_samples=samples)
 
     async def supports_images(self) -> bool:
         """Whether it takes pictures, as its server says; False when that does not say."""
@@ -63,15 +65,19 @@ class Model:
             return False
 
     async def stream(
-        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
+        self,
+        messages: tuple[PromptMessage, ...],
+        tools: tuple[ToolSchema, ...],
+        max_tokens: int | None,
+        temperature: float | None = None,
     ) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls in whatever form the model makes them, and one end. A request that is refused for its
-        pictures is sent again without them."""
+        pictures is sent again without them. `temperature` is for a model that writes blocks."""
         refused = True
         while refused:
             messages, answered, refused = self.pictures.leave_out(messages), False, False
             try:
-                async with aclosing(self._stream_once(messages, tools, max_tokens)) as pieces:
+                async with aclosing(self._stream_once(messages, tools, max_tokens, temperature)) as pieces:
                     async for piece in pieces:
                         answered = answered or not isinstance(piece, ProgressPiece)
                         yield piece
@@ -81,7 +87,11 @@ class Model:
                 refused = True
 
     async def _stream_once(
-        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
+        self,
+        messages: tuple[PromptMessage, ...],
+        tools: tuple[ToolSchema, ...],
+        max_tokens: int | None,
+        temperature: float | None,
     ) -> AsyncGenerator[AnyPiece, None]:
         request = ChatRequest(
             model=self.name,
@@ -89,12 +99,12 @@ class Model:
             window=self.window,
             tools=tools,
             max_tokens=max_tokens,
-            temperature=WRITTEN_CALL_TEMPERATURE if tools and self.facts.call_form in ("text", "constrained") else None,
+            temperature=SMALL_MODEL_TEMPERATURE if self._needs_care(tools) else None,
         )
         if expected := self._reading.estimate(request, self.facts):
             yield expected
         if tools and self.facts.call_form == "blocks":
-            async with aclosing(self._stream_blocks(request)) as pieces:
+            async with aclosing(self._stream_blocks(replace(request, temperature=temperature))) as pieces:
                 async for piece in pieces:
                     yield piece
             return
@@ -107,6 +117,9 @@ class Model:
             if tools:
                 self.facts, self.counted, self._stumbles = fallback.facts, fallback.counted, fallback.stumbles
                 self.advice = fallback.advice or self.advice
+
+    def _needs_care(self, tools: tuple[ToolSchema, ...]) -> bool:
+        return self.facts.chats_only or (bool(tools) and self.facts.call_form in ("text", "constrained"))
 
     async def _stream_blocks(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         from ollm.runtime.model.block_answer import BlockAnswer
@@ -122,7 +135,7 @@ class Model:
     def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""
         speed, left = self.facts.prefill_per_second, piece.total - piece.processed
-        return msgspec.structs.replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
+        return replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
 
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Exact tokens of the last request, where the server can say; a failure to say is no failure of the turn."""
@@ -153,3 +166,67 @@ class Model:
             async for piece in pieces:
                 if isinstance(piece, TextPiece):
                     yield piece.text
+
+
+class ReadingTime:
+    """Remembers what was sent last: that much the server has read already."""
+
+    def __init__(self) -> None:
+        self._sent: tuple[PromptMessage, ...] = ()
+
+    def estimate(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
+        """What is to be read and the seconds it takes; None where that is short or the speed is not known."""
+        messages, tools = format_request(request.messages, request.tools, facts)
+        fresh = self._find_unread(messages)
+        self._sent = messages
+        if not facts.prefill_per_second:
+            return None
+        counter = TokenCounter(facts.token_factor, facts.token_samples)
+        tokens = counter.count_messages(fresh)
+        if len(fresh) == len(messages):
+            tokens += counter.count_schemas(tools)
+        seconds = round(tokens / facts.prefill_per_second, 1)
+        return ProgressPiece(total=tokens, seconds_left=seconds) if seconds >= MIN_REPORTED_SECONDS else None
+
+    def _find_unread(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
+        """The messages from the first that differs on."""
+        same = count_same_objects(messages, self._sent)
+        pairs = enumerate(zip(messages[same:], self._sent[same:], strict=False), same)
+        return messages[next((at for at, (one, other) in pairs if one != other), min(len(messages), len(self._sent))) :]
+
+
+class RefusedPictures:
+    """Only what was refused is left out: a server may take another picture, or be started so that it does."""
+
+    def __init__(self) -> None:
+        self._refused: set[int] = set()
+        self._told = False
+
+    def learn_refusal(self, error: ModelError, messages: tuple[PromptMessage, ...]) -> bool:
+        """Whether the same request is worth sending without its pictures: it has some, and may be refused for them."""
+        found = {hash(image.data) for message in messages for image in message.images} - self._refused
+        refused = isinstance(error, RequestRefusedError) or PICTURE_WORDS.search(error.message)
+        if not found or not refused:
+            return False
+        self._refused |= found
+        return True
+
+    def leave_out(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
+        """The messages with a word in place of each picture that was refused."""
+        if not self._refused or not any(message.images for message in messages):
+            return messages
+        return tuple(self._leave_out_of(message) for message in messages)
+
+    def _leave_out_of(self, message: PromptMessage) -> PromptMessage:
+        kept = tuple(image for image in message.images if hash(image.data) not in self._refused)
+        if not (missing := len(message.images) - len(kept)):
+            return message
+        word = f"[{missing} {'picture' if missing == 1 else 'pictures'} left out: the model server refused it]"
+        return replace(message, images=kept, content=f"{message.content}\n{word}".strip())
+
+    def take_news(self) -> str:
+        """What a person should know of it, once in a conversation."""
+        if not self._refused or self._told:
+            return ""
+        self._told = True
+        return "the server refused a picture, so the model is only told that there was one."

@@ -12,13 +12,16 @@ from msgspec.structs import replace
 
 from ollm.domain.clock import monotonic
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.model_facts import CallForm, ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.measure import measure_speed
+from ollm.providers.window import measure_speed
 from ollm.runtime.model.answer_parser import AnswerParser
+from ollm.runtime.model.block_answer import BlockAnswer
 from ollm.runtime.model.tool_call_fallback import ToolCallFallback
+from ollm.runtime.small_models.blocks import FILE_BLOCK
+from ollm.runtime.small_models.edits import read_change
 
 SYSTEM_MESSAGE = PromptMessage(
     role="system", content="You are a coding agent. Use a tool to look and to act. Never guess."
@@ -31,6 +34,8 @@ MAX_WINDOW_READ_SECONDS = 20.0  # what reading a long prompt may take
 FILLER_LINE = "Line {} of a long and dull file that nobody reads to its end.\n"
 
 PickTools = Callable[[int], tuple[ToolSchema, ...]]
+MAX_TRIAL_TOKENS = 160
+CONF = 'DEBUG = False\nNAME = "x"\nLIMIT = 12\n'
 
 
 class Trial(Data, frozen=True):
@@ -102,8 +107,6 @@ class Probe:
 
     async def _try_forms(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """Three tiny tasks in the form that was found and in blocks; the one that does more of them is used."""
-        from ollm.runtime.model.form_trials import TASKS, count_right_steps
-
         request = replace(self._request, messages=(SYSTEM_MESSAGE,), tools=self._tools(TOOL_COUNTS[2]))
         found = facts.call_form
         held = 0 if found == "none" else await count_right_steps(self._provider, request, facts, found)
@@ -207,3 +210,56 @@ def _reads_path(call: CallPiece, path: str) -> bool:
 async def collect_text(pieces: AsyncGenerator[AnyPiece, None]) -> str:
     async with aclosing(pieces):
         return "".join([piece.text async for piece in pieces if isinstance(piece, TextPiece)])
+
+
+class TinyTask(Data, frozen=True):
+    """`is_right` looks at the first step."""
+
+    asked: str
+    is_right: Callable[[CallPiece], bool]
+
+
+def _is_search(call: CallPiece) -> bool:
+    return call.name in ("grep", "shell") and "PORT" in str(call.arguments)
+
+
+def _is_change(call: CallPiece) -> bool:
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    if arguments.get("path") != "conf.py":
+        return False
+    if call.name != FILE_BLOCK:
+        return call.name in ("edit_file", "write_file") and "LIMIT = 20" in str(arguments).replace(
+            "LIMIT=20", "LIMIT = 20"
+        )
+    change = read_change("conf.py", str(arguments["content"]), CONF, shown_whole=True)
+    after = change.content if change.content is not None else " ".join(new for _, new in change.edits)
+    return "LIMIT = 20" in after
+
+
+def _deletes(call: CallPiece) -> bool:
+    return call.name == "shell" and "rm" in str(call.arguments) and "old.txt" in str(call.arguments)
+
+
+TASKS = (
+    TinyTask(asked="Which file contains PORT?\n\nFiles here: app.py, conf.py", is_right=_is_search),
+    TinyTask(
+        asked=f"Change LIMIT in conf.py to 20.\n\nFiles here: app.py, conf.py\n\nconf.py:\n```\n{CONF}```",
+        is_right=_is_change,
+    ),
+    TinyTask(asked="Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt", is_right=_deletes),
+)
+
+
+async def count_right_steps(provider: Provider, request: ChatRequest, facts: ModelFacts, form: CallForm) -> int:
+    """How many of the tiny tasks the model begins rightly in this form."""
+    right = 0
+    for task in TASKS:
+        asked = (*request.messages, PromptMessage(role="user", content=task.asked))
+        sent = replace(request, messages=asked, max_tokens=MAX_TRIAL_TOKENS, temperature=0)
+        known = replace(facts, call_form=form)
+        blocks = form == "blocks"
+        answer = BlockAnswer(provider, sent, known) if blocks else ToolCallFallback(provider, sent, known)
+        async with aclosing(answer.stream_answer()) as pieces:
+            calls = [piece async for piece in pieces if isinstance(piece, CallPiece)]
+        right += bool(calls) and task.is_right(calls[0])
+    return right

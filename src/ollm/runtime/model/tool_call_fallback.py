@@ -33,6 +33,7 @@ from ollm.providers.text_calls.rendering import (
     CALL_MARKS,
     CALL_START,
     add_tool_list,
+    add_worked_example,
     append_reminder,
     build_call_schema,
     build_name_schema,
@@ -43,9 +44,32 @@ from ollm.providers.text_calls.rendering import (
     render_messages,
 )
 from ollm.runtime.model.answer_parser import MAX_CALL_REPEATS, AnswerParser
-from ollm.runtime.model.request_format import add_answer_tool, format_request
-from ollm.services.loop_detection.streamed_text import StreamTracker
+from ollm.services.loop_detection import StreamTracker
 from ollm.services.token_counting import TokenCounter
+
+Messages = tuple[PromptMessage, ...]
+ToolSchemas = tuple[ToolSchema, ...]
+
+
+def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
+    """The tools, and to speak as one of them for a model that writes its calls."""
+    if facts.call_form not in ("text", "constrained") or facts.result_form != "user":
+        return tools
+    return tools if any(tool.name == ANSWER_TOOL.name for tool in tools) else (ANSWER_TOOL, *tools)
+
+
+def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
+    """Messages and schemas as they are sent. The tools are in the system prompt where the server refuses schemas."""
+    if tools and facts.call_form == "blocks":
+        from ollm.runtime.small_models.rendering import render_block_messages
+
+        return render_block_messages(messages, tools), ()
+    if not tools or (facts.takes_tools and facts.result_form == "tool"):
+        return messages, tools
+    shown = add_answer_tool(tools, facts)
+    told = add_worked_example(render_messages(messages, facts.written_form), shown, facts.written_form)
+    return (told, shown) if facts.takes_tools else (add_tool_list(told, shown, facts.written_form), ())
+
 
 MAX_CALL_TOKENS = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
 MAX_NAME_TOKENS = 32
@@ -298,19 +322,17 @@ class ToolCallFallback:
             self.facts = replace(self.facts, call_form="constrained")
 
     def _find_command(self, parser: AnswerParser) -> CallPiece | None:
-        """The command that ends the answer of a model that has made no call so far, where commands may be run; one
-        that explains how something is done only quotes it."""
+        """The command that is all of the answer of a model that has made no call so far, where commands may be run."""
         may_run = any(tool.name == "shell" for tool in self._request.tools)
         if self.facts.call_form != "unknown" or not may_run or "```" not in parser.full_text:
             return None
-        from ollm.providers.text_calls.blocks import find_steps
-        from ollm.runtime.model.block_answer import is_step_meant
+        from ollm.runtime.small_models.blocks import find_steps
 
         steps, end = find_steps(parser.full_text)
-        if not steps or not is_step_meant(self._request.messages, steps[0]):
+        if len(steps) != 1 or steps[0].kind != "shell" or not steps[0].closed:
             return None
-        ends_answer = len(steps) == 1 and steps[0].kind == "shell" and not parser.full_text[end:].strip()
-        return CallPiece("shell", {"command": steps[0].body}) if ends_answer and steps[0].closed else None
+        alone = not parser.full_text[: steps[0].start].strip() and not parser.full_text[end:].strip()
+        return CallPiece("shell", {"command": steps[0].body}) if alone else None
 
     def _learn_form(self, form: WrittenForm) -> None:
         """A model that does not call as its template says does not take results in that form either."""

@@ -1,16 +1,21 @@
-"""Asks extensions before every turn what the model should be told (S5.6)."""
+"""Observers for what people add: extensions, hooks, MCP servers and the team archive (S5.6)."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
+
+import msgspec
 
 from ollm.domain.context import ContextEntry
-from ollm.domain.events import Event, Notice
+from ollm.domain.events import AnyEvent, ConfirmationRequested, Event, LoopDetected, Notice, TurnFinished
+from ollm.extensions.hooks import Hooks
 from ollm.extensions.loader import ContextSource
-from ollm.runtime.turn_observer import TurnObserver
+from ollm.extensions.mcp.servers import McpServers
+from ollm.runtime.base import TurnObserver, TurnReport
+from ollm.runtime.changes import ShowsTools, update_tools
 from ollm.services.context_manager import DEFAULT_PRIORITY, ContextManager
 from ollm.tools.web.search_backends import run_in_thread
 
@@ -81,3 +86,102 @@ class ExtensionObserver(TurnObserver):
         if isinstance(entry, ContextEntry):
             return {"key": entry.key, "content": entry.content, "priority": entry.priority, "volatile": entry.volatile}
         return entry if isinstance(entry, Mapping) else {"content": entry}
+
+
+class SessionShipping(Protocol):
+    """As `ArchiveProcess` of the app has it."""
+
+    def wake(self) -> None: ...
+
+    def take_trouble(self) -> str: ...
+
+    def announce(self) -> str: ...
+
+
+class ArchiveObserver(TurnObserver):
+    """Says once what is sent, wakes the shipper after each turn and at the end, and passes on what it could not do."""
+
+    def __init__(self, shipping: SessionShipping, emit: Callable[[Event], None]) -> None:
+        self._shipping = shipping
+        self._emit = emit
+
+    async def after_turn(self, report: TurnReport) -> None:
+        if text := self._shipping.announce():
+            self._emit(Notice(session_id=report.session_id, level="info", text=f"Archive, {text}"))
+        if text := self._shipping.take_trouble():
+            self._emit(Notice(session_id=report.session_id, level="warning", text=f"Archive: {text}"))
+        self._shipping.wake()
+
+    async def session_closed(self, session_id: str) -> None:
+        self._shipping.wake()
+
+
+class HookObserver(TurnObserver):
+    """`notify_hooks` listens to the event stream."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        await self._hooks.run_event("session-start", {"resumed": resumed})
+
+    async def before_turn(self, text: str) -> None:
+        await self._hooks.before_turn(text)
+
+    async def after_turn(self, report: TurnReport) -> None:
+        data = {
+            "reason": report.reason,
+            "answer": report.answer,
+            "usage": msgspec.to_builtins(report.usage),
+            "calls": [{"id": call.id, "name": call.name, "status": call.status} for call in report.calls],
+        }
+        await self._hooks.run_event("after-turn", data)
+
+    async def session_closed(self, session_id: str) -> None:
+        await self._hooks.run_event("session-end", {})
+        await self._hooks.close()
+
+    def notify_hooks(self, event: AnyEvent) -> None:
+        """What a person who looks elsewhere would want to know."""
+        if isinstance(event, ConfirmationRequested | LoopDetected | TurnFinished):
+            self._hooks.notify({"notification": msgspec.to_builtins(event)})
+
+
+MAX_INSTRUCTION_CHARACTERS = 1_000
+
+
+class McpObserver(TurnObserver):
+    """Servers nothing is known of are asked before the first request, the others beside it.
+
+    What came meanwhile is used from the next request on."""
+
+    def __init__(self, servers: McpServers, conversation: ShowsTools) -> None:
+        self._servers = servers
+        self._conversation = conversation
+        self._registered = {spec.name for spec in servers.list_specs()}
+
+    async def before_turn(self, text: str) -> None:
+        if await self._servers.before_turn():
+            self._register_tools()
+        self._add_instructions()
+
+    async def before_request(self) -> None:
+        if await self._servers.before_request():
+            self._register_tools()
+
+    def _add_instructions(self) -> None:
+        """What the servers say about themselves, each within its share of the window."""
+        longest = min(MAX_INSTRUCTION_CHARACTERS, self._conversation.state.model.window // 16)
+        for name, text in self._servers.get_instructions().items():
+            self._conversation.prompt.entries.add_context(
+                f"mcp.{name}", f"The MCP server {name} says: {text[:longest]}", source="extension"
+            )
+
+    def _register_tools(self) -> None:
+        registry, specs = self._conversation.registry.get(), self._servers.list_specs()
+        for name in self._registered - {spec.name for spec in specs}:
+            registry.unregister(name)
+        for spec in specs:
+            registry.register(spec)
+        self._registered = {spec.name for spec in specs}
+        update_tools(self._conversation)

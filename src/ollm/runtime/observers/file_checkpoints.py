@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
-from ollm.runtime.calls.change_watch import ChangeWatch
-from ollm.runtime.turn_observer import TurnObserver, TurnReport
+from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.instructions import build_instructions
+from ollm.runtime.prompt.project_context import PROJECT_MAP_KEY
 from ollm.services.context_manager import render_entries
 from ollm.services.token_counting import MESSAGE_UNITS
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
-PROJECT_MAP_KEY = "project map"
 ROLES = ("user", "assistant", "tool", "system")
 
 

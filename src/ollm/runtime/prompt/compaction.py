@@ -7,13 +7,13 @@ the prompt for the one and gives it the other. The prompt knows neither.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
-from ollm.domain.context import ActiveContext, CompressionRecord, CompressionResult, ContextView
+from ollm.domain.context import ActiveContext, Budget, Checkpoint, CompressionRecord, CompressionResult, ContextView
 from ollm.domain.errors import OllmError
 from ollm.domain.events import (
     CheckpointAged,
@@ -24,8 +24,12 @@ from ollm.domain.events import (
     Event,
     Notice,
 )
+from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
 from ollm.services import budget as rules
-from ollm.services.chat_compression.breaker import CompressionBreaker
+from ollm.services.chat_compression.folding import remove_aside
+from ollm.services.chat_compression.records import CheckpointManager, RecordCaps, count_tokens
+from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint
+from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
@@ -33,13 +37,13 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression import CompressionOptions, PreparedSummary, Summarise
     from ollm.services.snapshots import SnapshotManager
-    from ollm.services.token_counting import TokenCounter
 
 Emit = Callable[[Event], None]
 Speeds = tuple[float | None, float | None]  # tokens a second a model reads and writes, where they are known
 RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
+MAX_COMPRESSION_TRIES = 2
 RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression without success
 ESTIMATE_SLACK = 1.1  # of what is counted before and measured after
 FREES_TOO_LITTLE = "it would free less than the tool takes that brings folded messages back"
@@ -84,10 +88,27 @@ def build_options(
         summary_max_tokens=longest,
         timeout_seconds=rules.compute_summary_seconds(wanted.timeout, state.limit - longest, longest, speeds),
         request_tokens=state.limit - longest,
-        ledger_tokens=rules.compute_ledger_cap(state.window),
+        ledger_tokens=rules.compute_verbatim_cap(state, 0),
         request=view.request,
         checkpoints=view.context.checkpoints,
         locked=tuple(decision.text for decision in list_lasting_decisions(view.context.goals)),
+    )
+
+
+def make_caps(
+    state: Budget, records: Sequence[Checkpoint], rest: int, request: int, counter: TokenCounter
+) -> RecordCaps:
+    """Shares for these records beside `rest` tokens of other messages, of which `request` are being worked on."""
+    from ollm.services.chat_compression import records as kept
+
+    lines = [line for old in records for line in old.requests]
+    summaries = kept.count_tokens(records) - kept.count_lines(lines, counter.count_text)
+    room = rules.compute_records_room(state, request)
+    most = rules.compute_summaries_cap(state)
+    return kept.RecordCaps(
+        verbatim=min(room * 3 // 4, rules.compute_verbatim_cap(state, rest + min(summaries, most))),
+        shortened=min(room * 3 // 4, rules.compute_shortened_cap(state)),
+        summaries=min(room // 4, most),
     )
 
 
@@ -125,21 +146,48 @@ class Compaction:
 
     def _update_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:
         """The records within their share, the goals in force written down anew behind them."""
-        from ollm.services.checkpoints import CheckpointManager
-        from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint
 
-        state = view.budget
         kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
-        request = sum(map(self._counter.count_message, view.request_messages))
-        caps = rules.compute_checkpoints_cap(state, request), rules.compute_ledger_cap(state.window)
-        aged = CheckpointManager(self._counter).age(kept, *caps)
         goals = make_goals_checkpoint(view.context.goals, self._counter)
+        messages = result.compressed_messages[1 + len(result.checkpoints) :]
+        request, rest = map(self._counter.count_messages, (view.request_messages, messages))
+        caps = make_caps(view.budget, kept, rest + sum(goal.tokens for goal in goals), request, self._counter)
+        aged = CheckpointManager(self._counter).age(kept, caps)
         return msgspec.structs.replace(
             view.context,
-            messages=result.compressed_messages[1 + len(result.checkpoints) :],
+            messages=messages,
             checkpoints=(*aged.checkpoints, *goals),
             folded=True,
         )
+
+
+class CompressionBreaker:
+    """Stops compressions that free no space: trying again at every step would only cost the user time.
+
+    Open after two in a row that left the context over its trigger. Closed by one that made room, by `reset`, and when
+    enough was said since that there may be something to fold."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._used = 0
+
+    @property
+    def open(self) -> bool:
+        return self._failures >= MAX_COMPRESSION_TRIES
+
+    def record(self, *, made_room: bool, used: int) -> None:
+        """`used` is how full the context was left."""
+        self._failures = 0 if made_room else self._failures + 1
+        self._used = used
+
+    def allow_retry(self, used: int, worth: int) -> None:
+        """Try once more if `worth` tokens came since the last time."""
+        if self.open and used >= self._used + worth:
+            self._failures = MAX_COMPRESSION_TRIES - 1
+
+    def reset(self) -> None:
+        """The user asked for compression, or the window changed."""
+        self._failures = 0
 
 
 class Compactor:
@@ -272,7 +320,6 @@ class Compactor:
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
-        from ollm.runtime.prompt.hard_compaction import shrink_to_limit
 
         options = build_options(prompt.view_context(), self._settings, hard=True)
         options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
@@ -337,3 +384,69 @@ class Compactor:
             message_ids=result.message_ids,
             checkpoint=result.created,
         )
+
+
+MAX_SHRINK_TRIES = 3
+STEP_HARDNESSES = 3  # ways to make the last step smaller, one harder than the other
+
+
+def shrink_to_limit(prompt: Prompt, counter: TokenCounter) -> bool:
+    """Makes the prompt smaller until it is within its limit, as far as that goes; whether anything was changed."""
+    standing = prompt.revision
+    if prompt.used_tokens > prompt.compute_budget().limit:
+        _put(prompt, settle_goals(prompt.view_context(), counter))
+        _put(prompt, _shorten_requests(prompt.view_context(), counter))
+    for hardness in range(STEP_HARDNESSES):
+        _shrink_step(prompt, hardness, counter)
+    if (over := _count_excess(prompt)) > 0:
+        _put(prompt, shorten_records(prompt.get_active_context(), over, counter))
+    return prompt.revision != standing
+
+
+def _shrink_step(prompt: Prompt, hardness: int, counter: TokenCounter) -> None:
+    """Shrink the last step. The estimate may miss what the server counts by a few tokens: the rest is asked for too."""
+    context, wanted = prompt.get_active_context(), 0
+    for _ in range(MAX_SHRINK_TRIES):
+        if (over := _count_excess(prompt)) <= 0:
+            return
+        wanted += over
+        messages = shrink_last_step(context.messages, wanted, hardness, counter)
+        _put(prompt, msgspec.structs.replace(context, messages=messages))
+
+
+def _count_excess(prompt: Prompt) -> int:
+    return prompt.used_tokens - prompt.compute_budget().limit
+
+
+def _put(prompt: Prompt, context: ActiveContext) -> None:
+    """Nothing that is the same counts as changed."""
+    if context != prompt.get_active_context():
+        prompt.replace_context(msgspec.structs.replace(context, folded=True), "compression")
+
+
+def settle_goals(view: ContextView, counter: TokenCounter) -> ActiveContext:
+    """The goals as a record of their own, no longer beside messages that were answered."""
+    kept = [old for old in view.context.checkpoints if old.id != GOALS_CHECKPOINT_ID]
+    working = view.request_messages
+    messages = tuple(entry if entry in working else remove_aside(entry) for entry in view.context.messages)
+    return msgspec.structs.replace(
+        view.context, messages=messages, checkpoints=(*kept, *make_goals_checkpoint(view.context.goals, counter))
+    )
+
+
+def _shorten_requests(view: ContextView, counter: TokenCounter) -> ActiveContext:
+    """The user's messages, where the window has become so small that one takes more than half of it."""
+    limiter = MessageLimiter(counter)
+    messages = tuple(
+        limiter.limit_user_message(entry, view.budget) if entry.role == "user" else entry
+        for entry in view.context.messages
+    )
+    return msgspec.structs.replace(view.context, messages=messages)
+
+
+def shorten_records(context: ActiveContext, over: int, counter: TokenCounter) -> ActiveContext:
+    """The records smaller by `over` tokens, whatever they lose: the message being worked on needs the room."""
+    allowed = max(0, count_tokens(context.checkpoints) - over)
+    words = allowed * 3 // 4
+    aged = CheckpointManager(counter).age(context.checkpoints, RecordCaps(words, words, allowed - words))
+    return msgspec.structs.replace(context, checkpoints=aged.checkpoints)

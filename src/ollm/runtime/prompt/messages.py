@@ -1,4 +1,4 @@
-"""What was said, as the model is sent it: rendered and cut once, when it is added, and counted from then on."""
+"""Messages as the model is sent them: rendered once, cut to what one may take of the window, counted from then on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,188 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from ollm.domain.context import Budget
-from ollm.domain.messages import Message, PromptMessage
-from ollm.domain.tools import ToolCallRecord
-from ollm.runtime.prompt.message_limits import MessageLimiter
-from ollm.runtime.prompt.rendering import render_message
+from ollm.domain.messages import ImagePart, Message, PromptMessage, ToolCall, ToolResultPart
+from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.prompt.token_meter import Meter
-from ollm.services.chat_compression.users import add_aside, add_primed
+from ollm.services import budget as rules
+from ollm.services.chat_compression.folding import (
+    add_companions,
+    cut_text,
+    fold_calls,
+    format_recall_call,
+    is_folded_line,
+    shorten_message,
+)
 from ollm.services.token_counting import TokenCounter, estimate_doubt_units
+
+NO_RESULT = "Error Interrupted: the call did not finish; nothing is known of its outcome."
+INTERRUPTED = "[interrupted here]"
+
+
+def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
+    """None for an empty answer, one for each result of a tool message, otherwise one."""
+    if message.role == "tool":
+        found = [_render_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
+        if message.text and found:
+            said = found[-1].content
+            found[-1] = msgspec.structs.replace(found[-1], content=f"{said}\n\n{message.text}", own_chars=len(said))
+        return found
+    if message.role == "assistant":
+        return _render_answer(message, calls)
+    images = tuple(part for part in message.parts if isinstance(part, ImagePart))
+    return [PromptMessage(role=message.role, content=message.text, images=images, sources=(message.id,))]
+
+
+def _render_answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
+    asked = tuple(
+        ToolCall(id=record.id, name=record.name, arguments=record.args)
+        for record in (calls[found] for found in message.call_ids if found in calls)
+    )
+    text = message.text
+    if message.interrupted and not asked:
+        text = f"{text}\n{INTERRUPTED}".strip()
+    if not text.strip() and not asked:
+        return []
+    return [PromptMessage(role="assistant", content=text, calls=asked, sources=(message.id,))]
+
+
+def _render_result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord]) -> PromptMessage:
+    record = calls.get(call_id)
+    return PromptMessage(
+        role="tool",
+        content=format_result_text(record) if record else NO_RESULT,
+        call_id=call_id,
+        tool_name=record.name if record else None,
+        images=record.result.images if record and record.result else (),
+        sources=(message.id,),
+        failed=record is None or has_failed(record),
+    )
+
+
+def has_failed(record: ToolCallRecord) -> bool:
+    """Whether the call failed, or the command it ran did."""
+    return record.error is not None or record.result is None or bool(record.result.exit_code)
+
+
+def format_result_text(record: ToolCallRecord) -> str:
+    """What the model reads: a failure starts with `Error TYPE:` or `Exit code: N`."""
+    result = record.result or RecordedResult(llm_content="")
+    said = result.llm_content
+    if record.error is not None:
+        if said.startswith("Error "):
+            return said
+        known = record.error.message in said
+        return f"Error {record.error.type}: " + (said if known else f"{record.error.message}\n{said}".strip())
+    if record.result is None:
+        return NO_RESULT
+    if result.exit_code and not said.startswith("Exit code:"):
+        return f"Exit code: {result.exit_code}\n{said}"
+    return said or "(no output)"
+
+
+MIN_RESULT_TOKENS = 60  # tokens a result always gets
+MESSAGE_TOKENS = 6  # that a message takes beside its text
+
+
+class MessageLimiter:
+    """Cuts the messages of one context. The results of a step share what is left for it."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._step_left = 0
+
+    def begin_step(self, budget: Budget, messages: int) -> None:
+        self._step_left = rules.compute_step_cap(budget, messages)
+
+    def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int) -> PromptMessage:
+        """A tool's result; `waiting` of them, with this one, are still to share what is left; `messages`
+        tokens come before it."""
+        cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
+        short = self._cut_message(entry, cap)
+        self._step_left -= self._counter.count_text(short.content)
+        return short
+
+    def limit_user_message(self, entry: PromptMessage, budget: Budget) -> PromptMessage:
+        """A user's message: as it is unless it takes more than half of what there is."""
+        cap = rules.compute_user_cap(budget)
+        if self._counter.count_text(entry.content) <= cap:
+            return entry
+        return shorten_message(entry, max(MIN_RESULT_TOKENS, cap // 2), self._counter.count_text)
+
+    def _cut_message(self, entry: PromptMessage, cap: int) -> PromptMessage:
+        return cut_message(entry, cap, self._counter)
+
+
+def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:
+    """A message within so many tokens, with the way to the rest."""
+    way = format_recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
+    return msgspec.structs.replace(entry, content=cut_text(entry.content, cap, counter.count_text, way))
+
+
+def shrink_last_step(
+    messages: Sequence[PromptMessage], over: int, hardness: int, counter: TokenCounter
+) -> tuple[PromptMessage, ...]:
+    """The last step smaller by `over` tokens: first its results share what is left, then they keep a line each, at last
+    only the first and last of its calls stay. The user's words before it are never touched."""
+    start = _find_last_step(messages)
+    before, step = messages[:start], list(messages[start:])
+    if not step:
+        return tuple(before)
+    available = sum(map(counter.count_message, step)) - over
+    if hardness < 2:
+        least = MIN_RESULT_TOKENS if hardness == 0 else MIN_RESULT_TOKENS // 4
+        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], available))
+        return (*before, *(_shrink_message(entry, cap, least, counter) for entry in step))
+    return (*before, *_fold_pairs(step, available, counter))
+
+
+def _find_last_step(messages: Sequence[PromptMessage]) -> int:
+    """Where the last answer and its results begin; a user's message is no part of it."""
+    place = len(messages)
+    while place > 0 and messages[place - 1].role == "tool":
+        place -= 1
+    return place - 1 if place > 0 and messages[place - 1].role != "user" else place
+
+
+def _find_share(sizes: Sequence[int], available: int) -> int:
+    """The most each may take so that all together fit: short ones leave their part to the others."""
+    waiting = len(sizes)
+    left = available - waiting * MESSAGE_TOKENS
+    for size in sorted(sizes):
+        if size > left // waiting:
+            return left // waiting
+        left, waiting = left - size, waiting - 1
+    return max(sizes)
+
+
+def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCounter) -> PromptMessage:
+    return entry if is_folded_line(entry) else fold_calls(cut_message(entry, cap, counter), least, counter.count_text)
+
+
+def _fold_pairs(step: Sequence[PromptMessage], available: int, counter: TokenCounter) -> list[PromptMessage]:
+    """The first and the last calls with their results, and a line for the others between them."""
+    if len(step[0].calls) < 3:
+        return list(step)
+    head, results = step[0], {entry.call_id: entry for entry in step[1:]}
+    for kept in range(len(head.calls) - 1, 0, -max(1, len(head.calls) // 20)):
+        folded = _keep_pairs(head, results, kept)
+        if counter.count_messages(folded) <= available:
+            return folded
+    return _keep_pairs(head, results, 1)
+
+
+def _keep_pairs(head: PromptMessage, results: dict[str | None, PromptMessage], kept: int) -> list[PromptMessage]:
+    first, last = (kept + 1) // 2, kept // 2
+    gone = head.calls[first : len(head.calls) - last]
+    calls = (*head.calls[:first], *head.calls[len(head.calls) - last :])
+    line = (
+        f"[{len(gone)} more calls, {gone[0].id} to {gone[-1].id}, were made and are left out with their results; "
+        f"{format_recall_call(None, gone[0].id)} reads one]"
+    )
+    content = "\n".join(filter(None, (head.content, line)))
+    shown = msgspec.structs.replace(head, content=content, calls=calls)
+    return [shown, *(results[call.id] for call in calls if call.id in results)]
+
 
 MESSAGE_TOO_LONG = (
     "Your message takes more than half of the room in the context window: the model sees its beginning and end, and "
@@ -67,8 +242,28 @@ class MessageHistory:
         shown = self._limiter.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
-        return msgspec.structs.replace(shown, content=add_aside(add_primed(shown.content, primed), aside))
+        return add_companions(shown, primed, aside)
 
     def _recount_units(self) -> None:
         doubt = sum(estimate_doubt_units(message.content) for message in self.messages)
         self._meter.restart(sum(map(self._counter.count_message_units, self.messages)), doubt)
+
+
+LoadUserMessages = Callable[[], Mapping[int, str]]
+
+
+class UserMessages:
+    """Those of before a resume are read from the archive when they are first asked for."""
+
+    def __init__(self, earlier: LoadUserMessages | None = None) -> None:
+        self._earlier = earlier
+        self._said: dict[int, str] = {}
+
+    def add_message(self, number: int, text: str) -> None:
+        self._said[number] = text
+
+    def load_all(self) -> dict[int, str]:
+        if self._earlier:
+            self._said = {**self._earlier(), **self._said}
+            self._earlier = None
+        return dict(self._said)

@@ -1,20 +1,79 @@
-"""What is before the messages and does not move: instructions, context entries, tools and checkpoints."""
+"""The prefix of a request, which does not change (instructions, entries, tools, checkpoints), and what is behind it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+
+import msgspec
 
 from ollm.domain.context import Checkpoint, ContextEntry, ModeName
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.model.request_format import format_request
-from ollm.runtime.prompt.instructions import build_instructions
-from ollm.runtime.prompt.request import demote_system_message
+from ollm.runtime.model.tool_call_fallback import format_request
+from ollm.runtime.prompt.instructions import CHAT_RULE, build_instructions
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager, fit_entries, render_entries
+from ollm.services.prefix_ledger import PrefixLedger, PrefixPart
 from ollm.services.token_counting import TokenCounter
+
+_read_message = attrgetter("message")
+
+
+class RequestBuilder:
+    """What is sent is what was sent before and what is new. `ledger` says how much of it was unchanged."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.ledger = PrefixLedger()
+        self._counter = counter
+        self._prefix_messages: tuple[PromptMessage, ...] = ()
+        self._prefix_parts: list[PrefixPart] = []
+        self._message_parts: list[PrefixPart] = []
+
+    def set_prefix(
+        self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
+    ) -> None:
+        """What is before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
+        own form with the worked calls behind it: the fallback writes them, the ledger counts them."""
+        first, *worked = as_sent
+        self._prefix_messages = (system, *records)
+        self._prefix_parts = [
+            self._make_part("system prompt", first),
+            *(self._make_part("worked call", found) for found in worked),
+            *(self._make_part("checkpoint", found) for found in self._prefix_messages[1:]),
+        ]
+
+    def restart(self) -> None:
+        """The messages are others from here on."""
+        self._message_parts = []
+
+    def build_request_messages(self, messages: Sequence[PromptMessage], cause: str | None) -> tuple[PromptMessage, ...]:
+        """The next request; `messages` begin with those of the last one."""
+        self._message_parts += [
+            self._make_part(_label_message(found), demote_system_message(found))
+            for found in messages[len(self._message_parts) :]
+        ]
+        self.ledger.record([*self._prefix_parts, *self._message_parts], cause)
+        return (*self._prefix_messages, *map(_read_message, self._message_parts))
+
+    def preview_messages(self, messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
+        """What the next request would be, without counting it as sent."""
+        return (*self._prefix_messages, *map(demote_system_message, messages))
+
+    def _make_part(self, name: str, message: PromptMessage) -> PrefixPart:
+        return PrefixPart(name=name, message=message, tokens=self._counter.count_message(message))
+
+
+def demote_system_message(message: PromptMessage) -> PromptMessage:
+    """Only the first message is a system message: many chat templates refuse a second one."""
+    return msgspec.structs.replace(message, role="user") if message.role == "system" else message
+
+
+def _label_message(message: PromptMessage) -> str:
+    return f"message {message.sources[0]}" if message.sources else "message"
+
 
 ENTRY_LEFT_OUT = "Skipped context entry {key!r}: entries may use at most a quarter of the context window."
 ENTRY_SHORTENED = "{key} is long: the model sees its beginning and its headings, and can read the rest."
@@ -49,6 +108,7 @@ class PromptPrefix:
             self._warn((ENTRY_SHORTENED if short else ENTRY_LEFT_OUT).format(key=entry.key))
             kept += [short] if short else []
         rules_told = "" if self._forms.call_form == "blocks" else build_instructions(window, mode)
+        rules_told = CHAT_RULE if self._forms.chats_only else rules_told
         content = "\n\n".join(filter(None, (rules_told, render_entries(kept))))
         before, self.system = self.system.content, PromptMessage(role="system", content=content)
         return bool(before) and content != before
@@ -60,7 +120,7 @@ class PromptPrefix:
             return None
         known = entry.content, window
         if known not in self._shortened:
-            from ollm.runtime.prompt.project_instructions import shorten_instructions
+            from ollm.runtime.prompt.project_context import shorten_instructions
 
             available = rules.compute_entries_cap(window) - self._count_steadily(render_entries(list(kept)))
             self._shortened[known] = shorten_instructions(entry, available - ENTRY_FRAME_TOKENS, self._count_steadily)

@@ -19,11 +19,9 @@ from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.event_stream import NoticeQueue
-from ollm.runtime.prompt.messages import MessageHistory
-from ollm.runtime.prompt.prefix import PromptPrefix, ToolChoice
-from ollm.runtime.prompt.request import RequestBuilder
+from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages
+from ollm.runtime.prompt.prefix import PromptPrefix, RequestBuilder, ToolChoice
 from ollm.runtime.prompt.token_meter import Meter
-from ollm.runtime.prompt.user_messages import LoadUserMessages, UserMessages
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, ToldGoals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -10,22 +11,30 @@ from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import MessagePage
-from ollm.tools.recall import Passage
+from ollm.tools.recall import FoundPassages, Passage
 
 if TYPE_CHECKING:
-    from ollm.services.message_search import SearchedMessage
+    from ollm.services.message_search import MessageMatch
+    from ollm.store.session_index.session_texts import Vector
 
-SNIPPET_CHARS = 240
-BESIDE_CHARS = 160  # of what was asked before a message, or answered to it
-WHOLE_EXCHANGES = 3  # so many of the first hits show both sides
-RECALL = "recall"  # whose own calls and results answer nothing
+    Search = Callable[[Sequence[str], int, Sequence[Vector]], tuple[list[MessageMatch], bool]]
+
+BESIDE_CHARS = 160  # of the question before a message, or the answer to it
 
 
 class SessionArchive:
-    """`load` gives the session as it is on disk, or at least a page of it; None before there is one."""
+    """`load` gives the session as it is on disk, or at least a page of it; None before there is one. `search` finds
+    messages and says whether it looked at all of them; it runs in a thread. `embed` embeds queries."""
 
-    def __init__(self, load: Callable[[MessagePage | None], Awaitable[Session | None]]) -> None:
+    def __init__(
+        self,
+        load: Callable[[MessagePage | None], Awaitable[Session | None]],
+        search: Search = lambda *_asked: ([], True),
+        embed: Callable[[Sequence[str]], Awaitable[list[Vector]]] | None = None,
+    ) -> None:
         self._load = load
+        self._search = search
+        self._embed = embed
 
     async def read_message(self, number: int) -> str | None:
         session = await self._load(MessagePage(before=number + 1, limit=1))
@@ -38,54 +47,24 @@ class SessionArchive:
         found = next((call for call in calls if call.id == call_id), None)
         return None if found is None else get_call_output(found)
 
-    async def search(self, query: str, limit: int) -> list[Passage]:
-        session = await self._load(None)
-        return find_passages(session, query, limit) if session else []
+    async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
+        vectors = await self._embed(queries) if self._embed else []
+        found, complete = await asyncio.to_thread(self._search, queries, limit, vectors)
+        return FoundPassages(passages=tuple(map(make_passage, found)), complete=complete)
 
 
-def find_passages(session: Session, query: str, limit: int) -> list[Passage]:
-    """The messages that answer the query best, those of the user first, the one being worked on last; earlier results
-    of recall are left out."""
-    from ollm.services.message_search import find_passage, search_messages
+def make_passage(match: MessageMatch) -> Passage:
+    from ollm.services.message_search.search import shorten
 
-    working = _find_request(session.messages)
-    found = search_messages(_list_searched(session), query, limit + 1)
-    found = sorted(found, key=lambda hit: hit.message.number == working)[:limit]
-    return [
-        Passage(
-            message_id=hit.message.number,
-            role=hit.message.role,
-            snippet=find_passage(hit.message.text, hit.words, SNIPPET_CHARS),
-            beside=tuple(map(_show_beside, hit.beside)) if place < WHOLE_EXCHANGES else (),
-        )
-        for place, hit in enumerate(found)
-    ]
-
-
-def _show_beside(message: SearchedMessage) -> Passage:
-    from ollm.services.message_search import find_passage
-
-    return Passage(message_id=message.number, role=message.role, snippet=find_passage(message.text, (), BESIDE_CHARS))
-
-
-def _list_searched(session: Session) -> list[SearchedMessage]:
-    from ollm.services.message_search import SearchedMessage
-
-    calls = {call.id: call for call in session.tool_calls if call.name != RECALL}
-    found = []
-    for message in session.messages:
-        mine = tuple(calls[name] for name in message.call_ids if name in calls)
-        text = render_archived_message(message, mine)
-        if text.strip():
-            found.append(SearchedMessage(number=message.id, role=message.role, text=text))
-    return found
-
-
-def _find_request(messages: Sequence[Message]) -> int | None:
-    """The number of the request being worked on: it is in the context already, and would match itself best."""
-    if not messages or (messages[-1].role == "assistant" and not messages[-1].call_ids):
-        return None
-    return next((message.id for message in reversed(messages) if message.role == "user"), None)
+    text, other = match.text, match.beside
+    return Passage(
+        message_id=text.number,
+        call_id=text.call or None,
+        role=text.role,
+        snippet=match.passage,
+        words=match.words,
+        beside=f"message {other.number} ({other.role}): {shorten(other.text, BESIDE_CHARS)}" if other else "",
+    )
 
 
 def get_call_output(call: ToolCallRecord) -> str:

@@ -15,13 +15,12 @@ import msgspec
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import Clock, to_epoch_ms
 from ollm.domain.workspace import ChatSession, Episode
-from ollm.runtime.plan import Plan
+from ollm.runtime.base import TurnObserver, TurnReport
+from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prompt import Prompt
-from ollm.runtime.prompt.rendering import render_message
 from ollm.runtime.resume.saved_context import ResumePoint, SavedContext
 from ollm.runtime.session import OpenSession
-from ollm.runtime.state import ConversationState
-from ollm.runtime.turn_observer import TurnObserver, TurnReport
+from ollm.runtime.state import ConversationState, Plan
 from ollm.services.episodes import make_episode
 from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow

@@ -1,7 +1,8 @@
-"""A workspace and its sessions (W: WorkspaceContext): who it is and what it has, rebuilt from the archive."""
+"""A workspace and its sessions (W: WorkspaceContext), rebuilt from the archive, and the lease on it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
@@ -11,16 +12,17 @@ import msgspec
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import make_id, parse_epoch_ms
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
-from ollm.runtime.prompt.rendering import render_message
+from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.resume.saved_context import read_last_number
 from ollm.services.episodes import make_episode
 from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow
 from ollm.services.rolling_summary import render_rolling_summary
+from ollm.store.lease import Lease
 from ollm.store.workspace_db import WorkspaceDatabase
 
 
@@ -237,3 +239,30 @@ def build_episodes(session: Session, writing_tools: Collection[str]) -> list[Epi
             make_episode(session.session_id, request.id, at, request.text, answer, reason, made, writing_tools)
         )
     return found
+
+
+OWNER_TIMEOUT_SECONDS = 5.0
+RETRY_INTERVAL_SECONDS = 0.05
+
+
+async def take_lease(lease: Lease, *, force: bool) -> None:
+    """Hold the workspace. With `force` the owner is asked to close and given five seconds."""
+    try:
+        lease.acquire()
+    except BusyError:
+        if not force or not lease.ask_owner_to_close():
+            raise
+        await wait_for_lease(lease)
+
+
+async def wait_for_lease(lease: Lease) -> None:
+    deadline = asyncio.get_running_loop().time() + OWNER_TIMEOUT_SECONDS
+    while True:
+        try:
+            return lease.acquire()
+        except BusyError as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise BusyError(
+                    f"{error.message} It was asked to close but did not.", action="Stop that process, then try again."
+                ) from error
+        await asyncio.sleep(RETRY_INTERVAL_SECONDS)

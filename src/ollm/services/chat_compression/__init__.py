@@ -11,23 +11,15 @@ from typing import TYPE_CHECKING
 from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ollm.services.chat_compression.breaker import CompressionBreaker as CompressionBreaker
-    from ollm.services.chat_compression.history import make_compression_changes as make_compression_changes
-    from ollm.services.chat_compression.options import CompressionOptions as CompressionOptions
-    from ollm.services.chat_compression.options import PreparedSummary as PreparedSummary
-    from ollm.services.chat_compression.options import Summarise as Summarise
+    from ollm.services.chat_compression.compression_state import CompressionOptions as CompressionOptions
+    from ollm.services.chat_compression.compression_state import PreparedSummary as PreparedSummary
+    from ollm.services.chat_compression.compression_state import Summarise as Summarise
     from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "breaker": ("CompressionBreaker",),
-        "history": ("make_compression_changes",),
-        "options": (
-            "CompressionOptions",
-            "PreparedSummary",
-            "Summarise",
-        ),
+        "compression_state": ("CompressionOptions", "PreparedSummary", "Summarise"),
         "service": ("ChatCompressionService",),
     },
 )

@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
-from ollm.domain.context import Checkpoint, RequestLine
+from ollm.domain.context import Checkpoint, RequestLine, Strategy
 from ollm.domain.messages import PromptMessage
+from ollm.domain.struct import Data
 from ollm.services.chat_compression import folding
-from ollm.services.chat_compression.groups import Group, find_recent_start, group_messages, is_user_group, list_numbers
-from ollm.services.chat_compression.options import CompressionOptions
-from ollm.services.chat_compression.users import USER_LINE_ID, remove_aside, shorten_message
-from ollm.services.request_ledger import make_lines
+from ollm.services.chat_compression.folding import (
+    USER_LINE_ID,
+    Group,
+    list_numbers,
+    remove_aside,
+    shorten_message,
+)
+from ollm.services.chat_compression.records import make_lines
 from ollm.services.token_counting import TokenCounter
 
 MIN_SAVING_TOKENS = 12  # tokens
 MAX_FOLDED_LINES = 8
+
+Cost = Callable[[PromptMessage], int]
+
+Summarise = Callable[[tuple[PromptMessage, ...], int], AsyncIterator[str]]
+"""Streams the model's answer to these messages, at most so many tokens. Errors and cancellation pass through."""
+
+
+class PreparedSummary(Data, frozen=True):
+    """A summary that was written before it was needed, of all messages up to a number."""
+
+    text: str
+    last_number: int
+
+
+class CompressionOptions(Data, frozen=True):
+    """D's options, and what our strategies need besides.
+
+    `target_tokens` counts everything handed in; unset it is half of that. `request_tokens` is the most a summary
+    request may take. With `ledger_tokens` old user messages go into the record as its requests, verbatim while all fit
+    into that; otherwise they stay in their places. `request` is the message being worked on, which stays whatever
+    happens.
+    `locked` are decisions whose facts every summary must carry. `prepared` is used where it covers what goes.
+    """
+
+    strategy: Strategy = "hybrid"
+    preserve_recent_tokens: int = 4096
+    target_tokens: int | None = None
+    summary_max_tokens: int = 1024
+    timeout_seconds: float | None = None
+    request_tokens: int | None = None
+    ledger_tokens: int | None = None
+    request: int | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
+    locked: tuple[str, ...] = ()
+    prepared: PreparedSummary | None = None
 
 
 class CompressionState:
@@ -60,15 +100,15 @@ class CompressionState:
         self.total = self._count_tokens()
 
     def is_past_request(self, group: Group) -> bool:
-        """Whether the user said it, and it is not what is being worked on."""
+        """Return True for a user message that is not the current request."""
         return is_user_group(group) and (self._options.request is None or self._options.request not in group[0].sources)
 
     def list_past_requests(self) -> list[Group]:
-        """Those that go into the record; none where user messages stay where they are."""
-        return [] if self._options.ledger_tokens is None else [g for g in self.old if self.is_past_request(g)]
+        """List the requests for the record; none if user messages stay in place."""
+        return [g for g in self.old if self.is_past_request(g)] if self._options.ledger_tokens is not None else []
 
     def request_lines(self, asked: Sequence[Group]) -> tuple[RequestLine, ...]:
-        """What was asked, as the record holds it."""
+        """Past requests, as the record holds them."""
         known = [line for old in self.checkpoints for line in old.requests]
         new = [(group[0].sources[0], group[0].content) for group in asked if group[0].sources]
         return make_lines(known, new, self._options.ledger_tokens or 0, self._counter.count_text)
@@ -122,7 +162,7 @@ class CompressionState:
         return sorted([*asked, *groups], key=lambda group: min(group[0].sources, default=0))
 
     def list_user_words(self, groups: Sequence[Group]) -> list[str]:
-        """What the user said up to the last of these, and after what earlier checkpoints stand for."""
+        """List the user messages up to the last of these and after those that earlier checkpoints replace."""
         last = max(list_numbers([m for group in groups for m in group]), default=0)
         covered = max((n for old in self.list_mergeable() for n in old.message_ids), default=0)
         said = [message for group in self._before for message in group if message.role == "user"]
@@ -191,3 +231,40 @@ def _limit_lines(groups: Sequence[Group]) -> list[Group]:
     first = next(place for place, group in enumerate(groups) if id(group) in merging)
     rest = [group for group in groups[first:] if id(group) not in merging]
     return [*groups[:first], merged, *rest]
+
+
+def group_messages(messages: Sequence[PromptMessage]) -> list[Group]:
+    """An assistant message with calls and the results that follow it, or a message alone."""
+    groups: list[Group] = []
+    for message in messages:
+        if message.role == "tool" and groups and _answers_group(message, groups[-1]):
+            groups[-1] = (*groups[-1], message)
+        else:
+            groups.append((message,))
+    return groups
+
+
+def _answers_group(message: PromptMessage, group: Group) -> bool:
+    head = group[0]
+    if not head.calls:
+        return False
+    return message.call_id is None or any(call.id == message.call_id for call in head.calls)
+
+
+def find_recent_start(groups: Sequence[Group], cost: Cost, preserve: int) -> int:
+    """Index of the first group of the recent window.
+
+    Every message that lies whole within the newest `preserve` tokens is in it, with its group; so is the last group.
+    """
+    left = preserve
+    for place in range(len(groups) - 1, -1, -1):
+        for message in reversed(groups[place]):
+            left -= cost(message)
+            if left < 0:
+                inside = message is not groups[place][-1]
+                return place if inside or place == len(groups) - 1 else place + 1
+    return 0
+
+
+def is_user_group(group: Group) -> bool:
+    return group[0].role == "user"

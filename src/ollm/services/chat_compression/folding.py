@@ -10,16 +10,19 @@ import msgspec
 
 from ollm.domain.context import format_number_ranges
 from ollm.domain.messages import PromptMessage
-from ollm.services.chat_compression.groups import Group, list_numbers
 
 TextCost = Callable[[str], int]
+Group = tuple[PromptMessage, ...]
 FOLDED_RESULT_TOKENS = 60
 LINE_PREFIX = "[Folded messages "
+USER_LINE_ID = "user-messages"  # the record of an older version that cites the oldest of them
+ASIDE = "\n\n<now>\n"
+_ASIDE = r"(?s)\n\n<now>\n.*\n</now>\Z"
 _MARK = r"\[\.\.\. .* recall \{.*\} reads .*\]"
 
 
 def format_recall_call(message: int | None = None, call: str | None = None) -> str:
-    """How the model asks for it, as it would write the arguments."""
+    """Format the recall call as the model would write its arguments."""
     return f'recall {{"callId": "{call}"}}' if call else f'recall {{"messageId": {message}}}'
 
 
@@ -114,7 +117,7 @@ def merge_folded_lines(lines: Sequence[PromptMessage]) -> PromptMessage:
 
 
 def write_digest(groups: Sequence[Group], tokens: int, cost: TextCost) -> str:
-    """What happened, without a model: a line for each group, the newest kept when there is not room for all."""
+    """Write a summary without a model: a line for each group, the newest first if there is not room for all."""
     lines: list[str] = []
     left = tokens
     for group in reversed(groups):
@@ -131,7 +134,6 @@ def write_digest(groups: Sequence[Group], tokens: int, cost: TextCost) -> str:
 
 
 def _summarize_message(message: PromptMessage) -> str:
-    """A message in a few words."""
     if is_folded_line(message):
         return message.content.removeprefix(LINE_PREFIX).rstrip("]").partition(": ")[2]
     first = " ".join(message.content.split())[:90]
@@ -147,3 +149,33 @@ def _pick_main_argument(arguments: dict[str, object]) -> str:
         if isinstance(value := arguments.get(name), str):
             return value[:60]
     return ""
+
+
+def add_companions(message: PromptMessage, primed: str, aside: str) -> PromptMessage:
+    """A user message with the files that go with it and what is true at this moment only; both are dropped when it is
+    old."""
+    if not primed and not aside:
+        return message
+    content = message.content + (f"\n\n{primed}" if primed else "") + (f"{ASIDE}{aside}\n</now>" if aside else "")
+    return msgspec.structs.replace(message, content=content, own_chars=len(message.content))
+
+
+def remove_aside(message: PromptMessage) -> PromptMessage:
+    if message.role != "user":
+        return message
+    if message.own_chars is not None:
+        return msgspec.structs.replace(message, content=message.split_content()[0], own_chars=None)
+    if ASIDE not in message.content:  # a context kept by an older version
+        return message
+    return msgspec.structs.replace(message, content=re.sub(_ASIDE, "", message.content))
+
+
+def shorten_message(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:
+    """Head, tail and the way to the rest."""
+    way = format_recall_call(message.sources[0] if message.sources else None)
+    return msgspec.structs.replace(message, content=cut_text(message.content, tokens, cost, way))
+
+
+def list_numbers(messages: Sequence[PromptMessage]) -> tuple[int, ...]:
+    """The recorded messages these stand for."""
+    return tuple(sorted({number for message in messages for number in message.sources}))

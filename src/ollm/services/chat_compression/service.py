@@ -12,10 +12,8 @@ from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
-from ollm.services.chat_compression.compression_state import CompressionState
-from ollm.services.chat_compression.folding import write_digest
-from ollm.services.chat_compression.groups import Group, list_numbers
-from ollm.services.chat_compression.options import CompressionOptions, Summarise
+from ollm.services.chat_compression.compression_state import CompressionOptions, CompressionState, Summarise
+from ollm.services.chat_compression.folding import Group, list_numbers, write_digest
 from ollm.services.protected_facts import find_facts, find_missing
 from ollm.services.token_counting import TokenCounter
 
@@ -44,7 +42,7 @@ class ChatCompressionService:
         self._ids = ids
 
     def should_compress(self, messages: Sequence[PromptMessage], token_limit: int, threshold: float) -> bool:
-        """Whether the messages take more than `threshold` of the limit (S3.7)."""
+        """Return True if the messages exceed `threshold` of the limit (S3.7)."""
         return self._counter.count_messages(messages) > threshold * token_limit
 
     async def compress(

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
 from ollm.domain.messages import PromptMessage
-from ollm.services.chat_compression.folding import cut_text
-from ollm.services.chat_compression.groups import Group
+from ollm.services.chat_compression.folding import Group, cut_text
 from ollm.services.protected_facts import find_facts
 from ollm.services.token_counting import TokenCounter
 
@@ -191,8 +190,8 @@ def _is_garbage(text: str, record: str) -> bool:
 
 
 def _is_copied(text: str, record: str) -> bool:
-    """It is written as the record is, or gives back a large part of it word for word. A few lines of it are no copy:
-    some facts can only be told in the words they were told in."""
+    """Return True if the summary imitates the record, or repeats a large part of it word for word. A few lines are not
+    a copy: some facts have only one wording."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
     if sum(bool(_NOTE.match(line)) for line in lines) * 2 > len(lines):
         return True

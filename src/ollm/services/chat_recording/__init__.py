@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ollm.services.chat_recording.library import find_no_stores as find_no_stores
     from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
     from ollm.services.chat_recording.service import ignore_event as ignore_event
-    from ollm.services.chat_recording.title import make_title as make_title
+    from ollm.services.chat_recording.service import make_title as make_title
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -29,7 +29,7 @@ __getattr__, __dir__ = lazy_exports(
         "service": (
             "ChatRecordingService",
             "ignore_event",
+            "make_title",
         ),
-        "title": ("make_title",),
     },
 )

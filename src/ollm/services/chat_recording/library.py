@@ -1,24 +1,133 @@
 """All the sessions there are: list, delete, the limit and the trash, rename, archive. Synchronous.
 
-What a person asks to delete is gone for good and everywhere; what the limit removes waits in the trash.
-"""
+What a person asks to delete is gone for good and everywhere; what the limit removes waits in the trash."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
-from ollm.domain.session import SessionSummary
-from ollm.services.chat_recording.tasks import find_tasks, hide_tasks
+from ollm.domain.errors import BusyError, DamagedError, OllmError, StorageError, UsageError
+from ollm.domain.session import SCHEMA_VERSION, SessionSummary
+from ollm.domain.struct import Data
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
 
 if TYPE_CHECKING:
-    from ollm.services.chat_recording.checking import Finding
+    from ollm.store.session_files import SessionStream
     from ollm.store.session_index.index import Progress, SessionIndex
+
+
+TASK_ORIGIN = "task"
+
+
+def hide_tasks(summaries: Iterable[SessionSummary]) -> list[SessionSummary]:
+    return [summary for summary in summaries if summary.origin != TASK_ORIGIN]
+
+
+def find_tasks(files: SessionFiles, summaries: Iterable[SessionSummary], parents: Iterable[str]) -> list[str]:
+    """The ids of the tasks among these sessions that the parents began."""
+    wanted = set(parents)
+    tasks = (summary.session_id for summary in summaries if summary.origin == TASK_ORIGIN)
+    return [session_id for session_id in tasks if _find_parent(files, session_id) in wanted]
+
+
+def _find_parent(files: SessionFiles, session_id: str) -> str | None:
+    try:
+        parent = files.describe_session(session_id).metadata.parent
+    except OllmError:
+        return None
+    return parent.session_id if parent else None
+
+
+Outcome = Literal["damaged", "mended"]
+
+
+class Finding(Data, frozen=True):
+    """A problem, and what was done about it."""
+
+    session_id: str
+    problem: str
+    outcome: Outcome = "damaged"
+
+
+def check_sessions(files: SessionFiles, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
+    ids = files.places.list_ids()
+    findings: list[Finding | None] = []
+    for done, session_id in enumerate(ids, start=1):
+        findings.append(_repair_session(files, session_id) if repair else _inspect_session(files, session_id))
+        if progress:
+            progress(done, len(ids))
+    return [found for found in findings if found]
+
+
+def _inspect_session(files: SessionFiles, session_id: str) -> Finding | None:
+    text = "; ".join(filter(None, (_find_damage(files, session_id), _find_leftovers(files, session_id))))
+    return Finding(session_id=session_id, problem=text) if text else None
+
+
+def _find_damage(files: SessionFiles, session_id: str) -> str | None:
+    """Find damage by reading the whole session, piece by piece."""
+    try:
+        with files.open_stream(session_id) as stream:
+            _read_all(stream)
+            return stream.damage
+    except OllmError as error:
+        return str(error)
+
+
+def _read_all(stream: SessionStream) -> None:
+    for entries in (stream.iter_messages(), stream.iter_calls()):
+        deque(entries, maxlen=0)
+
+
+def _find_leftovers(files: SessionFiles, session_id: str) -> str:
+    return "" if files.is_open(session_id) else files.describe_leftovers(session_id)
+
+
+def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
+    """Read up to the first thing that is wrong, then written again; a large one is written while it is read."""
+    left, small = _find_leftovers(files, session_id), not files.is_large(session_id)
+    if small and not left and _is_whole(files, session_id):
+        return None
+    try:
+        writer, loaded = files.open(session_id, to_continue=False, repair=not (small and left))
+        try:
+            writer.close()
+        finally:
+            writer.abandon()
+        files.tidy(session_id)
+    except DamagedError as error:
+        if _is_newer(files, session_id):
+            return _inspect_session(files, session_id)
+        return Finding(session_id=session_id, problem=f"not repaired: {error.message}")
+    except OllmError as error:
+        found = _inspect_session(files, session_id)
+        return found and Finding(session_id=session_id, problem=f"{found.problem}; not repaired: {error.message}")
+    text = "; ".join(filter(None, (loaded.damage, left)))
+    return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
+
+
+def _is_whole(files: SessionFiles, session_id: str) -> bool:
+    from ollm.store.session_files.files import DamageFoundError, StrictDamageReport
+
+    try:
+        with files.open_stream(session_id, StrictDamageReport()) as stream:
+            _read_all(stream)
+    except (OllmError, DamageFoundError):
+        return False
+    return True
+
+
+def _is_newer(files: SessionFiles, session_id: str) -> bool:
+    try:
+        return files.describe_session(session_id).metadata.schema_version > SCHEMA_VERSION
+    except OllmError:
+        return False
+
 
 PURGE_TIMEOUT_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
 
@@ -31,7 +140,7 @@ class ErasableStore(Protocol):
 
 
 class DeletionLog(Protocol):
-    """Where copies of sessions are that a deletion must reach too."""
+    """Other places with copies of sessions that a deletion must reach."""
 
     def add_deletion(self, session_id: str) -> None:
         """Written before the session goes, so that a crash in between forgets no copy."""
@@ -74,7 +183,7 @@ class SessionLibrary:
         return self.files.places
 
     def list_summaries(self, progress: Progress | None = None, *, tasks: bool = False) -> list[SessionSummary]:
-        """Last active first, without those of `tasks` unless they are wanted. One damaged file is named and hides no
+        """List sessions, last active first, without `tasks` unless requested. A damaged file is named and hides no
         other."""
         if self.index is None:
             found = [self.files.summarize_session(session_id) for session_id in self.places.list_ids()]
@@ -162,7 +271,7 @@ class SessionLibrary:
             raise
 
     def _remove(self, session_id: str) -> None:
-        """Its files, and what other stores keep of it; the index is told apart from that."""
+        """Remove the files of a session and its data in other stores, except the index."""
         workspace = self._find_workspace(session_id)
         self.files.remove(session_id)
         failed = []
@@ -245,9 +354,7 @@ class SessionLibrary:
         self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
-        """What is wrong with the files of all sessions; `repair` repairs what can be repaired."""
-        from ollm.services.chat_recording.checking import check_sessions
-
+        """List the problems in the files of all sessions; `repair` repairs those it can."""
         return check_sessions(self.files, repair=repair, progress=progress)
 
     def _change(self, session_id: str, metadata: dict[str, Any]) -> None:
@@ -295,7 +402,7 @@ def _run_and_close(writer: SessionWriter, work: Callable[[], None]) -> None:
 
 
 def format_removed_notice(ids: list[str], days: int) -> str:
-    """What a person is told when the limit removed sessions."""
+    """Format the notice about sessions that the limit removed."""
     count = "1 old session was" if len(ids) == 1 else f"{len(ids)} old sessions were"
     if not days:
         return f"{count} deleted to stay within maxSessions."

@@ -16,7 +16,7 @@ Done = TypeVar("Done")
 
 
 class LongWork:
-    """Knows which sessions are being folded: what is to be recorded in one of them waits."""
+    """Sessions that are being folded: records for them wait."""
 
     def __init__(self, files: SessionFiles) -> None:
         self._files = files

@@ -1,13 +1,13 @@
 """ChatRecordingService (S1, S9): every word on disk before the call that recorded it returns.
 
 A write that fails never stops the conversation: it is logged, told once, kept in memory and tried again with the next
-record and at the end of the turn.
-"""
+record and at the end of the turn."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,12 @@ from msgspec.structs import replace
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
-from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
-from ollm.domain.messages import TextPart, ThinkingPart
+from ollm.domain.messages import Message, TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
-from ollm.services.chat_recording.guarded_writes import GuardedWrites
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.services.chat_recording.long_work import LongWork
-from ollm.services.chat_recording.title import make_title
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean_json
@@ -33,10 +31,130 @@ if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
     from ollm.domain.tasks import ParentCall
     from ollm.domain.tools import ToolCallRecord
-    from ollm.store.session_files import LoadedSession, MessagePage
+    from ollm.store.session_files import LoadedSession, MessagePage, SessionWriter
     from ollm.store.session_files.recovery import KnownDocument
 
+
+MAX_TITLE_CHARS = 80
+MAX_READ_CHARS = 20_000
+MIN_SENTENCE_CHARS = 10
+MIN_LETTERS = 0.75  # share of letters and blanks in a line of prose
+_FENCES = ("```", "~~~")
+_NOT_PROSE = (  # compiled when there is more than one line: most messages are one
+    r"Traceback |File \"|at [\w.$<]+[(:]|(import|from) \S+( import .*)?$|commit [0-9a-f]{7,}|diff --git "
+    r"|(def|class|return|const|let|var|function|public|private) .*[:;({=.]|.*[;{}]$|\w+(Error|Exception)\b"
+    r"|(INFO|DEBUG|WARN|WARNING|ERROR|FATAL|E|W)\b[ :\]]"
+)
+_SENTENCE_ENDS = (". ", "! ", "? ", "。", "！", "？")
+
+
+def make_title(message: Message) -> str:
+    """The first sentence of its first line of prose, else its first line, cut."""
+    lines = [line.strip() for line in message.text[:MAX_READ_CHARS].splitlines() if line.strip()]
+    prose = lines[0] if len(lines) == 1 else next(filter(_is_prose, _iter_outside_code(lines)), "")
+    return _shorten_line(_take_sentence(prose) if prose else next(iter(lines), ""))
+
+
+def _iter_outside_code(lines: list[str]) -> Iterator[str]:
+    inside = False
+    for line in lines:
+        if line.startswith(_FENCES):
+            inside = not inside
+        elif not inside and not line.startswith((">", "|")):
+            yield line
+
+
+def _is_prose(line: str) -> bool:
+    """Return True if a person may have typed it: it begins with a letter and is mostly words."""
+    if not line[0].isalpha() or re.match(_NOT_PROSE, line):
+        return False
+    written = sum(letter.isalpha() or letter == " " for letter in line)
+    return written >= MIN_LETTERS * len(line) and (" " in line or not line.isascii())
+
+
+def _take_sentence(line: str) -> str:
+    ends = [place + 1 for mark in _SENTENCE_ENDS if (place := line.find(mark, MIN_SENTENCE_CHARS)) >= 0]
+    return line[: min(ends)] if ends else line
+
+
+def _shorten_line(line: str) -> str:
+    """Cut between two words where there is a place to."""
+    if len(line) <= MAX_TITLE_CHARS:
+        return line
+    cut = line[: MAX_TITLE_CHARS - 1]
+    head, blank, _ = cut.rpartition(" ")
+    return f"{head if blank and len(head) > MAX_TITLE_CHARS // 2 else cut}".rstrip() + "…"
+
+
 log = logging.getLogger(__name__)
+
+
+class GuardedWrites:
+    """Knows which of the open sessions cannot be saved at the moment."""
+
+    def __init__(self, writers: Mapping[str, SessionWriter], emit: Callable[[Event], None]) -> None:
+        self._writers = writers
+        self._emit = emit
+        self._told: set[str] = set()
+
+    def attempt_write(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the result of `write`; None if it failed. The unwritten data stays for the next attempt."""
+        try:
+            done = write(*arguments)
+        except StorageError as error:
+            self._report_failure(session_id, error)
+            return None
+        writer = self._writers.get(session_id)
+        if writer and writer.reports:
+            self._tell_reports(session_id, writer)
+        if session_id in self._told and self._is_saved(session_id):
+            self._told.discard(session_id)
+            self._emit(Notice(session_id=session_id, level="info", text="Saving works again."))
+        return done
+
+    def close(self, writer: SessionWriter, note: Callable[[], None]) -> bool:
+        """Close the session; True if that folded its journal. Data that is safe in the journal may stay there; for the
+        rest a copy is written elsewhere, and `UnsavedError` names it."""
+        try:
+            folded = writer.close(note)
+        except StorageError as error:
+            if not writer.is_saved:
+                raise self._make_unsaved_error(writer, error, rescue=True) from error
+            log.warning("%s", error, extra={"operation": "close", "action": error.action})
+            folded = False
+        self._tell_reports(writer.session_id, writer)
+        return folded
+
+    def ensure_saved(self, writer: SessionWriter) -> None:
+        try:
+            writer.flush()
+            writer.check_files()
+        except StorageError as error:
+            raise self._make_unsaved_error(writer, error, rescue=False) from error
+
+    def _make_unsaved_error(self, writer: SessionWriter, cause: StorageError, *, rescue: bool) -> OllmError:
+        from ollm.store.session_files.writer import make_unsaved_error
+
+        error = make_unsaved_error(writer, cause, rescue=rescue)
+        log.error("%s", error, extra={"operation": "close", "action": error.action})
+        return error
+
+    def _tell_reports(self, session_id: str, writer: SessionWriter) -> None:
+        for text in writer.take_reports():
+            log.warning("%s", text, extra={"operation": "record"})
+            self._emit(Notice(session_id=session_id, level="warning", text=text))
+
+    def _is_saved(self, session_id: str) -> bool:
+        writer = self._writers.get(session_id)
+        return writer is None or writer.is_saved
+
+    def _report_failure(self, session_id: str, error: OllmError) -> None:
+        log.error("%s", error, extra={"operation": "record", "action": error.action})
+        if session_id not in self._told:
+            self._told.add(session_id)
+            self._emit(Notice(session_id=session_id, level="error", text=str(error)))
+
+
 Emit = Callable[[Event], None]
 _TEXT_PARTS = (TextPart, ThinkingPart)
 INDEX_INTERVAL = timedelta(seconds=60)
@@ -246,7 +364,7 @@ class ChatRecordingService:
             self._attempts.ensure_saved(writer)
 
     async def get_session(self, session_id: str) -> Session | None:
-        """The complete session, or None when there is none. What cannot be read is left out; `load` says what."""
+        """Return the complete session, or None. Unreadable parts are left out; `load` names them."""
         try:
             return self.load(session_id).session
         except NotFoundError:
@@ -259,7 +377,7 @@ class ChatRecordingService:
         return self._files.read_open(writer, page) if writer else self._files.read(session_id, page)
 
     def read_user_words(self, session_id: str) -> dict[int, str]:
-        """What the user said in an open session, in full, by number."""
+        """Read the user's messages of an open session, in full, by number."""
         return self._files.read_user_words(self._require_writer(session_id))
 
     async def list_sessions(self) -> list[SessionSummary]:

@@ -1,13 +1,15 @@
-"""One definition in a file, and a file's outline as text."""
+"""Definitions of a file, and its outline as text within a budget of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ollm.domain.struct import Data
 
 MAX_SIGNATURE_CHARS = 160
 MAX_VALUE_CHARS = 70
+
+CountTokens = Callable[[str], int]
 
 
 class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False):
@@ -60,3 +62,38 @@ def match_symbol(symbol: str, definitions: Sequence[CodeDefinition]) -> list[Cod
         return []
     exact = [found for found in definitions if found.full_name == wanted]
     return exact or [found for found in definitions if found.full_name.endswith(f".{wanted}")]
+
+
+def fit_outline(definitions: Sequence[CodeDefinition], max_tokens: int, count: CountTokens) -> list[str]:
+    """Fit the outline into so many tokens: inner definitions go first, deepest first, then the end. Says what is left
+    out."""
+    shown = list(definitions)
+    deepest = max((found.depth for found in shown), default=0)
+    while deepest > 0 and _count_lines(shown, count) > max_tokens:
+        shown = [found for found in shown if found.depth < deepest]
+        deepest -= 1
+    lines = [render_definition(found) for found in shown]
+    kept = take_within(lines, max_tokens, count)
+    if len(kept) == len(definitions):
+        return kept
+    kept = take_within(lines, max_tokens - count(_say_more(len(definitions))), count)
+    return [*kept, _say_more(len(definitions) - len(kept))]
+
+
+def _say_more(gone: int) -> str:
+    return f"… {gone:,} more {'definition' if gone == 1 else 'definitions'} not shown"
+
+
+def take_within(lines: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:
+    """As many of the first lines as fit."""
+    left, kept = max_tokens, list[str]()
+    for line in lines:
+        left -= count(f"{line}\n")
+        if left < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def _count_lines(definitions: Sequence[CodeDefinition], count: CountTokens) -> int:
+    return count("\n".join(render_definition(found) for found in definitions))

@@ -1,4 +1,4 @@
-"""What a map knows of each file: its definitions and the names it uses, read once and remembered by time and size."""
+"""Definitions and used names of each file, read once and cached by time and size."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.services.code_map.definition import CodeDefinition, normalize_symbol
 from ollm.services.code_map.languages import is_code
-from ollm.services.code_map.outline import outline_text
-from ollm.services.code_map.syntax_tree import has_grammar
+from ollm.services.code_map.syntax_tree import has_grammar, outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 4
+CACHE_VERSION = 5
 MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
 MAX_LARGE_BYTES = 10 * 1024 * 1024  # of one that is looked through for a symbol
 MAX_WORDS = 6_000  # of one file
@@ -48,7 +47,7 @@ class _FactsFile(Data, frozen=True):
 
 
 class FactsCache:
-    """The facts of one project's files, in one file of `folder`; whatever is wrong with it means reading anew."""
+    """Cached facts of one project's files, in one file of `folder`; any problem with it means reading again."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]

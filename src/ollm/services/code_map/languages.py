@@ -206,12 +206,12 @@ _BY_SUFFIX: dict[str, CodeLanguage] = {
     **dict.fromkeys(("rb", "rake", "gemspec"), _RUBY),
     **dict.fromkeys(("sh", "bash"), _SHELL),
 }
-PATTERN_SUFFIXES = frozenset(
+OTHER_SUFFIXES = frozenset(
     "kt kts scala swift cs fs php pl pm lua zig nim ex exs erl hs ml mli clj cljs dart groovy gradle r jl m mm vue "
     "svelte sql proto thrift graphql tf hcl cmake ps1 psm1 vb pas d v sv sol zsh fish ksh el lisp scm tcl "
     "css scss sass less md markdown rst adoc toml ini cfg yaml yml json mk txt html".split()
 )
-PATTERN_NAMES = frozenset({"makefile", "dockerfile", "rakefile", "gemfile", "justfile", "cmakelists.txt"})
+OTHER_NAMES = frozenset({"makefile", "dockerfile", "rakefile", "gemfile", "justfile", "cmakelists.txt"})
 
 
 def get_suffix(name: str) -> str:
@@ -226,20 +226,20 @@ def find_language(name: str) -> CodeLanguage | None:
 
 
 def get_family(name: str) -> str:
-    """What names of a file can mean: those of languages that call each other."""
+    """Return the group of languages whose names a file can use: those that call each other."""
     language = find_language(name)
     family = language.name if language else get_suffix(name)
     return {"typescript": "javascript", "tsx": "javascript", "vue": "javascript", "cpp": "c"}.get(family, family)
 
 
 def belongs_on_map(name: str) -> bool:
-    """Whether a file is read for a map: code, and text about it."""
+    """Return True if a file is read for a map: code, and text about it."""
     suffix = get_suffix(name)
-    return suffix in _BY_SUFFIX or suffix in PATTERN_SUFFIXES or name.rpartition("/")[2].lower() in PATTERN_NAMES
+    return suffix in _BY_SUFFIX or suffix in OTHER_SUFFIXES or name.rpartition("/")[2].lower() in OTHER_NAMES
 
 
 def is_code(name: str) -> bool:
-    """Whether a file defines things by itself, in any language we can read."""
+    """Return True if a file defines things, in any supported language."""
     return belongs_on_map(name) and get_suffix(name) not in TEXT_SUFFIXES
 
 

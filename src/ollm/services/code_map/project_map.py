@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ollm.domain.struct import Data
 from ollm.services.code_map.definition import CodeDefinition
 from ollm.services.code_map.facts import FileFacts
 from ollm.services.code_map.ranking import LISTED_KINDS, QueryScores, score_definitions
@@ -26,6 +27,31 @@ class _MapFile:
             ((amount, found) for amount, found in zip(weights, facts.definitions, strict=True) if amount > 0),
             key=lambda pair: (-pair[0], pair[1].line),
         )[:MAX_FILE_DEFINITIONS]
+
+
+class RankedFile(Data, frozen=True):
+    """A file that has to do with some words, and the definitions in it that do most."""
+
+    path: str
+    score: float
+    definitions: tuple[CodeDefinition, ...]
+
+
+def rank_files(files: Sequence[FileFacts], words: str) -> list[RankedFile]:
+    """Rank files and their definitions by what they have to do with these words, best first."""
+    scores = QueryScores(files, words)
+
+    def choose_definitions(facts: FileFacts) -> tuple[CodeDefinition, ...]:
+        named = [found for found in facts.definitions if found.kind not in LISTED_KINDS]
+        rated = [(score, found) for found in named if (score := scores.score_definition(found)) > 0]
+        best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))
+        return tuple(found for _, found in best[:MAX_MATCHES])
+
+    rated = [(score, facts) for number, facts in enumerate(files) if (score := scores.score_file(number)) > 0]
+    return [
+        RankedFile(path=facts.path, score=score, definitions=choose_definitions(facts))
+        for score, facts in sorted(rated, key=lambda pair: (-pair[0], pair[1].path))
+    ]
 
 
 def render_code_map(
@@ -66,21 +92,16 @@ def _render_definitions(ranked: Sequence[_MapFile], max_tokens: int, count: Coun
 
 
 def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str, prefix: str) -> str:
-    scores = QueryScores(files, query)
-    ranked = sorted(
-        ((scores.score_file(number), number) for number in range(len(files))),
-        key=lambda pair: (-pair[0], files[pair[1]].path),
-    )
-    related = [files[number] for score, number in ranked if score > 0]
+    related = rank_files(files, query)
     lines, left = list[str](), max_tokens
-    for facts in related[:MAX_DESCRIBED_FILES]:
-        entry = _describe_for_query(facts, scores, prefix)
+    for ranked in related[:MAX_DESCRIBED_FILES]:
+        entry = _render_file(f"{prefix}{ranked.path}", ranked.definitions)
         price = count("\n".join(entry) + "\n")
         if price > left:
             break
         lines += entry
         left -= price
-    names = _list_names([f"{prefix}{facts.path}" for facts in related[MAX_DESCRIBED_FILES:]], left, count)
+    names = _list_names([f"{prefix}{ranked.path}" for ranked in related[MAX_DESCRIBED_FILES:]], left, count)
     return _cut_to_budget([*lines, *names], max_tokens, count)
 
 
@@ -95,16 +116,6 @@ def _list_names(paths: Sequence[str], max_tokens: int, count: CountTokens) -> li
             break
         folders.setdefault(folder, []).append(_clean_name(name))
     return [f"{_clean_name(folder) or '.'}/: {' '.join(names)}" for folder, names in folders.items()]
-
-
-def _describe_for_query(facts: FileFacts, scores: QueryScores, prefix: str) -> list[str]:
-    rated = [
-        (score, found)
-        for found in facts.definitions
-        if found.kind not in LISTED_KINDS and (score := scores.score_definition(found)) > 0
-    ]
-    best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))[:MAX_MATCHES]
-    return _render_file(f"{prefix}{facts.path}", [found for _, found in best])
 
 
 def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:

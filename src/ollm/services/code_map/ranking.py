@@ -1,4 +1,4 @@
-"""Which definitions and files of a project matter: by how many other files use them, and by what is asked about."""
+"""Rank definitions and files by how many other files use them, and by a question."""
 
 from __future__ import annotations
 
@@ -83,17 +83,18 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
 
 
 def _weigh_place(path: str, test_share: float) -> float:
-    """How much what is in a file counts: tests less, code of others hardly."""
+    """Weigh the contents of a file: tests less, third-party code hardly."""
     return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
 
 
 def _only_lists(found: CodeDefinition) -> bool:
-    """Whether it defines nothing itself: a heading, or a module whose content is in another file (`mod cart;`)."""
+    """Return True if it defines nothing itself: a heading, or a module whose content is in another file (`mod
+    cart;`)."""
     return found.kind in LISTED_KINDS or (found.kind == "module" and found.line == found.last)
 
 
 def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
-    """Whether a file that uses a name also names the class or the module it comes from."""
+    """Return True if a file that uses a name also names its class or module."""
     if found.scope:
         return found.scope.rpartition(".")[2] in used
     folder, _, name = path.rpartition("/")
@@ -103,7 +104,7 @@ def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
 
 
 class QueryScores:
-    """How much each file and definition has to do with a question."""
+    """Relevance of each file and definition to a question."""
 
     def __init__(self, files: Sequence[FileFacts], query: str) -> None:
         self._terms = find_terms(query)

@@ -13,8 +13,9 @@ from ollm.domain.struct import Data
 from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
 from ollm.services.code_map.languages import belongs_on_map, is_code
-from ollm.services.code_map.project_map import render_code_map
+from ollm.services.code_map.project_map import RankedFile, rank_files, render_code_map
 from ollm.services.code_map.ranking import LISTED_KINDS
+from ollm.services.code_map.syntax_tree import is_available
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
 MAX_LARGE_FILES = 20  # that no map knows, looked through for a symbol that nothing else defines
@@ -75,8 +76,15 @@ class CodeMapService:
         wanted = sum(map(belongs_on_map, paths))
         return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
 
+    async def rank(self, root: Path, paths: Sequence[str], words: str, limit: int = 10) -> list[RankedFile]:
+        """Rank files and their definitions for these words; nothing without the extra `[code]`."""
+        if not is_available():
+            return []
+        facts = await self._read_facts(root, self._select_files(paths))
+        return (await asyncio.to_thread(rank_files, facts, words))[:limit]
+
     async def find_symbol(self, root: Path, paths: Sequence[str], symbol: str) -> list[FoundSymbol]:
-        """Where the files define a symbol, most likely first."""
+        """Find the definitions of a symbol, most likely first."""
         facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
         found = _match_files(symbol, facts)
         if found:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ollm.services.code_map.definition import CodeDefinition, shorten_signature
 from ollm.services.code_map.languages import CodeLanguage, find_language
-from ollm.services.code_map.lost_definitions import add_lost_definitions
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
+MAX_PARSED_BYTES = 10 * 1024 * 1024
+MAX_REPAIRS, MAX_REPAIRED_BYTES = 8, 256 * 1024
 MAX_SIGNATURE_BYTES = 1200
 MAX_DEPTH = 60
 MAX_LEADING_COMMENTS = 200  # above a definition; to step from one to the one before takes longer the more there are
@@ -53,20 +55,33 @@ def get_parser(module: str, function: str) -> Parser | None:
 
 
 def has_grammar(name: str) -> bool:
-    """Whether a file of this name can be parsed here."""
+    """Return True if a file of this name can be parsed here."""
     language = find_language(name)
     return language is not None and get_parser(language.module, language.function) is not None
 
 
-def parse_definitions(name: str, data: bytes) -> list[CodeDefinition] | None:
-    """What a file defines, in its order; None where it cannot be parsed here."""
+def is_available() -> bool:
+    """Return True if the extra `[code]` is installed; imports nothing."""
+    return find_spec("tree_sitter") is not None and find_spec("tree_sitter_python") is not None
+
+
+def outline_text(name: str, data: bytes) -> list[CodeDefinition]:
+    """List what a file defines, in its order; nothing if it cannot be parsed here. The name tells the language."""
     language = _choose_language(name, data)
     parser = get_parser(language.module, language.function) if language else None
-    if language is None or parser is None:
-        return None
+    if language is None or parser is None or len(data) > MAX_PARSED_BYTES:
+        return []
     root = parser.parse(data).root_node
     found = _TreeReader(language, data).read(root)
-    return add_lost_definitions(found, root, name, data) if root.has_error else found
+    for _ in range(MAX_REPAIRS if root.has_error and len(data) <= MAX_REPAIRED_BYTES else 0):
+        # one open bracket can swallow the rest of a file: look again without the line that does not parse
+        data = _blank_line(data, _find_error_row(root))
+        root = parser.parse(data).root_node
+        known = {definition.line for definition in found}
+        found += [more for more in _TreeReader(language, data).read(root) if more.line not in known]
+        if not root.has_error:
+            break
+    return sorted(found, key=lambda definition: definition.line)
 
 
 def find_parse_error(name: str, data: bytes) -> int | None:
@@ -78,15 +93,25 @@ def find_parse_error(name: str, data: bytes) -> int | None:
     parser = get_parser(language.module, language.function)
     if parser is None:
         return None
-    node = parser.parse(data).root_node
-    if not node.has_error:
-        return None
+    root = parser.parse(data).root_node
+    return _find_error_row(root) + 1 if root.has_error else None
+
+
+def _find_error_row(node: Node) -> int:
     for _ in range(MAX_DEPTH * 10):
         inner = next((child for child in node.children if child.has_error or child.is_missing), None)
         if inner is None or node.is_missing or node.is_error:
             break
         node = inner
-    return node.start_point[0] + 1
+    return node.start_point[0]
+
+
+def _blank_line(data: bytes, row: int) -> bytes:
+    lines = data.split(b"\n")
+    while row < len(lines) - 1 and not lines[row].strip():
+        row += 1
+    lines[row] = b" " * len(lines[row])
+    return b"\n".join(lines)
 
 
 def _choose_language(name: str, data: bytes) -> CodeLanguage | None:
@@ -127,7 +152,7 @@ class _TreeReader:
             return
         if node.type == "expression_statement" and self._language.name in _SCRIPTS:
             self._visit_called(node, depth)
-        if node.type in self._language.wrappers:
+        if node.type in self._language.wrappers or node.is_error:
             alone = node.type in _CARRIERS or (node.type in _DECLARATIONS and node.named_child_count == 1)
             self._visit_children(node, scope, (outer or node) if alone else None, depth)
 
@@ -149,7 +174,7 @@ class _TreeReader:
                 self._visit_called(child, depth + 1)
 
     def _find_members(self, node: Node, kind: str) -> Node | None:
-        """What is inside a value: the functions of an object, the methods of a struct or class declared in it."""
+        """Find the members of a value: the functions of an object, the methods of a struct or class declared in it."""
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         if value is not None and value.type in ("object", "call"):
             return value
@@ -330,7 +355,7 @@ def _find_last_row(node: Node) -> int:
 
 
 def _holds_functions(value: Node) -> bool:
-    """Whether a value is an object with functions in it, such as the methods of a module."""
+    """Return True if a value is an object with functions in it, such as the methods of a module."""
     return value.type == "object" and any(
         child.type == "method_definition"
         or (child.type == "pair" and (held := child.child_by_field_name("value")) and held.type in _FUNCTION_VALUES)

@@ -14,10 +14,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from ollm.domain.errors import StorageError
-from ollm.domain.files import DirectoryContent
+from ollm.config.settings import CheckpointSettings
+from ollm.domain.errors import StorageError, UsageError
+from ollm.domain.files import DirectoryContent, TreeTooLarge
 from ollm.domain.struct import Data
-from ollm.services.file_checkpoints.tree import IGNORED, Entries, TreeEntry, encode_tree
+from ollm.services.file_checkpoints.records import collect_garbage, drop_to_size
+from ollm.services.file_checkpoints.tree import (
+    IGNORED,
+    CheckpointPlace,
+    Entries,
+    TreeEntry,
+    encode_tree,
+    find_reason_off,
+)
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file
 
@@ -61,7 +70,7 @@ _get_stamp = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_m
 
 
 class SavedIndex(msgspec.Struct, array_like=True):
-    """What is remembered between processes."""
+    """Index kept between processes."""
 
     version: int
     generation: int
@@ -149,7 +158,7 @@ class WorkspaceCapture:
         replace_file(self._objects.index, msgspec.msgpack.encode(saved), durable=False)
 
     def _check_generation(self) -> None:
-        """What is known counts only as long as nothing was thrown away since."""
+        """Drop index entries whose objects were deleted since."""
         generation = self._objects.load_state().generation
         if self._files is None:
             self._files = self._load_index(generation)
@@ -211,7 +220,7 @@ class WorkspaceCapture:
         return found is not None and found.entries is entries
 
     def _find_unchanged(self, directory: DirectoryContent, prefix: str) -> KnownDirectory | None:
-        """What is known of a directory's files, when all of them are as they were."""
+        """Return the known files of a directory if all are unchanged."""
         found = self._directories.get(directory.path)
         if found is None or directory.others or found.names != directory.files:
             return None
@@ -318,12 +327,81 @@ def _make_stamp(status: os.stat_result) -> FileStamp:
 
 
 def _make_large_entry(mode: int, status: os.stat_result) -> TreeEntry:
-    """Two states of a file that is too large are told apart by size and time."""
+    """Compare large files by size and mtime."""
     return TreeEntry("x", mode, f"is too large ({status.st_size:,} bytes)\0{status.st_mtime_ns}".encode())
 
 
 def _is_settled(status: os.stat_result, began: int) -> bool:
-    """Whether a later change of the file must show in its times."""
+    """Return True if a later change of the file must show in its times."""
     newest = max(status.st_mtime_ns, status.st_ctime_ns)
     coarse = not status.st_mtime_ns % 1_000_000_000 and not status.st_ctime_ns % 1_000_000_000
     return newest < began - (_COARSE_STEP_NANOSECONDS if coarse else _CLOCK_STEP_NANOSECONDS)
+
+
+INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
+ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
+
+
+class CheckpointsOffError(UsageError):
+    """No checkpoints are taken here; the message says why."""
+
+
+class TreeTaker:
+    """`off` says why none are taken here; nothing where they are."""
+
+    def __init__(
+        self, place: CheckpointPlace, settings: CheckpointSettings, scan: ScanTree, objects: FileObjects
+    ) -> None:
+        self.off = find_reason_off(place, settings)
+        self._place = place
+        self._settings = settings
+        self._scan = scan
+        self._objects = objects
+        self._capture = self._make_capture(objects)
+        self._unsaved_reads = 0
+
+    def take(self, needed: bytes | None = None) -> CapturedTree:
+        """The tree as it is, saved. What is `needed` besides is not thrown away to make room for it."""
+        tree = self._capture_tree(self._capture)
+        self._unsaved_reads += tree.read
+        limit = self._settings.max_total
+        if self._objects.save_growth().bytes > limit:
+            used = [tree.digest, *([needed] if needed else [])]
+            if drop_to_size(self._objects, limit, used).bytes > limit and needed is None:
+                raise self._turn_off_for_size()
+        return tree
+
+    def view_tree(self, objects: FileObjects) -> CapturedTree:
+        """The tree as it is, kept where these objects are."""
+        return self._capture_tree(self._make_capture(objects))
+
+    def save_index(self, files: int) -> None:
+        """Remember the files for the next process, where many are not remembered yet."""
+        if self._unsaved_reads > files // INDEX_SHARE or not self._objects.index.exists():
+            self._capture.save_index()
+            self._unsaved_reads = 0
+
+    def _make_capture(self, objects: FileObjects) -> WorkspaceCapture:
+        settings, root = self._settings, self._place.root
+        return WorkspaceCapture(
+            root,
+            objects,
+            lambda: self._scan(str(root), settings.max_files),
+            max_file_bytes=settings.max_file_bytes,
+            max_total_bytes=settings.max_total,
+            excluded=self._place.excluded,
+        )
+
+    def _capture_tree(self, capture: WorkspaceCapture) -> CapturedTree:
+        try:
+            return capture.take()
+        except TreeTooLarge as error:
+            self.off = f"Checkpoints are off: this workspace has {error} (checkpoints.maxFiles)."
+            raise CheckpointsOffError(self.off) from error
+        except TooManyBytes as error:
+            raise self._turn_off_for_size() from error
+
+    def _turn_off_for_size(self) -> CheckpointsOffError:
+        collect_garbage(self._objects)
+        self.off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
+        return CheckpointsOffError(self.off)

@@ -1,4 +1,4 @@
-"""What a restore would do to each path, decided before anything is touched."""
+"""Plan a restore: the action for each path, decided before anything is touched."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def is_directory_only(change: PathChange) -> bool:
 
 
 def order_steps(steps: Iterable[PathChange]) -> tuple[PathChange, ...]:
-    """What goes, from the bottom up; then what comes, from the top down."""
+    """Order the steps: removals from the bottom up, then creations from the top down."""
     going = [step for step in steps if must_go(step)]
     coming = [step for step in steps if not must_go(step)]
     replaced = [step for step in going if step.after is not None]
@@ -137,8 +137,8 @@ def order_steps(steps: Iterable[PathChange]) -> tuple[PathChange, ...]:
 
 
 def must_go(step: PathChange) -> bool:
-    """Whether what is there now is removed first: nothing comes, or something of another kind that cannot be put in
-    its place at once."""
+    """Return True if the present entry is removed first: nothing replaces it, or something of another kind that cannot
+    replace it at once."""
     now, then = step.before, step.after
     return now is not None and (then is None or (now.kind == "d") != (then.kind == "d"))
 
@@ -151,7 +151,7 @@ def describe_change(step: PathChange) -> str:
 
 
 def is_same_state(one: TreeEntry | None, other: TreeEntry | None) -> bool:
-    """Whether two entries are the same for a restore: of a directory only kind and mode count."""
+    """Return True if two entries are the same for a restore: of a directory only kind and mode count."""
     if one is None or other is None:
         return one is other
     if one.kind == "d" and other.kind == "d":

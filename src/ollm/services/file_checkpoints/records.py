@@ -1,14 +1,25 @@
-"""The checkpoints of a session in their order: what the files were before each turn that changes some, and after."""
+"""A session's list of checkpoints, its signs of life, and the removal of old checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from ollm.domain.clock import format_stamp
+from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
-from ollm.store.file_objects import FileObjects
+from ollm.services.file_checkpoints.tree import collect_digests
+from ollm.store.file_objects import FileObjects, ObjectsState
+from ollm.system.atomic import FILE_MODE
 
 RecordKind = Literal["turn", "undo", "rewind", "redo", "pruned", "missed"]
 
@@ -95,3 +106,153 @@ def group_turns(records: Iterable[CheckpointRecord]) -> list[list[CheckpointReco
         else:
             groups.append([record])
     return groups
+
+
+SHARE_DROPPED = 4  # one of so many records goes at a time when there is too much
+
+
+def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> ObjectsState:
+    """Throw away what no checkpoint of any session needs, nor the trees `used`. The caller holds the lock."""
+    trees, contents = set(used), set[bytes]()
+    for session_id in objects.list_sessions():
+        for record in CheckpointRecords(objects, session_id).load():
+            trees.update(bytes.fromhex(tree) for tree in (record.begin, record.end) if tree)
+            contents.update(bytes.fromhex(one) for change in record.in_editor for one in (change.before, change.after))
+    return objects.remove_others(collect_digests(objects, trees) | contents)
+
+
+def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> None:
+    """Forget what is older than so many days."""
+    limit = format_stamp(now - timedelta(days=keep_days))
+    if _drop_records(objects, lambda record: record.started < limit):
+        collect_garbage(objects)
+
+
+def drop_old_places(folder: Path, now: datetime, keep_days: int) -> None:
+    """Take away what other workspaces have saved that nobody has used for so many days: nobody else would."""
+    limit = (now - timedelta(days=keep_days)).timestamp()
+    for place in folder.parent.glob("*"):
+        objects = FileObjects(place)
+        times = [path.stat().st_mtime for path in objects.sessions.glob("*")]
+        if place == folder or not times or max(times) >= limit or objects.journal.exists():
+            continue
+        with suppress(OSError, BusyError), objects.hold_lock():
+            shutil.rmtree(place)
+
+
+def drop_to_size(objects: FileObjects, max_bytes: int, used: Sequence[bytes] = ()) -> ObjectsState:
+    """Forget the oldest records of all sessions until the rest fits; those that begin with one of the trees `used`
+    stay."""
+    state, kept = objects.load_state(), {tree.hex() for tree in used}
+    while state.bytes > max_bytes:
+        known = sorted(record.started for record in _load_all(objects) if record.begin not in kept)
+        if not known:
+            break
+        limit = known[len(known) // SHARE_DROPPED]
+        if not _drop_records(objects, _make_age_test(limit, kept)):
+            break
+        state = collect_garbage(objects, used)
+    return state
+
+
+def _make_age_test(limit: str, kept: Collection[str]) -> Callable[[CheckpointRecord], bool]:
+    return lambda record: record.started <= limit and record.begin not in kept
+
+
+def _load_all(objects: FileObjects) -> list[CheckpointRecord]:
+    sessions = objects.list_sessions()
+    return [
+        record
+        for session_id in sessions
+        for record in CheckpointRecords(objects, session_id).load()
+        if record.has_trees
+    ]
+
+
+def _drop_records(objects: FileObjects, is_old: Callable[[CheckpointRecord], bool]) -> bool:
+    dropped = False
+    for session_id in objects.list_sessions():
+        records = CheckpointRecords(objects, session_id)
+        old = [record.number for record in records.load() if record.has_trees and is_old(record)]
+        if old:
+            records.drop_before(max(old) + 1)
+            dropped = True
+    return dropped
+
+
+class CheckpointEraser:
+    """Takes a session's checkpoints away, in any workspace, and what no other session shares."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def erase(self, session_id: str) -> None:
+        for place in sorted(self._folder.glob("*")):
+            objects = FileObjects(place)
+            if not (objects.sessions / f"{session_id}.jsonl").exists():
+                continue
+            try:
+                with objects.hold_lock():
+                    objects.remove_session(session_id)
+                    collect_garbage(objects)
+            except OSError as error:
+                raise StorageError(f"Cannot remove the checkpoints in {place}: {error.strerror}.") from error
+
+
+BEAT_SECONDS = 0.1
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Heartbeat:
+    """Holds a file and touches it again and again. Where it cannot be made nothing is proved."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor: int | None = None
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        with contextlib.suppress(OSError):
+            self._descriptor = os.open(path, _FLAGS | os.O_CREAT, FILE_MODE)
+            _hold_lock(self._descriptor)
+            self._beat()
+            threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
+
+    def stop(self) -> None:
+        """One more sign, and then none."""
+        self._stopped.set()
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.utime(descriptor)
+                os.close(descriptor)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(BEAT_SECONDS):
+            with contextlib.suppress(OSError):
+                self._beat()
+
+    def _beat(self) -> None:
+        with self._lock:  # a number that was closed may be another file's
+            if self._descriptor is not None:
+                os.utime(self._descriptor)
+
+
+def read_last_beat(path: Path) -> int | None:
+    """When the last sign was, in nanoseconds; 0 where there never was one, None while somebody still gives them."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError:
+        return 0
+    try:
+        _hold_lock(descriptor)
+        return os.fstat(descriptor).st_mtime_ns
+    except BlockingIOError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _hold_lock(descriptor: int) -> None:
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,20 +1,265 @@
-"""A restore that survives being killed: what it is about to do is on disk first, and is done again from there."""
+"""Restore files: each step is whole or not done, looks at what is there first, and can be repeated after a kill.
+
+No part of a path is followed through a link: a directory that became one since is noticed and its files are left alone.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
-from ollm.services.file_checkpoints.apply import RestoreSteps, observe_path
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath, is_same_state
+from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath, is_same_state, must_go
+from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
 from ollm.store.file_objects import FileObjects
-from ollm.system.atomic import replace_file, sync_directory
-from ollm.system.beneath import LinkFound
+from ollm.system.atomic import replace_file, sync, sync_directory, write_all
+from ollm.system.beneath import LinkFound, open_parent_directory
+
+
+def find_joined_names(root: Path, steps: Iterable[PathChange]) -> list[list[bytes]]:
+    """The paths among a restore's steps that are one file now and become equal files: each list in order."""
+    found: dict[tuple[int, int, TreeEntry], list[bytes]] = {}
+    for path, before, after in steps:
+        if before is None or after is None or not before.kind == after.kind == "f":
+            continue
+        try:
+            status = os.lstat(root / path)
+        except OSError:
+            continue
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            found.setdefault((status.st_dev, status.st_ino, after), []).append(os.fsencode(path))
+    return [sorted(names) for names in found.values() if len(names) > 1]
+
+
+def link_beside(root: Path, leader: str, parent: int, name: str) -> bool:
+    """Give a file below the root another name in the directory `parent`; False where that cannot be done."""
+    full = root / leader
+    try:
+        with open_parent_directory(root, full) as source:
+            os.link(full.name, name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
+    except (OSError, LinkFound, NotImplementedError):
+        return False
+    return True
+
+
+MAX_SYNCED_FILES = 500
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class RestoreSteps:
+    """The steps of one restore below `root`. `name` is the same when they are done again: half-written files are
+    found by it. `joined` are paths that were one file and become one again."""
+
+    def __init__(
+        self,
+        root: Path,
+        objects: FileObjects,
+        steps: Iterable[PathChange],
+        name: str,
+        joined: Iterable[Sequence[str]] = (),
+    ) -> None:
+        self._root = root
+        self._objects = objects
+        self._steps = tuple(steps)
+        self._temporary = f".ollm-{name}.tmp"
+        self._leaders = {path: names[0] for names in joined for path in names[1:]}
+        self._written = 0
+        self._done: dict[str, PathChange] = {}
+        self._skipped: dict[str, SkippedPath] = {}
+
+    @property
+    def done(self) -> list[PathChange]:
+        return [step for path, step in self._done.items() if path not in self._skipped]
+
+    @property
+    def skipped(self) -> list[SkippedPath]:
+        return list(self._skipped.values())
+
+    def run(self) -> None:
+        """Do all that can be done; `done` and `skipped` say what became of each."""
+        removed: set[str] = set()
+        self._remove_leftovers()
+        self._open_directories()
+        for step in self._steps:
+            going = must_go(step) and step.path not in removed
+            if going:
+                removed.add(step.path)
+            try:
+                self._do_step(step, going=going)
+            except (OSError, StorageError, LinkFound) as error:
+                self._skip(step, _describe_error(error))
+        self._set_directory_modes()
+        if self._written > MAX_SYNCED_FILES:
+            os.sync()
+
+    def _remove_leftovers(self) -> None:
+        """Half-written files of the same restore, which was killed."""
+        one_each = {step.path.rpartition("/")[0]: step.path for step in self._steps}
+        for folder in (self._root / path for path in one_each.values()):
+            with suppress(OSError, LinkFound), open_parent_directory(self._root, folder) as parent:
+                os.unlink(self._temporary, dir_fd=parent)
+
+    def _do_step(self, step: PathChange, *, going: bool) -> None:
+        now = self._observe(step.path)
+        if is_same_state(now, step.after):
+            self._finish(step)
+        elif not self._matches(now, step):
+            self._skip(step, "changed while it was restored")
+        elif going:
+            if now is not None:  # else it went before the restore was cut off
+                self._remove(step)
+        elif step.after is not None:
+            self._create(step, step.after)
+
+    def _matches(self, now: TreeEntry | None, step: PathChange) -> bool:
+        """Return True if the present entry is the one the restore was planned for. A directory's mode may be ours, and
+        so may the absence of an entry that is removed before another replaces it."""
+        before = step.before
+        if now is None:
+            return before is None or must_go(step)
+        return before is not None and (is_same_state(now, before) or now.kind == before.kind == "d")
+
+    def _remove(self, step: PathChange) -> None:
+        assert step.before is not None
+        with self._open_parent(step.path) as (parent, name):
+            if step.before.kind == "d":
+                try:
+                    os.rmdir(name, dir_fd=parent)
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or step.after is not None:
+                        raise
+            else:
+                os.unlink(name, dir_fd=parent)
+        if step.after is None:
+            self._finish(step)
+
+    def _create(self, step: PathChange, entry: TreeEntry) -> None:
+        content = self._objects.read(entry.value) if entry.kind == "f" else b""
+        with self._open_parent(step.path, create=True) as (parent, name):
+            if entry.kind == "d":
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700 | entry.mode, dir_fd=parent)
+            else:
+                self._put_in_place(parent, name, entry, content, self._find_leader(step))
+        self._finish(step)
+
+    def _find_leader(self, step: PathChange) -> str:
+        """Find a path that was the same file as this one and is restored already; nothing if there is none."""
+        leader = self._leaders.get(step.path, "")
+        return leader if leader in self._done and is_same_state(self._observe(leader), step.after) else ""
+
+    def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes, leader: str) -> None:
+        try:
+            if entry.kind == "l":
+                os.symlink(os.fsdecode(entry.value), self._temporary, dir_fd=parent)
+            elif not leader or not link_beside(self._root, leader, parent, self._temporary):
+                self._write(parent, content, entry.mode)
+            os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(self._temporary, dir_fd=parent)
+            raise
+
+    def _write(self, parent: int, content: bytes, mode: int) -> None:
+        descriptor = os.open(self._temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
+        try:
+            write_all(descriptor, content)
+            os.fchmod(descriptor, mode)
+            self._written += 1
+            if self._written <= MAX_SYNCED_FILES:
+                sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _open_directories(self) -> None:
+        """A directory that is to stay must be open to us while its files are changed."""
+        for step in self._steps:
+            if step.before and step.before.kind == "d" and (step.before.mode & 0o700) != 0o700:
+                with suppress(OSError, LinkFound):
+                    self._set_mode(step.path, step.before.mode | 0o700)
+
+    def _set_directory_modes(self) -> None:
+        for step in reversed(self._steps):
+            if step.after and step.after.kind == "d" and step.path not in self._skipped:
+                with suppress(OSError, LinkFound):
+                    self._set_mode(step.path, step.after.mode)
+
+    def _set_mode(self, path: str, mode: int) -> None:
+        with self._open_parent(path) as (parent, name):
+            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                os.chmod(name, mode, dir_fd=parent)
+
+    @contextmanager
+    def _open_parent(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        full = self._root / path
+        with open_parent_directory(self._root, full, create=create) as parent:
+            yield parent, full.name
+
+    def _observe(self, path: str) -> TreeEntry | None:
+        return observe_path(self._root, path)
+
+    def _finish(self, step: PathChange) -> None:
+        self._done[step.path] = step
+
+    def _skip(self, step: PathChange, why: str) -> None:
+        self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=why))
+
+
+def observe_path(root: Path, path: str) -> TreeEntry | None:
+    """Read the present entry of a path; nothing if a part of the path is not a directory. Raises LinkFound."""
+    full = root / path
+    try:
+        with open_parent_directory(root, full) as parent:
+            return _read_entry(parent, full.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _read_entry(parent: int, name: str) -> TreeEntry:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return TreeEntry("l", 0, os.fsencode(os.readlink(name, dir_fd=parent)))
+    if stat.S_ISDIR(status.st_mode):
+        return TreeEntry("d", mode, b"")
+    if not stat.S_ISREG(status.st_mode):
+        return TreeEntry("x", mode, b"is not a regular file")
+    try:
+        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+    except PermissionError:
+        return TreeEntry("x", mode, b"cannot be read")
+    with os.fdopen(descriptor, "rb") as file:
+        return TreeEntry("f", mode, hashlib.file_digest(file, "sha256").digest())
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, LinkFound):
+        return "a directory above it is a link now"
+    if isinstance(error, OSError):
+        return f"could not be restored: {error.strerror or error}"
+    return str(error)
+
+
+def read_below(root: Path, path: str) -> bytes:
+    """The content of a regular file, with no link on the way."""
+    full = root / path
+    with open_parent_directory(root, full) as parent:
+        descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+
 
 RestoreScope = Literal["talk", "files", "both"]
 RestoreKind = Literal["rewind", "redo"]
@@ -22,7 +267,7 @@ MAX_SYNCED_OBJECTS = 500
 
 
 class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore is about to do: enough to finish it. `number` is its record in the session's list."""
+    """Planned actions of a restore: enough to finish it. `number` is its record in the session's list."""
 
     id: str
     root: str
@@ -37,7 +282,7 @@ class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RestoreResult(Data, frozen=True):
-    """What became of each path."""
+    """Outcome for each path."""
 
     restored: tuple[PathChange, ...] = ()
     skipped: tuple[SkippedPath, ...] = ()
@@ -68,7 +313,7 @@ def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
 
 
 def peek_journal(objects: FileObjects) -> RestoreJournal | None:
-    """The restore that was begun and not finished; one that cannot be read never began."""
+    """Return the unfinished restore; one that cannot be read never began."""
     try:
         return msgspec.msgpack.decode(objects.journal.read_bytes(), type=RestoreJournal)
     except (OSError, msgspec.MsgspecError):
@@ -122,4 +367,64 @@ def make_interrupted(journal: RestoreJournal, result: RestoreResult) -> Interrup
         kind=journal.kind,
         result=result,
         left=journal.left + len(result.skipped),
+    )
+
+
+CHANGED_IN_EDITOR = "changed in the editor since"
+UNSAVED = "has changes in the editor that are not saved"
+NOT_SHOWN = "was changed in the editor, which does not give it now"
+NOT_WRITABLE = "the editor does not let it be changed"
+FILE_MODE = 0o644
+
+WriteInEditor = Callable[[Sequence[PathChange]], RestoreResult]
+
+
+def join_changes(records: Iterable[CheckpointRecord]) -> dict[str, EditorChange]:
+    """Join records: each file's text in the editor before the first change and after the last."""
+    found: dict[str, EditorChange] = {}
+    for change in (change for record in records for change in record.in_editor):
+        first = found.get(change.path, change)
+        found[change.path] = EditorChange(path=change.path, before=first.before, after=change.after)
+    return found
+
+
+def find_changes(records: Iterable[CheckpointRecord], message_id: int, since: int | None) -> dict[str, EditorChange]:
+    """Find changes in the editor since a message, or since the record of number `since`, by path."""
+    if since is not None:
+        return join_changes(record for record in records if record.number >= since)
+    return join_changes(record for record in records if record.message_id >= message_id)
+
+
+def list_unsaved(record: CheckpointRecord, root: Path, saved: set[str]) -> list[PathChange]:
+    """List changes in the editor outside the `saved` paths."""
+    shown = [change for change in join_changes([record]).values() if change.path not in saved]
+    return [make_step(one.path, root / one.path, one.before, one.after) for one in shown]
+
+
+def make_step(path: str, place: Path, before: str, after: str) -> PathChange:
+    """One content in place of another; the mode of the file stays."""
+    mode = place.stat().st_mode & 0o7777 if place.is_file() else FILE_MODE
+    return PathChange(path, TreeEntry("f", mode, bytes.fromhex(before)), TreeEntry("f", mode, bytes.fromhex(after)))
+
+
+def make_editor_change(step: PathChange) -> EditorChange:
+    assert step.before is not None
+    assert step.after is not None
+    return EditorChange(path=step.path, before=step.before.value.hex(), after=step.after.value.hex())
+
+
+def drop_paths(plan: RestorePlan, paths: Iterable[str]) -> RestorePlan:
+    """A plan without some paths."""
+    gone = set(paths)
+    return replace(
+        plan,
+        steps=tuple(step for step in plan.steps if step.path not in gone),
+        skipped=tuple(one for one in plan.skipped if one.path not in gone),
+    )
+
+
+def join_results(*results: RestoreResult) -> RestoreResult:
+    return RestoreResult(
+        restored=tuple(step for one in results for step in one.restored),
+        skipped=tuple(path for one in results for path in one.skipped),
     )

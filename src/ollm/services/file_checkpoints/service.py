@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,11 +16,17 @@ from msgspec.structs import replace
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import BusyError, StorageError, UsageError
-from ollm.services.file_checkpoints.apply import read_below
-from ollm.services.file_checkpoints.editor_changes import WriteInEditor, join_results, list_unsaved, make_editor_change
-from ollm.services.file_checkpoints.hard_links import find_joined_names
-from ollm.services.file_checkpoints.place import CheckpointPlace
-from ollm.services.file_checkpoints.plan import RestorePlan, drop_done_steps
+from ollm.services.file_checkpoints.capture import CapturedTree, CheckpointsOffError, ScanTree, TreeTaker
+from ollm.services.file_checkpoints.change_spans import ChangeSpans, EndFinder, find_neighbours_paths
+from ollm.services.file_checkpoints.plan import (
+    CHANGED_BY_OTHERS,
+    CHANGED_SINCE_CUT_OFF,
+    RestorePlan,
+    drop_done_steps,
+    drop_hidden,
+    is_same_state,
+    plan_steps,
+)
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
@@ -28,24 +34,117 @@ from ollm.services.file_checkpoints.restore import (
     RestoreKind,
     RestoreResult,
     RestoreScope,
+    WriteInEditor,
+    find_joined_names,
     is_done,
+    join_results,
     list_changes,
+    list_unsaved,
+    make_editor_change,
     make_interrupted,
     make_journal_steps,
+    observe_path,
     peek_journal,
+    read_below,
     read_journal,
     remove_journal,
     run_journal,
     write_journal,
 )
-from ollm.services.file_checkpoints.stretches import Stretches
-from ollm.services.file_checkpoints.taking import CheckpointsOffError, ScanTree, TreeTaker
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, compare_trees
-from ollm.services.file_checkpoints.tree_edit import apply_changes
-from ollm.services.file_checkpoints.view import CheckpointView
+from ollm.services.file_checkpoints.tree import CheckpointPlace, PathChange, TreeEntry, apply_changes, compare_trees
 from ollm.store.file_objects import FileObjects
 from ollm.store.scratch_objects import ScratchObjects
 from ollm.system.beneath import LinkFound
+
+
+class CheckpointView:
+    """`now` is the tree as it was when the view was made."""
+
+    def __init__(self, root: Path, objects: FileObjects, now: CapturedTree) -> None:
+        self._root = root
+        self._objects = objects
+        self._now = now
+        self._ends = EndFinder(root, objects, now.digest, peek_journal(objects))
+
+    def list_records(self, session_id: str) -> list[CheckpointRecord]:
+        """With the ends of those that were cut off; one that is still going on has none."""
+        return self._ends.complete(session_id, CheckpointRecords(self._objects, session_id).load())
+
+    def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
+        """List the changes between the beginning and the end of a record, up to now while it is open, with those an
+        editor has not saved."""
+        if not record.has_trees:
+            return []
+        found = self._compare(record.begin, record.end)
+        if record.named and not record.end:
+            found = [change for change in found if change.path in record.named]
+        return [*found, *list_unsaved(record, self._root, {change.path for change in found})]
+
+    def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
+        """Plan the return to the beginning of a record."""
+        target = bytes.fromhex(start.begin)
+        found = drop_hidden(compare_trees(self._objects, self._now.digest, target, hidden=True))
+        changes = [change for change in found if not self._is_as_then(change)]
+        others = {} if force else self._find_foreign_paths(session_id, start, {change.path for change in changes})
+        steps, skipped = plan_steps(changes, others, self._find_flaw)
+        return RestorePlan(
+            message_id=message_id,
+            current=self._now.digest,
+            target=target,
+            steps=steps,
+            skipped=skipped,
+            ignored=self._now.ignored,
+            uncovered=self._now.uncovered,
+        )
+
+    def _find_flaw(self, digest: bytes) -> str:
+        """Why a saved content cannot be had; nothing where it can."""
+        try:
+            self._objects.read(digest)
+        except StorageError as error:
+            return str(error)
+        return ""
+
+    def _is_as_then(self, change: PathChange) -> bool:
+        """Return True if a path that a rule now hides is unchanged: only the rule changed."""
+        if change.before is None or change.before.kind != "i":
+            return False
+        try:
+            return is_same_state(observe_path(self._root, change.path), change.after)
+        except (OSError, LinkFound):
+            return False
+
+    def _find_foreign_paths(self, session_id: str, start: CheckpointRecord, wanted: set[str]) -> dict[str, str]:
+        """Find the changes between and after the turns of this session and in turns of another, with the reason they
+        stay. Of other workspaces' changes only the paths `wanted`."""
+        own = [r for r in self.list_records(session_id) if r.has_trees and r.number >= start.number]
+        restored = {
+            change for record in own if record.kind in ("rewind", "redo") for change in self.list_changes(record)
+        }
+        found: dict[str, str] = {}
+        for record, following in zip(own, [*own[1:], None], strict=False):
+            if record.end:
+                why = CHANGED_SINCE_CUT_OFF if record.cut_off else CHANGED_BY_OTHERS
+                self._add_changes(found, record.end, following.begin if following else "", why)
+        for other in self._objects.list_sessions():
+            for record in self.list_records(other) if other != session_id else ():
+                if record.has_trees and (record.ended or start.started) >= start.started:
+                    self._add_changes(found, record.begin, record.end, CHANGED_BY_OTHERS, restored)
+        near = find_neighbours_paths(self._root, self._objects.folder, wanted, start.started)
+        return {**dict.fromkeys(near, CHANGED_BY_OTHERS), **found}
+
+    def _add_changes(
+        self, found: dict[str, str], before: str, after: str, why: str, known: Collection[PathChange] = ()
+    ) -> None:
+        """`known` are changes of our own restores: in another session's stretch they are still ours."""
+        for change in self._compare(before, after):
+            if change not in known:
+                found.setdefault(change.path, why)
+
+    def _compare(self, before: str, after: str) -> list[PathChange]:
+        """Two trees, the second as it is now where it is not given."""
+        later = bytes.fromhex(after) if after else self._now.digest
+        return list(compare_trees(self._objects, bytes.fromhex(before), later))
 
 
 class FileCheckpoints:
@@ -58,7 +157,7 @@ class FileCheckpoints:
         self._clock = clock
         self._trees = TreeTaker(place, settings, scan, self.objects)
         self._restore_id = ""
-        self._stretches = Stretches(self.root, self.objects, self._trees, settings, clock)
+        self._stretches = ChangeSpans(self.root, self.objects, self._trees, settings, clock)
 
     @property
     def reason_off(self) -> str:
@@ -67,7 +166,7 @@ class FileCheckpoints:
 
     @property
     def wanted(self) -> bool:
-        """Whether the settings ask for them."""
+        """Return True if the settings enable them."""
         return self._settings.enabled
 
     def require_on(self) -> None:
@@ -77,7 +176,7 @@ class FileCheckpoints:
 
     @property
     def begun(self) -> bool:
-        """Whether a record is open: something may be changing files now."""
+        """Return True if a record is open: files may be changing now."""
         return self._stretches.begun
 
     def begin(
@@ -89,7 +188,7 @@ class FileCheckpoints:
         return self._stretches.begin(session_id, message_id, kind, names)
 
     def end(self) -> CheckpointRecord | None:
-        """Take the state after the changes; None where nothing was begun."""
+        """Take the state after the changes; None if no record is open."""
         return self._stretches.end()
 
     def note_missed(self, session_id: str, message_id: int) -> None:
@@ -105,8 +204,7 @@ class FileCheckpoints:
         return CheckpointRecords(self.objects, session_id).load()
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
-        """What happened between the beginning and the end of a record that has ended; what an editor has not saved is
-        among it."""
+        """List the changes between the beginning and the end of a closed record, with those an editor has not saved."""
         if not record.has_trees or not record.end:
             return []
         found = list(compare_trees(self.objects, bytes.fromhex(record.begin), bytes.fromhex(record.end)))
@@ -130,8 +228,8 @@ class FileCheckpoints:
             raise
 
     def plan_rewind(self, session_id: str, message_id: int, *, force: bool = False) -> RestorePlan | None:
-        """What putting the files back to before a message would do; None when nothing was changed since. Raises
-        UsageError when their state then is not known. Nothing is written."""
+        """Plan the return of files to before a message; None if nothing changed since. Raises UsageError if their
+        earlier state is unknown. Writes nothing."""
         self.require_on()
         start = next((one for one in self.list_records(session_id) if one.message_id >= message_id), None)
         if start is None:
@@ -144,7 +242,7 @@ class FileCheckpoints:
         return self.view_files().plan(session_id, start, message_id, force=force)
 
     def plan_redo(self, session_id: str, number: int, *, force: bool = False) -> RestorePlan:
-        """What taking back the rewind with this record would do. Nothing is written."""
+        """Plan the undo of the rewind with this record. Writes nothing."""
         self.require_on()
         start = next((one for one in self.list_records(session_id) if one.number == number), None)
         if start is None or not start.has_trees:
@@ -236,8 +334,8 @@ class FileCheckpoints:
     def _end_restore(
         self, session_id: str, record: CheckpointRecord, result: RestoreResult, shown: RestoreResult | None = None
     ) -> CheckpointRecord:
-        """What a restore has done is its own; what came meanwhile from somebody else is not. `shown` is what an editor
-        did: on disk it is done when it was saved."""
+        """Record what a restore changed, without others' changes in the meantime. `shown` is what an editor did: it
+        reaches the disk when saved."""
         in_editor = shown.restored if shown else ()
         saved = [step for step in in_editor if is_done(self.root, step)]
         tree = apply_changes(self.objects, bytes.fromhex(record.begin), (*result.restored, *saved))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
+
+from ollm.config.settings import CheckpointSettings
+from ollm.domain.struct import Data
 
 EntryKind = Literal["f", "l", "d", "x", "i"]
 
 
 class TreeEntry(NamedTuple):
-    """What is under one name. A file (`f`) and a directory (`d`) name an object, a link (`l`) holds where it leads.
-    `x` is there but not covered, and holds why; `i` is hidden by a rule: nothing is known of it, and nothing is done
-    to it."""
+    """Entry under one name. A file (`f`) and a directory (`d`) name an object, a link (`l`) holds where it leads. `x`
+    is there but not covered, and holds why; `i` is hidden by a rule: nothing is known of it, and nothing is done to
+    it."""
 
     kind: EntryKind
     mode: int
@@ -22,7 +26,7 @@ class TreeEntry(NamedTuple):
 
 
 class PathChange(NamedTuple):
-    """What is under a path in one tree and in another; None where there is nothing."""
+    """Entry of a path in two trees; None if there is none."""
 
     path: str
     before: TreeEntry | None
@@ -30,7 +34,7 @@ class PathChange(NamedTuple):
 
 
 class ReadsObjects(Protocol):
-    """Where trees and contents are."""
+    """Reader of trees and contents."""
 
     def read(self, digest: bytes) -> bytes: ...
 
@@ -52,8 +56,8 @@ def decode_tree(content: bytes) -> Entries:
 def compare_trees(
     objects: ReadsObjects, one: bytes, other: bytes, prefix: str = "", *, hidden: bool = False
 ) -> Iterator[PathChange]:
-    """Where two trees differ; parts with the same digest are not read. `hidden`: also names that rules hide in the one
-    and that are not there in the other."""
+    """Find the differences of two trees; parts with the same digest are not read. `hidden`: also names that rules hide
+    in the one and that are not there in the other."""
     if one == other:
         return
     before, after = decode_tree(objects.read(one)), decode_tree(objects.read(other))
@@ -126,3 +130,67 @@ def collect_digests(objects: ReadsObjects, trees: Iterable[bytes]) -> set[bytes]
         found.update(entry.value for entry in entries.values() if entry.kind == "f")
         waiting.extend(entry.value for entry in entries.values() if entry.kind == "d")
     return found
+
+
+DEFAULT_MODE = 0o755  # of a directory that nothing is known of but what is in it
+
+
+class KeepsTrees(ReadsObjects, Protocol):
+    """Reader and writer of trees."""
+
+    def put_tree(self, content: bytes) -> bytes: ...
+
+
+def apply_changes(objects: KeepsTrees, tree: bytes, changes: Iterable[PathChange]) -> bytes:
+    """The tree in which each path is as its change leaves it. Of a directory only kind and mode are taken: what is in
+    it has changes of its own, and it stays as long as something is."""
+    last = {change.path: change.after for change in changes}
+    return _edit(objects, decode_tree(objects.read(tree)), last)[0] if last else tree
+
+
+def _edit(objects: KeepsTrees, entries: Entries, changes: dict[str, TreeEntry | None]) -> tuple[bytes, bool]:
+    """The directory's new tree, and whether something is in it."""
+    below: dict[str, dict[str, TreeEntry | None]] = {}
+    for path, after in changes.items():
+        name, _, rest = path.partition("/")
+        below.setdefault(name, {})[rest] = after
+    for name, deeper in below.items():
+        entry = _edit_name(objects, entries.get(name), deeper)
+        if entry is None:
+            entries.pop(name, None)
+        else:
+            entries[name] = entry
+    return objects.put_tree(encode_tree(entries)), bool(entries)
+
+
+def _edit_name(objects: KeepsTrees, entry: TreeEntry | None, deeper: dict[str, TreeEntry | None]) -> TreeEntry | None:
+    """Return the entry under a name; the change of the name itself is under the empty path."""
+    own, wanted = "" in deeper, deeper.pop("", entry)
+    if wanted is not None and wanted.kind != "d" and (own or not any(deeper.values())):
+        return wanted
+    inner = decode_tree(objects.read(entry.value)) if entry is not None and entry.kind == "d" else {}
+    digest, filled = _edit(objects, inner, deeper)
+    if wanted is not None and wanted.kind == "d":
+        return TreeEntry("d", wanted.mode, digest)
+    if not filled:
+        return None
+    return TreeEntry("d", entry.mode if entry is not None and entry.kind == "d" else DEFAULT_MODE, digest)
+
+
+class CheckpointPlace(Data, frozen=True):
+    """Covered files and the place of their copies. `excluded` are paths of ours below the root."""
+
+    root: Path
+    folder: Path
+    user_home: Path
+    excluded: frozenset[str] = frozenset()
+
+
+def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str:
+    """Why no checkpoints are taken here; nothing where they are."""
+    if not settings.enabled:
+        return "Checkpoints are off (checkpoints.enabled)."
+    real = os.path.realpath(place.root)
+    if real in (os.path.realpath(place.user_home), os.path.sep):
+        return "Checkpoints are off in the home directory: open a project's folder to have them."
+    return ""

@@ -5,9 +5,10 @@ The walk and its rules are plain classes and strings: files are listed before wh
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ollm.domain.lazy_exports import lazy_exports
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ollm.services.file_discovery.service import Disposable as Disposable
     from ollm.services.file_discovery.service import FileDiscoveryService as FileDiscoveryService

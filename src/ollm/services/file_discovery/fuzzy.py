@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import accumulate, islice
 from math import ceil
 
-from ollm.services.file_discovery.expressions import compile_bytes, compile_set
-from ollm.services.file_discovery.wildmatch import escape_literal
+from ollm.services.file_discovery.patterns import compile_bytes, compile_set, escape_literal
 
 _MIN_SIMILARITY_PERCENT = 70.0
 _BATCH_LINES = 4_000  # lines searched in one go: other threads have their turn in between
@@ -97,7 +96,6 @@ class _LineSearch:
 
     @cached_property
     def _texts_by_length(self) -> dict[int, list[bytes]]:
-        """The texts, each once, by their length."""
         lengths: dict[int, dict[bytes, None]] = {}
         for _, part in self._iter_parts():
             for line in part.split(b"\0"):

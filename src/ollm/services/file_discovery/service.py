@@ -1,11 +1,16 @@
-"""`FileDiscoveryService` (S6, D): what other parts call."""
+"""`FileDiscoveryService` (S6, D): the interface of file discovery. Answers are cached until something changes."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from operator import eq
 from pathlib import Path
 from typing import Literal, ParamSpec, Protocol, TypeVar
 
@@ -14,19 +19,147 @@ import msgspec
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.counting import format_count
 from ollm.domain.errors import NotFoundError
-from ollm.domain.files import ChangeKind, DirectoryContent, DiscoveryOptions, FileEntry, TreeTooLarge
+from ollm.domain.files import (
+    ChangeKind,
+    DirectoryContent,
+    DiscoveryOptions,
+    EntryType,
+    FileEntry,
+    TreeTooLarge,
+)
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.cache import DiscoveryCache, DiscoveryResult, get_time_ns
-from ollm.services.file_discovery.entries import EntryMaker
-from ollm.services.file_discovery.explain import Explanation, explain_path
-from ollm.services.file_discovery.git import GitFinder
-from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.parallel_walk import iter_listings
-from ollm.services.file_discovery.pattern_list import IgnorePatterns, flatten_rules, is_ignored
+from ollm.services.file_discovery.explain import (
+    Explanation,
+    IgnorePatterns,
+    explain_path,
+    flatten_rules,
+    is_ignored,
+)
+from ollm.services.file_discovery.layers import GitFinder, Signature, read_signature
+from ollm.services.file_discovery.path_reader import PathReader
+from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import BadIgnoreRule
-from ollm.services.file_discovery.tree_scan import TreeScanner
-from ollm.services.file_discovery.walk import Walk, WalkOptions, make_walk
-from ollm.services.file_discovery.watches import RootWatches
+from ollm.services.file_discovery.walk import (
+    CLOCK_STEP_NANOSECONDS,
+    DirectoryListing,
+    TreeScanner,
+    Walk,
+    WalkOptions,
+    make_walk,
+)
+from ollm.services.file_discovery.watch import RootWatches
+
+_MAX_RESULTS = 8
+_MAX_CHECKED_DIRECTORIES = 1500  # directories whose times can be read while nobody notices, watch or not
+
+
+class DiscoveryResult(Data, frozen=True, dict=True):
+    """A finished walk: its entries and the times of all it depends on. `generation` is the state of the watch that it
+    was last known to be true in."""
+
+    entries: tuple[FileEntry, ...]
+    seen: dict[str, Signature]
+    directories: int
+    taken: int
+    generation: int | None
+    unreadable: tuple[str, ...]
+    too_deep: tuple[str, ...]
+    in_part: frozenset[str]
+    links: tuple[str, ...] = ()
+
+    @cached_property
+    def paths(self) -> list[str]:
+        return [entry.relative_path for entry in self.entries]
+
+    @cached_property
+    def parents(self) -> tuple[str, ...]:
+        """The directories of the paths."""
+        return tuple(dict.fromkeys([path.rpartition("/")[0] for path in self.paths]))
+
+    def is_valid(self, generation: int | None) -> bool:
+        watched = generation is not None and generation == self.generation
+        if watched and self.directories > _MAX_CHECKED_DIRECTORIES:
+            return True
+        return self._is_settled and all(map(eq, map(read_signature, self.seen), self.seen.values()))
+
+    @cached_property
+    def _is_settled(self) -> bool:
+        """Return True if nothing was touched so shortly before the read that its time cannot show a later touch."""
+        return all(seen is None or seen[0] < self.taken - CLOCK_STEP_NANOSECONDS for seen in self.seen.values())
+
+
+class DiscoveryCache:
+    """The last few answers, by what was asked. Walks run in threads, so every step of it stands alone."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()
+
+    def get(self, options: DiscoveryOptions, generation: int | None) -> DiscoveryResult | None:
+        answer = self._answers.get(options)
+        if answer is None or not answer.is_valid(generation):
+            return None
+        if answer.generation != generation:
+            answer = msgspec.structs.replace(answer, generation=generation)
+        self._answers.pop(options, None)
+        self._answers[options] = answer
+        return answer
+
+    def put(
+        self, options: DiscoveryOptions, walk: Walk, entries: list[FileEntry], taken: int, generation: int | None
+    ) -> DiscoveryResult:
+        answer = DiscoveryResult(
+            entries=tuple(entries),
+            seen={**walk.directories, **walk.reader.signatures},
+            directories=len(walk.directories),
+            taken=taken,
+            generation=generation,
+            unreadable=tuple(walk.unreadable),
+            too_deep=tuple(walk.too_deep),
+            in_part=frozenset(walk.in_part),
+            links=tuple(walk.links),
+        )
+        self._answers[options] = answer
+        while len(self._answers) > _MAX_RESULTS:
+            self._answers.popitem(last=False)
+        return answer
+
+
+class EntryMaker:
+    """Picks what the include globs want, and adds size and time where they are asked for."""
+
+    def __init__(self, options: DiscoveryOptions) -> None:
+        self._options = options
+        self._include = compile_globs(options.include_patterns)
+
+    def make_entries(self, listing: DirectoryListing) -> list[FileEntry]:
+        prefix, root = listing.place.prefix, self._options.root
+        files = self._filter_included(prefix, listing.files)
+        if not self._options.directories and not self._options.stat:
+            return [FileEntry(root, prefix + name) for name in files]
+        made = [self._make_entry(prefix + name, "file") for name in files]
+        if self._options.directories:
+            made += [
+                self._make_entry(prefix + name, "directory") for name in self._filter_included(prefix, listing.folders)
+            ]
+        return made
+
+    def _filter_included(self, prefix: str, names: list[str]) -> list[str]:
+        if self._include is None:
+            return names
+        included = self._include.find_matches(prefix, names)
+        return [name for name in names if name in included]
+
+    def _make_entry(self, relative: str, kind: EntryType) -> FileEntry:
+        entry = FileEntry(root=self._options.root, relative_path=relative, type=kind)
+        if not self._options.stat:
+            return entry
+        try:
+            status = os.stat(entry.path)  # noqa: PTH116 - called for every file of a tree
+        except OSError:
+            return entry
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        return msgspec.structs.replace(entry, size=status.st_size, modified=modified)
+
 
 log = logging.getLogger(__name__)
 _BATCH_ENTRIES = 500
@@ -40,21 +173,15 @@ class Disposable(Protocol):
     def dispose(self) -> None: ...
 
 
-class PathMatches(Data, frozen=True):
-    """Paths from the root. `anywhere`: the glob had to be looked for at every depth. `too_deep` and `unreadable` count
-    directories that were not looked into; `in_part` names those of whose files not all are among the paths, None when
-    a glob chose among them. `directories` are all that hold one of the paths, where no glob chose."""
+class _Skipped(Data, frozen=True, kw_only=True):
+    """The number of directories that were not read."""
 
-    paths: list[str]
-    directories: tuple[str, ...] = ()
-    in_part: frozenset[str] | None = None
-    anywhere: bool = False
     too_deep: int = 0
     unreadable: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a limit cut and what could not be read, in words."""
+        """Sentences about the directories that were skipped."""
         notes = []
         if self.too_deep:
             notes.append(
@@ -63,6 +190,28 @@ class PathMatches(Data, frozen=True):
         if self.unreadable:
             notes.append(f"{format_count(self.unreadable, 'directory', 'directories')} could not be read")
         return tuple(notes)
+
+
+class PathText(_Skipped, frozen=True, kw_only=True):
+    """All paths of a walk, each ended by a NUL."""
+
+    text: bytes
+
+    @property
+    def paths(self) -> list[str]:
+        return os.fsdecode(self.text).split("\0")[:-1]
+
+
+class PathMatches(_Skipped, frozen=True, kw_only=True):
+    """Paths from the root. `anywhere`: the glob was searched at every depth. `in_part` are the directories with files
+    that are not among the paths, None if a glob selected them; `directories` all that hold one of the paths, unless a
+    glob did. `links` are the symbolic links among the paths."""
+
+    paths: list[str]
+    directories: tuple[str, ...] = ()
+    in_part: frozenset[str] | None = None
+    anywhere: bool = False
+    links: frozenset[str] = frozenset()
 
 
 class FileDiscoveryService:
@@ -95,12 +244,12 @@ class FileDiscoveryService:
         """All entries, with what could not be read and what a limit cut."""
         return await _run_in_thread(self._collect_result, self._complete_options(options))
 
-    def read_paths(self, options: DiscoveryOptions) -> PathMatches:
-        """The paths of one walk, in the same order, for a caller that asks once and has no event loop."""
-        walk, maker = self._make_walk(self._complete_options(options)), EntryMaker(options)
-        paths = [path for listing in iter_listings(walk) for path in maker.list_paths(listing)]
+    def read_paths(self, options: DiscoveryOptions) -> PathText:
+        """The paths of one walk, in the same order, for a command that asks once and has no event loop."""
+        walk = self._make_walk(self._complete_options(options), signed=False)
+        text = PathReader(walk, compile_globs(options.include_patterns)).read()
         self._warn(walk)
-        return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
+        return PathText(text=text, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
     def scan_tree(self, root: str, max_files: int) -> list[DirectoryContent]:
         """Every directory as it is now, each before what is below it; links are names like others. Of what is known
@@ -124,15 +273,17 @@ class FileDiscoveryService:
         """The files that match at least one glob of every group."""
         return await _run_in_thread(self._find_paths, self._complete_options(options), groups)
 
-    async def find(self, root: str | Path, pattern: str, *, within: str | None = None) -> PathMatches:
-        """Files below the root that match a glob from there, hidden ones too. `*.py` means those right in the root, as
-        in a shell; where there are none it is taken as `**/*.py`."""
-        options = DiscoveryOptions(root=str(root), within=within)
+    async def find(
+        self, root: str | Path, pattern: str, *, within: str | None = None, links: bool = False
+    ) -> PathMatches:
+        """Files below the root that match a glob from there, hidden ones too; symbolic links if `links`. `*.py` means
+        those directly in the root, as in a shell, or `**/*.py` if there are none."""
+        options = self._complete_options(DiscoveryOptions(root=str(root), within=within))
         anchored = pattern if "/" in pattern else f"/{pattern}"
-        found = await self.find_paths(options, (anchored,))
+        found = await _run_in_thread(self._find_paths, options, [(anchored,)], links=links)
         if found.paths or anchored == pattern:
             return found
-        found = await self.find_paths(options, (pattern,))
+        found = await _run_in_thread(self._find_paths, options, [(pattern,)], links=links)
         return msgspec.structs.replace(found, anywhere=bool(found.paths))
 
     def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
@@ -141,7 +292,7 @@ class FileDiscoveryService:
         return self._watches.watch(_resolve_directory(root), callback)
 
     def get_watch_state(self, root: str) -> Literal["events", "polling"] | None:
-        """How a root is watched: told by the system, or looking every now and then where that is not possible."""
+        """Return the way a root is watched: by system events, or by polling."""
         return self._watches.get_state(os.path.realpath(root))
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
@@ -149,7 +300,7 @@ class FileDiscoveryService:
         return await _run_in_thread(self._load_patterns, _resolve_directory(root))
 
     def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
-        """Whether the patterns hide a path from the root. `dir/` is a directory, anything else a file."""
+        """Return True if the patterns hide a path from the root. `dir/` is a directory, anything else a file."""
         return is_ignored(path, patterns)
 
     async def explain(self, root: str, path: str) -> Explanation:
@@ -179,18 +330,20 @@ class FileDiscoveryService:
 
     def _read_tree(self, options: DiscoveryOptions) -> DiscoveryResult:
         generation = self._watches.get_generation(options.root)
-        taken, walk, maker = get_time_ns(), self._make_walk(options), EntryMaker(options)
+        taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
-        for listing in iter_listings(walk):
+        for listing in walk:
             entries += maker.make_entries(listing)
         self._warn(walk)
         return self._cache.put(options, walk, entries, taken, generation)
 
-    def _find_paths(self, options: DiscoveryOptions, groups: Sequence[Sequence[str]]) -> PathMatches:
+    def _find_paths(
+        self, options: DiscoveryOptions, groups: Sequence[Sequence[str]], *, links: bool = False
+    ) -> PathMatches:
         """One walk serves every glob: all paths are kept, and searched at once."""
         searches = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
         answer = self._collect_result(options)
-        paths = answer.paths
+        paths = [*answer.paths, *answer.links] if links else answer.paths
         for search in searches:
             if search is not None:
                 found = search.find_matches("", paths)
@@ -198,6 +351,7 @@ class FileDiscoveryService:
         whole = not any(searches)
         return PathMatches(
             paths=list(paths),
+            links=frozenset(answer.links).intersection(paths) if links else frozenset(),
             directories=answer.parents if whole else (),
             in_part=answer.in_part if whole else None,
             too_deep=len(answer.too_deep),
@@ -210,7 +364,7 @@ class FileDiscoveryService:
             yield cached.entries
             return
         generation = self._watches.get_generation(options.root)
-        taken, walk, maker = get_time_ns(), self._make_walk(options), EntryMaker(options)
+        taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
             batch = maker.make_entries(listing)
@@ -229,7 +383,7 @@ class FileDiscoveryService:
     def _make_watch_walk(self, root: str) -> Walk:
         return self._make_walk(self._complete_options(DiscoveryOptions(root=root)))
 
-    def _make_walk(self, options: DiscoveryOptions) -> Walk:
+    def _make_walk(self, options: DiscoveryOptions, *, signed: bool = True) -> Walk:
         within = os.path.realpath(options.within) if options.within else None
         wanted = WalkOptions(
             options.root,
@@ -237,6 +391,7 @@ class FileDiscoveryService:
             exclude_patterns=options.exclude_patterns,
             follow_symlinks=bool(options.follow_symlinks),
             hidden=options.hidden,
+            signed=signed,
         )
         return make_walk(wanted, self._git, self._settings.builtin_ignores, within)
 
@@ -260,8 +415,7 @@ class FileDiscoveryService:
 
 
 async def _run_in_thread(call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """`asyncio.to_thread`; a command that only lists files does without asyncio."""
-    import asyncio
+    import asyncio  # a command that only lists files does without it
 
     return await asyncio.to_thread(call, *arguments, **named)
 

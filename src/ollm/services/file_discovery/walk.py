@@ -1,27 +1,65 @@
-"""The walk: directory by directory, pruned by the rules, one look at them for all names of a directory."""
+"""The walk: directory by directory, pruned by the rules, which look at all names of a directory at once."""
 
 from __future__ import annotations
 
 import os
 import stat
+import time
+from collections.abc import Iterable, Iterator
 
-from ollm.services.file_discovery.layers import RuleLayers, RuleReader, is_below
-from ollm.services.file_discovery.reading import UNREADABLE, Reading, Signature, read_directory
+from ollm.domain.files import EntryType
+from ollm.services.file_discovery.layers import (
+    GitFinder,
+    RuleLayers,
+    RuleReader,
+    Signature,
+    is_below,
+    read_signature,
+)
+from ollm.services.file_discovery.patterns import compile_globs
+from ollm.services.file_discovery.rules import Names
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ollm.domain.files import EntryType
-    from ollm.services.file_discovery.git import GitFinder
-
+Reading = tuple[Signature, str, list[str], list[str], list[str]]
+"""Its signature, why it could not be read, its files and directories in order, all other names."""
+GONE = "gone"
+UNREADABLE = "unreadable"
+DirectoryStamp = tuple[int, int, int, int]
+CLOCK_STEP_NANOSECONDS = 20_000_000  # a directory's time moves in steps: what is younger than one proves nothing
+_COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
 _NO_LINKS: frozenset[str] = frozenset()
 
 
-class WalkOptions:
-    """What a walk below `root`, a real and absolute path, looks at. Files of the root itself are depth 0."""
+def read_directory(path: str, *, signed: bool = True) -> Reading:
+    """The signature is taken first: a change while the names are read shows as one."""
+    seen, others = read_signature(path) if signed else None, _EntryList()
+    try:
+        with os.scandir(path) as entries:
+            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) or others.add(entry)]
+    except FileNotFoundError:
+        return seen, GONE, [], [], []
+    except OSError:
+        return seen, UNREADABLE, [], [], []
+    files.sort()
+    if not others:
+        return seen, "", files, [], []
+    folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
+    folders.sort()
+    return seen, "", files, folders, [entry.name for entry in others if not entry.is_dir(follow_symlinks=False)]
 
-    __slots__ = ("exclude_patterns", "follow_symlinks", "hidden", "max_depth", "root")
+
+class _EntryList(list["os.DirEntry[str]"]):
+    """The entries that are no files, gathered while the names of those are read: no other entry is kept in memory."""
+
+    def add(self, entry: os.DirEntry[str]) -> bool:
+        self.append(entry)
+        return False
+
+
+class WalkOptions:
+    """Options of a walk below `root`, a real and absolute path. Files of the root itself are depth 0. Directories are
+    `signed` with their times, unless nobody will ask whether they have changed."""
+
+    __slots__ = ("exclude_patterns", "follow_symlinks", "hidden", "max_depth", "root", "signed")
 
     def __init__(
         self,
@@ -31,9 +69,10 @@ class WalkOptions:
         exclude_patterns: tuple[str, ...] = (),
         follow_symlinks: bool = False,
         hidden: bool = True,
+        signed: bool = True,
     ) -> None:
         self.root, self.max_depth, self.exclude_patterns = root, max_depth, exclude_patterns
-        self.follow_symlinks, self.hidden = follow_symlinks, hidden
+        self.follow_symlinks, self.hidden, self.signed = follow_symlinks, hidden, signed
 
 
 class PendingDirectory:
@@ -74,14 +113,13 @@ class Walk:
         self._offset = os.fsdecode(reader.offset) + "/" if reader.offset else ""
         self._exclude = None
         if options.exclude_patterns:
-            from ollm.services.file_discovery.globs import compile_globs
-
             self._exclude = compile_globs(options.exclude_patterns)
         self._seen_by_link: set[tuple[int, int]] = set()
         self.unreadable: list[str] = []
         self.too_deep: list[str] = []
         self.directories: dict[str, Signature] = {}
         self.in_part: set[str] = set()  # directories with files that are not shown, or shown behind a link
+        self.links: list[str] = []  # symbolic links that are shown and not followed
 
     @property
     def start(self) -> PendingDirectory:
@@ -89,12 +127,12 @@ class Walk:
 
     @property
     def allows_any_order(self) -> bool:
-        """Whether directories may be read in any order: with links the first way to a directory counts."""
+        """Return True if directories may be read in any order: with links the first way to a directory counts."""
         return not self._options.follow_symlinks
 
     @property
     def has_troubles(self) -> bool:
-        """Whether there is something to say about what was read so far."""
+        """Return True if there are problems to report."""
         return bool(self.reader.bad or self.unreadable or self.too_deep)
 
     def __iter__(self) -> Iterator[DirectoryListing]:
@@ -112,10 +150,10 @@ class Walk:
 
     def visit(self, place: PendingDirectory) -> DirectoryListing | None:
         """Read one directory; None when it is gone or may not be read."""
-        return self.apply_rules(place, read_directory(self.get_path(place.relative)))
+        return self.apply_rules(place, read_directory(self.get_path(place.relative), signed=self._options.signed))
 
     def apply_rules(self, place: PendingDirectory, reading: Reading) -> DirectoryListing | None:
-        """What the rules leave of a directory's names."""
+        """Filter a directory's names by the rules."""
         relative, prefix, layers = place.relative, place.prefix, place.layers
         seen, failure, files, folders, others = reading
         path = self.get_path(relative)
@@ -124,7 +162,10 @@ class Walk:
             if failure == UNREADABLE:
                 self.unreadable.append(relative or ".")
             return None
-        links = self._add_links(path, files, folders, others) if others and self._options.follow_symlinks else _NO_LINKS
+        links = _NO_LINKS
+        if others and self._options.follow_symlinks:
+            links = self._add_links(path, files, folders, others)
+            others = [name for name in others if name not in links]
         names, there, base = files + folders if folders else files, len(files), self._offset + prefix
         if others or _has_dotted(files) or _has_dotted(folders):
             layers = self.reader.read_layers(layers, path, base, names + others)
@@ -132,16 +173,22 @@ class Walk:
         names = names + others if others else names
         others = self._filter_dots(others) if others else others
         if spoken_of := layers.matcher.find_candidates(base, names):
-            shown = _NameFilter(layers, base, spoken_of)
-            files = [name for name in files if shown.shows_file(name)]
-            folders = [name for name in folders if shown.shows_folder(name)]
-            others = [name for name in others if shown.shows_file(name)]
+            files = _drop_hidden(layers, base, files, spoken_of)
+            folders = _drop_hidden(layers, base, folders, spoken_of, directories=True)
+            others = _drop_hidden(layers, base, others, spoken_of)
+        if others:
+            self._note_links(place, others)
         if self._exclude is not None:
             files, folders = self._filter_excluded(place, files), self._filter_excluded(place, folders)
         if len(files) < there or links:
             self.in_part.add(relative)
         below = self._list_below(place, layers, folders, links) if folders else []
         return DirectoryListing(place, files, folders, below, others, names)
+
+    def _note_links(self, place: PendingDirectory, names: list[str]) -> None:
+        wanted = names if self._exclude is None else self._filter_excluded(place, names)
+        relative = [place.prefix + name for name in sorted(wanted)]
+        self.links += [path for path in relative if os.path.islink(self.get_path(path))]
 
     def get_path_from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""
@@ -166,7 +213,7 @@ class Walk:
         return frozenset(name for name, kind in behind.items() if kind)
 
     def _resolve_link(self, path: str) -> EntryType | None:
-        """What a link leads to, if it is one and stays below the root."""
+        """Resolve a link that stays below the root."""
         try:
             target, status = os.path.realpath(path, strict=True), os.stat(path)
         except OSError:
@@ -198,7 +245,7 @@ class Walk:
         return below
 
     def _mark_visited(self, path: str) -> bool:
-        """Whether no link has led to this directory yet: circles end here, and knots of links stay small."""
+        """Mark a directory as visited; False if a link has led to it before, which ends circles."""
         try:
             status = os.stat(path)
         except OSError:
@@ -217,21 +264,55 @@ def make_walk(options: WalkOptions, git: GitFinder, builtin_ignores: Iterable[st
 
 
 def _has_dotted(names: list[str]) -> bool:
-    """Whether one of the names, which are in order, starts with a dot: those come before all but a few odd ones."""
+    """Return True if one of the sorted names starts with a dot: those come before all but a few odd ones."""
     return bool(names) and names[0] < "/"
 
 
-class _NameFilter:
-    """The rules' verdict on names of one directory."""
+def _drop_hidden(
+    layers: RuleLayers, base: str, names: list[str], spoken_of: Names, *, directories: bool = False
+) -> list[str]:
+    """The names of a directory that no rule hides. Only those in `spoken_of` may be hidden."""
+    hides = layers.matcher.hides
+    hidden = {name for name in spoken_of.intersection(names) if hides(os.fsencode(base + name), directory=directories)}
+    return [name for name in names if name not in hidden] if hidden else names
 
-    def __init__(self, layers: RuleLayers, base: str, spoken_of: frozenset[str] | set[str]) -> None:
-        self.layers, self.base, self.spoken_of = layers, base, spoken_of
 
-    def shows_file(self, name: str) -> bool:
-        return name not in self.spoken_of or not self._hides(name, directory=False)
+class TreeScanner:
+    """Walk one tree repeatedly; a directory whose names did not change is not read again. Rules are applied each time:
+    they may have changed."""
 
-    def shows_folder(self, name: str) -> bool:
-        return name not in self.spoken_of or not self._hides(name, directory=True)
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[DirectoryStamp, Reading]] = {}
 
-    def _hides(self, name: str, *, directory: bool) -> bool:
-        return self.layers.matcher.hides(os.fsencode(self.base + name), directory=directory)
+    def iter_listings(self, walk: Walk) -> Iterator[DirectoryListing]:
+        """One directory after the other, each before what is below it."""
+        known, self._known = self._known, {}
+        waiting = [walk.start]
+        while waiting:
+            listing = self._visit(walk, waiting.pop(), known)
+            if listing is not None:
+                waiting.extend(reversed(listing.below))
+                yield listing
+
+    def _visit(
+        self, walk: Walk, place: PendingDirectory, known: dict[str, tuple[DirectoryStamp, Reading]]
+    ) -> DirectoryListing | None:
+        path = walk.get_path(place.relative)
+        began = time.time_ns()
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return walk.visit(place)
+        stamp = status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
+        found = known.get(path)
+        reading = found[1] if found is not None and found[0] == stamp else read_directory(path)
+        if not reading[1] and _is_settled(stamp, began):
+            self._known[path] = stamp, reading
+        return walk.apply_rules(place, reading)
+
+
+def _is_settled(stamp: DirectoryStamp, began: int) -> bool:
+    """Return True if a name that comes or goes later must show in the directory's times."""
+    modified, changed, _, _ = stamp
+    coarse = not modified % 1_000_000_000 and not changed % 1_000_000_000
+    return max(modified, changed) < began - (_COARSE_STEP_NANOSECONDS if coarse else CLOCK_STEP_NANOSECONDS)

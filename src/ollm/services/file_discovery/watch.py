@@ -1,8 +1,8 @@
 """Watching a root (S6.7-8): the directories that are kept, and nothing else.
 
-A word from the system names a directory; that directory is read again and compared with what was known. So it does
-not matter in which order words come, whether several come as one, or whether some are lost in a flood: a rename is
-an unlink and an add, and a file that came and went in between is no news.
+An event names a directory, which is read again and compared with what was known. So the order of events does not
+matter, nor whether several come as one or some are lost in a flood: a rename is an unlink and an add, and a file that
+came and went in between is not reported.
 """
 
 from __future__ import annotations
@@ -11,13 +11,109 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
 
 from ollm.domain.files import ChangeKind
-from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE
-from ollm.services.file_discovery.tree_diff import Change, TreeState
-from ollm.services.file_discovery.walk import Walk
+from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE, Signature, read_signature
+from ollm.services.file_discovery.walk import DirectoryListing, PendingDirectory, Walk
+
+Change = tuple[ChangeKind, str]
+
+
+class TreeState:
+    """The state of a tree at one time. `refresh` and `relearn` bring it up to date and say what changed."""
+
+    def __init__(self, new_walk: Callable[[], Walk]) -> None:
+        self._new_walk = new_walk
+        self._walk = new_walk()
+        self._places: dict[str, PendingDirectory] = {}
+        self._files: dict[str, dict[str, Signature]] = {}
+
+    @property
+    def directories(self) -> set[str]:
+        """The kept ones, as paths."""
+        return {self._walk.get_path(relative) for relative in self._places}
+
+    @property
+    def stale_directories(self) -> list[str]:
+        """The directories that were touched since they were read, from the root."""
+        return [
+            relative
+            for relative in self._places
+            if read_signature(path := self._walk.get_path(relative)) != self._walk.directories.get(path)
+        ]
+
+    def reread_tree(self) -> list[Change]:
+        """Read the whole tree again, the rules too."""
+        self._walk = self._new_walk()
+        before = set(self._places)
+        self._places.clear()
+        changes = list(self._read_below(self._walk.start, everything=True))
+        for relative in before - set(self._places):
+            changes += self._drop_directory(relative)
+        return changes
+
+    def refresh(self, relatives: Iterable[str]) -> list[Change]:
+        """Read these directories again, and with them what is new below."""
+        changes: list[Change] = []
+        for relative in sorted(relatives):
+            if relative in self._places:
+                changes += self._read_below(self._places[relative], everything=False)
+        return changes
+
+    def _read_below(self, start: PendingDirectory, *, everything: bool) -> Iterator[Change]:
+        waiting = [start]
+        while waiting:
+            place = waiting.pop()
+            listing = self._walk.visit(place)
+            if listing is None:
+                yield from self._drop_tree(place.relative)
+                continue
+            self._places[place.relative] = place
+            yield from self._compare_listing(listing)
+            below = {inner.relative: inner for inner in listing.below}
+            waiting.extend(inner for name, inner in below.items() if everything or name not in self._places)
+            if not everything:
+                for relative in self._list_children(place) - set(below):
+                    yield from self._drop_tree(relative)
+
+    def _compare_listing(self, listing: DirectoryListing) -> Iterator[Change]:
+        before = self._files.get(listing.place.relative, {})
+        folder = self._walk.get_path(listing.place.relative)
+        now = {name: read_signature(f"{folder}/{name}") for name in listing.files}
+        self._files[listing.place.relative] = now
+        for name in before.keys() - now.keys():
+            yield from _report_unlink(f"{folder}/{name}")
+        for name, seen in now.items():
+            if name not in before:
+                yield "add", f"{folder}/{name}"
+            elif before[name] != seen:
+                yield "change", f"{folder}/{name}"
+
+    def _list_children(self, place: PendingDirectory) -> set[str]:
+        depth = place.relative.count("/") + 1 if place.relative else 0
+        prefix = place.prefix
+        return {name for name in self._places if name and name.startswith(prefix) and name.count("/") == depth}
+
+    def _drop_tree(self, relative: str) -> list[Change]:
+        """A directory is gone, or hidden now, with all below it."""
+        prefix = f"{relative}/" if relative else ""
+        below = [name for name in self._places if name == relative or name.startswith(prefix)]
+        return [change for name in below for change in self._drop_directory(name)]
+
+    def _drop_directory(self, relative: str) -> list[Change]:
+        self._places.pop(relative, None)
+        folder = self._walk.get_path(relative)
+        names = self._files.pop(relative, {})
+        return [change for name in names for change in _report_unlink(f"{folder}/{name}")]
+
+
+def _report_unlink(path: str) -> Iterator[Change]:
+    """An unlink, if the file is really gone: one that a rule hides from now on is no news."""
+    if not os.path.lexists(path):
+        yield "unlink", path
+
 
 log = logging.getLogger(__name__)
 
@@ -167,3 +263,76 @@ class RootWatch:
                     callback(kind, path)
                 except Exception:
                     log.exception("A callback for %s failed.", path)
+
+
+class RootWatches:
+    """Starts a root's watch with its first listener and ends it with the last."""
+
+    def __init__(self, new_walk: Callable[[str], Walk]) -> None:
+        self._new_walk = new_walk
+        self._roots: dict[str, RootWatch] = {}
+        self._lock = threading.Lock()
+
+    def watch(self, root: str, callback: Callback) -> WatchSubscription:
+        deliver = _bind_to_loop(callback)
+        with self._lock:
+            watch = self._roots.get(root)
+            if watch is None:
+                watch = RootWatch(root, lambda: self._new_walk(root))
+                watch.start()
+                self._roots[root] = watch
+            watch.add(deliver)
+        return WatchSubscription(lambda: self._unsubscribe(root, deliver))
+
+    def get_state(self, root: str) -> Literal["events", "polling"] | None:
+        """Return the way a root is watched, if it is."""
+        watch = self._roots.get(root)
+        return None if watch is None else "polling" if watch.polling else "events"
+
+    def get_generation(self, root: str) -> int | None:
+        """A number that moves with every change below a root; None where nobody watches, or only looks now and then."""
+        watch = self._roots.get(root)
+        return None if watch is None or watch.polling else watch.generation
+
+    def close(self) -> None:
+        with self._lock:
+            watches = list(self._roots.values())
+            self._roots.clear()
+        for watch in watches:
+            watch.close()
+
+    def _unsubscribe(self, root: str, deliver: Callback) -> None:
+        with self._lock:
+            watch = self._roots.get(root)
+            if watch is None or watch.remove(deliver):
+                return
+            del self._roots[root]
+        watch.close()
+
+
+class WatchSubscription:
+    """A listener's place. Disposing twice is once."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self._leave: Callable[[], None] | None = leave
+
+    def dispose(self) -> None:
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
+def _bind_to_loop(callback: Callback) -> Callback:
+    """The callback, called in the event loop it was given in."""
+    import asyncio
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return callback
+
+    def deliver(kind: ChangeKind, path: str) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(callback, kind, path)
+
+    return deliver

@@ -1,5 +1,5 @@
 """Finds what was said in one conversation, for people and models who do not remember the exact words (T9)."""
 
-from ollm.services.message_search.search import MessageMatch, SearchedMessage, find_passage, search_messages
+from ollm.services.message_search.search import MessageMatch, search_messages
 
-__all__ = ["MessageMatch", "SearchedMessage", "find_passage", "search_messages"]
+__all__ = ["MessageMatch", "search_messages"]

@@ -1,249 +1,225 @@
-"""Finds the messages of one conversation that answer a question: BM25 over word stems, trigrams for parts of words.
+"""Finds the messages of one session that answer any of several queries, and says which words matched.
 
-Stop words do not count, words of one meaning in this trade find each other, what the user said comes first, a message
-counts with what was asked or answered beside it, and when nothing really fits nothing is found. Pure: texts in, numbers
-out.
+The index decides what a word is (FTS5: stems, no accents) and how hits are ranked (BM25). No language is known here:
+a word counts by how few messages hold it and by its length, as the words that a language uses most are short. A message
+is found if it holds enough of what one query asks for; otherwise nothing is.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
 
 from ollm.domain.struct import Data
-from ollm.services.message_search.answer_kinds import find_answer_patterns
-from ollm.services.message_search.words import STOP_WORDS, get_meanings, stem
+from ollm.store.session_index.session_texts import IndexedText, PassageTable, SessionTexts, Vector
+from ollm.store.session_index.words import UNSPACED, fold_text, quote_phrase, separate_words
 
-K1, B = 1.2, 0.6  # of BM25: how soon repetition stops counting, how much length does
+MAX_QUERIES = 5
+MAX_TERMS = 24  # of one query
+MAX_CANDIDATES = 60  # that are looked at closely, for each query
+COMMON_SHARE, MIN_COMMON = 0.1, 3  # of all messages that hold a word, from which on it says nothing
+TELLING_SHARE = 0.02  # up to which a word alone is enough in a query of a few words
+FULL_WEIGHT_CHARS = 6
+KEYWORDS = 3  # a query of so many words or fewer has no words that only grammar asks for
+MIN_KEYWORD_SHARE, MIN_SENTENCE_SHARE, MIN_PAIR_SHARE = 0.25, 0.5, 0.3  # of a query's weight that a passage must hold
+MIN_PART_CHARS = 4
+INEXACT_WEIGHT = 0.8  # of a word that only much the same ones stand for, or longer ones that hold it
 ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
-MEANING_WEIGHT = 0.6  # of a word that means the same
-PART_WEIGHT = 0.8  # of a word that the one asked for is a part of
-ALIKE_WEIGHT = 0.5  # of a word that looks much the same
-MIN_ALIKE_SHARE = 0.6  # of their trigrams two words have in common
-MIN_PART_CHARS = 3
-MAX_LONGER_CHARS = 24  # than the other, for two words to be compared
-MIN_COVERAGE = 0.34  # of what a question asks for by weight that a message must hold
-MIN_RARE_COVERAGE = 0.12  # where it holds a word of the question, as it is, that hardly any other does
-RARE_SHARE = 0.6  # of the weight of a word that nobody said
-BESIDE_WEIGHT = 0.5  # of a word that only the question before an answer has, or the answer after what was told
-KIND_WEIGHT = 1.3  # of a text that holds what the question asks for: a time, an amount, a person, a place
-MAX_BESIDE_CHARS = 4_000
-MAX_SCANNED_CHARS = 60_000
+FUSION_RANK = 60  # of reciprocal rank fusion
+SHOWN_BESIDE = 3  # so many of the first hits show both sides of an exchange
+OWN_CALL = "recall "  # begins the text of a call whose result answers nothing
 
-_WORD = re.compile(r"[a-z0-9à-ɏЀ-ӿ]+")
-_IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-鿿가-힯豈-﫿]+")
-_PREFIXED = re.compile(r"\b(pre|post|re|non|sub|co|de|un|e|multi|inter)-(?=[a-z])")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-class SearchedMessage(Data, frozen=True):
-    """A message as it is looked through."""
-
-    number: int
-    role: str
-    text: str
+_LETTERS = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(rf"{UNSPACED}+")
 
 
 class MessageMatch(Data, frozen=True):
-    message: SearchedMessage
-    score: float
-    words: tuple[str, ...]  # of the message, that were matched
-    beside: tuple[SearchedMessage, ...] = ()  # what was asked before it, or answered to it
+    """A text that answers; `beside` is what was asked before it, or answered to it."""
+
+    text: IndexedText
+    passage: str
+    words: tuple[str, ...]
+    beside: IndexedText | None = None
 
 
-def split_words(text: str) -> list[str]:
-    """The words as they are written, ideographs in overlapping pairs."""
-    spaced = _PREFIXED.sub(r"\1", _CAMEL.sub(" ", text).casefold())
-    found = _WORD.findall(spaced)
-    for run in _IDEOGRAPHS.findall(spaced):
-        found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-    return found
+class Term(Data, frozen=True):
+    """A word of a query, or a pair of characters of a script without blanks."""
+
+    word: str
+    phrases: tuple[str, ...]
+    weight: float
+    telling: bool
+    is_pair: bool
 
 
-def split_question(text: str) -> dict[str, str]:
-    """What a question asks for, by stem: its words without those that every question has."""
-    words = split_words(text)
-    return {stem(word): word for word in words if word not in STOP_WORDS} or {stem(word): word for word in words}
+class Query(Data, frozen=True):
+    terms: tuple[Term, ...]
+
+    @property
+    def phrases(self) -> list[str]:
+        """Words that candidates must contain: those not found everywhere, or all if there are no others."""
+        counting = [term for term in self.terms if term.weight] or self.terms
+        return [phrase for term in counting for phrase in term.phrases]
+
+    def weigh(self, held: Sequence[Term]) -> float:
+        """The share of the query that these terms make up; 0 if that is not enough to answer it."""
+        counting = [term for term in self.terms if term.weight]
+        if not counting:
+            return float(len(held) == len(self.terms))
+        share = sum(term.weight for term in held) / sum(term.weight for term in counting)
+        if len(counting) <= KEYWORDS:
+            enough = share >= MIN_KEYWORD_SHARE and (any(term.telling for term in held) or share >= 0.5)
+        else:
+            pairs = sum(term.is_pair for term in counting)
+            least = MIN_PAIR_SHARE if 2 * pairs > len(counting) else MIN_SENTENCE_SHARE
+            enough = share >= least and sum(term.weight > 0 for term in held) > 1
+        return share if enough else 0.0
 
 
-class _Texts:
-    """The messages as counted words."""
+def search_messages(
+    texts: SessionTexts, queries: Iterable[str], limit: int, model: str = "", vectors: Sequence[Vector] = ()
+) -> list[MessageMatch]:
+    """Find the texts that answer any of the queries, best first; those of the request under way come last.
 
-    def __init__(self, messages: Sequence[SearchedMessage]) -> None:
-        self.forms: dict[str, set[str]] = {}  # of a stem, as they were written
-        self.counts = [self._count_words(message.text[:MAX_SCANNED_CHARS]) for message in messages]
-        self.lengths = [sum(counts.values()) for counts in self.counts]
-        self.mean_length = max(1.0, sum(self.lengths) / max(1, len(self.lengths)))
-        self.spread = Counter(word for counts in self.counts for word in counts)
-
-    def _count_words(self, text: str) -> Counter[str]:
-        counts: Counter[str] = Counter()
-        for word, count in Counter(split_words(text)).items():
-            counts[stem(word)] += count
-            self.forms.setdefault(stem(word), set()).add(word)
-        return counts
-
-    def weigh_word(self, word: str) -> float:
-        """How telling a word is: the fewer messages hold it, the more."""
-        total, holding = len(self.counts), self.spread[word]
-        return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
-
-    def score(self, place: int, word: str) -> float:
-        count = self.counts[place][word]
-        if not count:
-            return 0.0
-        longer = 1 - B + B * self.lengths[place] / self.mean_length
-        return self.weigh_word(word) * count * (K1 + 1) / (count + K1 * longer)
-
-    def expand(self, wanted: str, written: str) -> dict[str, float]:
-        """The words of these texts that count for the one asked for, with how much each does."""
-        found: dict[str, float] = {wanted: 1.0} if wanted in self.spread else {}
-        for other in get_meanings().get(wanted, ()):
-            if other in self.spread:
-                found.setdefault(other, MEANING_WEIGHT)
-        if len(wanted) >= MIN_PART_CHARS:
-            mine = _list_trigrams(wanted)
-            for word, forms in self.forms.items():
-                if word not in found and (weight := _compare_words(wanted, written, mine, word, forms)):
-                    found[word] = weight
-        return found
-
-
-def _list_trigrams(word: str) -> set[str]:
-    return {word[at : at + 3] for at in range(len(word) - 2)}
-
-
-def _compare_words(wanted: str, written: str, mine: set[str], word: str, forms: set[str]) -> float:
-    """What a word counts for the one asked for: one that it is a part of, one that is a part of it, one much alike."""
-    if len(word) < MIN_PART_CHARS or abs(len(word) - len(wanted)) > MAX_LONGER_CHARS:
-        return 0.0
-    if any(written in form for form in forms):
-        return PART_WEIGHT
-    if wanted in word or (len(word) >= 5 and word in wanted):
-        return ALIKE_WEIGHT
-    if wanted.isdigit() or word.isdigit() or len(wanted) < 5:
-        return 0.0
-    if word[:2] != wanted[:2] and word[-2:] != wanted[-2:]:
-        return 0.0  # alike words begin or end alike
-    theirs = _list_trigrams(word)
-    common = len(mine & theirs)
-    return ALIKE_WEIGHT if common and 2 * common / (len(mine) + len(theirs)) >= MIN_ALIKE_SHARE else 0.0
-
-
-def search_messages(messages: Iterable[SearchedMessage], question: str, limit: int) -> list[MessageMatch]:
-    """The messages that fit best, best first, one of each exchange; none when none holds enough of what was asked."""
-    looked = list(messages)
-    wanted = split_question(question)
-    if not wanted or not looked:
+    `vectors` are the embeddings of the queries by `model`.
+    """
+    texts.refresh()
+    if not texts.session:
         return []
-    texts = _Texts(looked)
-    expanded = {word: texts.expand(word, written) for word, written in wanted.items()}
-    importance = {word: _weigh_words(texts, found) for word, found in expanded.items()}
-    held = [
-        {word: _find_best_score(texts, place, found) for word, found in expanded.items()}
-        for place in range(len(looked))
+    nearest = [texts.find_nearest(model, vector, limit) for vector in vectors]
+    parsed = [query for query in (_read_query(texts, query) for query in list(queries)[:MAX_QUERIES]) if query.terms]
+    found = _find_matches(texts, parsed, nearest)
+    if not found:
+        found = _find_matches(texts, _widen_queries(texts, parsed), nearest)
+    working = texts.find_last_request()
+    found.sort(key=lambda match: 0 < working <= match.text.number)
+    return _add_neighbours(texts, found[:limit])
+
+
+def _read_query(texts: SessionTexts, query: str) -> Query:
+    text = query.encode("utf-8", "replace").decode()
+    runs = _UNSPACED.findall(text)
+    pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]  # most words there have two
+    words = _LETTERS.findall(fold_text(_UNSPACED.sub(" ", text)))
+    words = [word for word in words if len(word) > 1 or word.isdigit()]
+    chosen = list(dict.fromkeys([*words, *pairs]))[:MAX_TERMS]
+    return Query(terms=tuple(_make_term(texts, word, is_pair=word in pairs) for word in chosen))
+
+
+def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False, parts: Sequence[str] = ()) -> Term:
+    """Weigh a word. One that nobody said stands for longer ones, else for much the same ones or its `parts`."""
+    count = texts.message_count
+    common = max(MIN_COMMON, int(COMMON_SHARE * count))
+    phrases = [quote_phrase(separate_words(word))]
+    held, inexact = texts.count_matches(phrases[0], common), False
+    if not held and not is_pair:
+        longer = texts.find_longer(word)
+        inexact = not longer
+        phrases += map(quote_phrase, longer or [*texts.find_alike(word), *parts])
+        held = texts.count_matches(f"({' OR '.join(phrases)})", common)
+    rarity = 0.0 if held > common else math.log((count + 1) / min(max(held, 1), count)) / math.log(count + 1)
+    whole = is_pair or any(map(str.isdigit, word))
+    length_weight = 1.0 if whole else min(1.0, (len(word) - 1) / (FULL_WEIGHT_CHARS - 1))
+    return Term(
+        word=word,
+        phrases=tuple(phrases),
+        weight=rarity * length_weight * (INEXACT_WEIGHT if inexact and held else 1.0),
+        telling=held <= max(MIN_COMMON, TELLING_SHARE * count) and not inexact,
+        is_pair=is_pair,
+    )
+
+
+def _widen_queries(texts: SessionTexts, queries: Sequence[Query]) -> list[Query]:
+    """Let words that nobody said find those that hold them."""
+    terms = [term for query in queries for term in query.terms]
+    wanted = [term.word for term in terms if len(term.word) >= MIN_PART_CHARS and not term.is_pair]
+    parts = texts.find_containing(wanted) if wanted else {}
+
+    def widen(term: Term) -> Term:
+        return _make_term(texts, term.word, parts=parts[term.word]) if parts.get(term.word) else term
+
+    return [Query(terms=tuple(map(widen, query.terms))) for query in queries]
+
+
+def _find_matches(
+    texts: SessionTexts, queries: Sequence[Query], nearest: Sequence[Sequence[int]]
+) -> list[MessageMatch]:
+    rows = list(dict.fromkeys(row for query in queries for row in texts.rank(query.phrases, MAX_CANDIDATES)))
+    table = PassageTable(text for text in texts.read(rows) if not (text.call and text.text.startswith(OWN_CALL)))
+    try:
+        scores, best = _score_passages(table, queries)
+        ranked = sorted(scores, key=lambda row: (-scores[row], rows.index(row)))
+        matches = {}
+        for row in ranked:
+            passage, held = best[row]
+            shown, words = table.show(passage, [phrase for term in held for phrase in term.phrases])
+            matches[row] = MessageMatch(text=table.owners[passage], passage=shown, words=words)
+    finally:
+        table.close()
+    if not any(nearest):
+        return list(matches.values())
+    return _add_nearest(texts, matches, ranked, nearest)
+
+
+def _score_passages(
+    table: PassageTable, queries: Sequence[Query]
+) -> tuple[dict[int, float], dict[int, tuple[int, list[Term]]]]:
+    """Score each text by its best passage for every query, and remember the passage that holds the most."""
+    scores: dict[int, float] = {}
+    best: dict[int, tuple[int, list[Term]]] = {}
+    most: dict[int, float] = {}
+    for query in queries:
+        holding: dict[int, list[Term]] = {}
+        for term in query.terms:
+            for passage in table.find(" OR ".join(term.phrases)):
+                holding.setdefault(passage, []).append(term)
+        shares: dict[int, float] = {}
+        for passage, held in holding.items():
+            share, row = query.weigh(held), table.owners[passage].row
+            shares[row] = max(share, shares.get(row, 0.0))
+            if share > most.get(row, 0.0):
+                most[row], best[row] = share, (passage, held)
+        for row, share in shares.items():
+            if share:
+                scores[row] = scores.get(row, 0.0) + share
+    return {row: score * ROLE_WEIGHTS.get(table.owners[best[row][0]].role, 1.0) for row, score in scores.items()}, best
+
+
+def _add_nearest(
+    texts: SessionTexts, matches: Mapping[int, MessageMatch], ranked: Sequence[int], nearest: Sequence[Sequence[int]]
+) -> list[MessageMatch]:
+    """Merge the ranking by words with those by distance: reciprocal rank fusion."""
+    scores: dict[int, float] = {}
+    for ranking in (ranked, *nearest):
+        for place, row in enumerate(ranking):
+            scores[row] = scores.get(row, 0.0) + 1 / (FUSION_RANK + place)
+    order = sorted(scores, key=lambda row: -scores[row])
+    others = {text.row: text for text in texts.read([row for row in order if row not in matches])}
+    found = [
+        matches.get(row) or MessageMatch(text=others[row], passage=shorten(others[row].text), words=())
+        for row in order
+        if row in matches or row in others
     ]
-    beside = _find_beside(looked)
-    kinds = find_answer_patterns(question)
-    hits = []
-    for place, message in enumerate(looked):
-        near = [held[other] for other in beside[place]]
-        score = _score_message(held[place], near, importance, len(looked))
-        if score:
-            weight = ROLE_WEIGHTS.get(message.role, 1.0) * (KIND_WEIGHT if _holds(message, kinds) else 1.0)
-            words = tuple(dict.fromkeys(word for own, word in held[place].values() if own))
-            pair = tuple(looked[other] for other in beside[place])
-            hits.append(MessageMatch(message=message, score=score * weight, words=words, beside=pair))
-    hits.sort(key=lambda hit: (-hit.score, -hit.message.number))
-    return _take_one_of_each(hits, limit)
+    return [match for match in found if not (match.text.call and match.text.text.startswith(OWN_CALL))]
 
 
-def _find_beside(messages: Sequence[SearchedMessage]) -> list[tuple[int, ...]]:
-    """For each message the other side of its exchange: the user's words, or the last answer to them."""
-    found: list[tuple[int, ...]] = [()] * len(messages)
-    asked: int | None = None
-    answer: int | None = None
-    for place, message in enumerate(messages):
-        if message.role == "user":
-            asked, answer = place, None
-        elif message.role == "assistant" and asked is not None and len(message.text) <= MAX_BESIDE_CHARS:
-            answer = place
-            found[asked] = (answer,)
-            found[place] = (asked,) if len(messages[asked].text) <= MAX_BESIDE_CHARS else ()
-    return found
+def shorten(text: str, most: int = 240) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 2 * most].split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def _score_message(
-    own: dict[str, tuple[float, str]],
-    near: Sequence[dict[str, tuple[float, str]]],
-    importance: dict[str, float],
-    count: int,
-) -> float:
-    """How well a message answers, with what is beside it; 0 where it holds too little of what was asked."""
-    whole = sum(importance.values())
-    beside = {word: max((held[word][0] for held in near), default=0.0) * BESIDE_WEIGHT for word in own}
-    scores = {word: max(score, beside[word]) for word, (score, _) in own.items()}
-    coverage = sum(importance[word] * (1.0 if own[word][0] else BESIDE_WEIGHT) for word in own if scores[word]) / whole
-    rarest = RARE_SHARE * math.log(1 + 2 * count)
-    rare = any(score and found == word and importance[word] >= rarest for word, (score, found) in own.items())
-    if coverage < (MIN_RARE_COVERAGE if rare else MIN_COVERAGE):
-        return 0.0
-    return sum(scores.values()) * (0.5 + coverage)
+def _add_neighbours(texts: SessionTexts, found: Sequence[MessageMatch]) -> list[MessageMatch]:
+    """Show the first hits with the other side of the exchange, unless that is a hit itself."""
+    shown = {match.text.number for match in found}
 
+    def add(match: MessageMatch) -> MessageMatch:
+        number = match.text.number + (1 if match.text.role == "user" else -1)
+        if match.text.call or number in shown:
+            return match
+        return msgspec.structs.replace(match, beside=texts.read_neighbour(match.text, number))
 
-def _holds(message: SearchedMessage, kinds: Sequence[re.Pattern[str]]) -> bool:
-    return any(kind.search(message.text[:MAX_BESIDE_CHARS]) for kind in kinds)
-
-
-def _take_one_of_each(hits: Sequence[MessageMatch], limit: int) -> list[MessageMatch]:
-    """The best of each exchange: its other side is shown with it."""
-    taken: list[MessageMatch] = []
-    shown: set[int] = set()
-    for hit in hits:
-        if hit.message.number not in shown:
-            taken.append(hit)
-            shown |= {hit.message.number, *(other.number for other in hit.beside)}
-        if len(taken) == limit:
-            break
-    return taken
-
-
-def _weigh_words(texts: _Texts, found: dict[str, float]) -> float:
-    """What a word of the question weighs; one that nobody said weighs as much as the rarest that was."""
-    return max((texts.weigh_word(word) for word in found), default=math.log(1 + 2 * len(texts.counts)))
-
-
-def _find_best_score(texts: _Texts, place: int, found: dict[str, float]) -> tuple[float, str]:
-    """The best score any of these words gives a message."""
-    counts = texts.counts[place]
-    scores = ((texts.score(place, word) * weight, word) for word, weight in found.items() if counts[word])
-    return max(scores, default=(0.0, ""))
-
-
-def find_passage(text: str, words: Sequence[str], characters: int) -> str:
-    """The stretch of a text that holds most of these words, on one line."""
-    if len(text) <= characters:
-        return " ".join(text.split())
-    places = sorted(_find_places(text, words))
-    if not places:
-        return " ".join(text[:characters].split()) + "…"
-
-    def count_behind(at: int) -> int:
-        return len({word for place, word in places if at <= place < at + characters * 3 // 4})
-
-    begin = max(0, max((at for at, _ in places), key=count_behind) - characters // 4)
-    piece = " ".join(text[begin : begin + characters].split())
-    return ("…" if begin else "") + piece + ("…" if begin + characters < len(text) else "")
-
-
-def _find_places(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    folded = text.casefold()
-    found: list[tuple[int, str]] = []
-    for word in words:
-        at = folded.find(word)
-        while at >= 0 and len(found) < 200:
-            found.append((at, word))
-            at = folded.find(word, at + len(word))
-    return found
+    return [*map(add, found[:SHOWN_BESIDE]), *found[SHOWN_BESIDE:]]

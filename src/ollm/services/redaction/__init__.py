@@ -12,7 +12,7 @@ from collections.abc import Iterable
 MARK = "[redacted]"
 MIN_KNOWN_VALUE_CHARS = 8
 _HINTS: tuple[str, ...] = ("pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt")
-_HINTS += ("://", "sig=", "signature=", "login", "mysql", " -u", "--user")
+_HINTS += ("://", "sig=", "signature", "login", "mysql", " -u", "--user")
 
 
 class Redactor:
@@ -23,8 +23,8 @@ class Redactor:
         self._values = sorted({form for value in known for form in _list_forms(value)}, key=len, reverse=True)
 
     def redact(self, text: str) -> str:
-        """The text with every secret replaced by a mark; the same text when there is none. Colours are taken out of a
-        text that has secrets between them."""
+        """Replace every secret in a text by a mark; the same text if there is none. Colours between secrets are
+        removed."""
         if "\x1b[" in text:
             import re
 
@@ -35,7 +35,7 @@ class Redactor:
 
     def _redact_plain(self, text: str) -> str:
         if "-----BEGIN " in text:
-            from ollm.services.redaction.credentials import redact_private_keys
+            from ollm.services.redaction.shapes import redact_private_keys
 
             text = redact_private_keys(text)
         for value in self._values:
@@ -49,7 +49,7 @@ def _redact_named(text: str) -> str:
     if not any(hint in lowered for hint in _HINTS):
         return text
     from ollm.services.redaction.assignments import redact_assignments
-    from ollm.services.redaction.credentials import redact_credentials
+    from ollm.services.redaction.shapes import redact_credentials
 
     return redact_assignments(redact_credentials(text))
 
@@ -64,20 +64,24 @@ def _redact_tokens(text: str) -> str:
 
 
 def find_secrets(values: Iterable[str]) -> dict[str, str]:
-    """The values that hold a secret by their look alone, with its kind. Many are looked at together: what none of
-    them can hold is found out once."""
-    from ollm.services.redaction import credentials as carriers
-    from ollm.services.redaction import shapes
+    """The values that hold a secret, with its kind: known by its look, or what would be taken out of a log. Many are
+    looked at together: what none of them can hold is found out once."""
+    from ollm.services.redaction.shapes import classify_credential, classify_token, find_possible
 
     texts = list(values)
-    among = shapes.find_possible("\n".join(texts))
-    kinds = {text: carriers.classify_credential(text) or shapes.classify_token(text, among) for text in texts}
+    among = find_possible("\n".join(texts))
+    kinds = {
+        text: classify_credential(text)
+        or classify_token(text, among)
+        or (None if _redact_named(text) == text else "it names a secret")
+        for text in texts
+    }
     return {text: kind for text, kind in kinds.items() if kind is not None}
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what is under this name is secret whatever it looks like."""
-    from ollm.services.redaction.names import NameSensitivity, classify_name
+    """Return True if the value of this name is secret whatever it looks like."""
+    from ollm.services.redaction.assignments import NameSensitivity, classify_name
 
     return classify_name(name) >= NameSensitivity.SECRET
 

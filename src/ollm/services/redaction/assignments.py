@@ -1,18 +1,73 @@
-"""What is assigned to a name that says secret: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, XML,
-YAML blocks.
+"""Values assigned to a name that says secret: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, XML.
 
-Code is full of such names, so the value decides too: calls, attributes, types, placeholders and prose are left alone.
-Names are found by a keyword in them and read outwards for a bounded length, so the work is linear in the text.
+Names are judged by whole words: `max_tokens`, `author` and `public_key` are not secret. Code is full of such names, so
+the value decides too: calls, attributes, types, placeholders and prose are left alone. Names are found by a keyword in
+them and read outwards for a bounded length, so the work is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from ollm.services.redaction import MARK
-from ollm.services.redaction.names import NameSensitivity, classify_name
-from ollm.services.redaction.values import PLACEHOLDER, AssignmentContext, is_code, is_prose, is_secret, looks_mixed
 
+PASSWORDS = frozenset({"password", "passwd", "passphrase", "passcode", "passwort", "pgpassword"})
+SECRETS = frozenset(
+    {"secret", "secrets", "token", "apikey", "credential", "credentials", "jwt", "authtoken", "accesstoken"}
+)
+SECRET_WORDS = PASSWORDS | SECRETS | {"pass", "pwd", "auth", "key", "pw", "cookie"}
+_JOINED_PASSWORDS = ("password", "passwd", "passphrase")
+_JOINED_SECRETS = ("apikey", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey")
+_WEAK = frozenset({"auth", "cookie", "session", "sessionid", "signature", "sig", "pat", "bearer"})
+_KEY_WORDS = (
+    "api access secret private encryption signing auth master account client storage deploy session webhook shared "
+    "service decryption hmac rsa ssl tls license admin"
+)
+_KINDS_OF_KEY = frozenset(_KEY_WORDS.split())
+_HARMLESS_KEYS = frozenset(
+    {"public", "primary", "foreign", "cache", "sort", "partition", "hot", "idempotency", "natural"}
+)
+_ABOUT_WORDS = (
+    "type name names count counts id ids url uri endpoint field length limit len size path file dir policy "
+    "ttl expiry expires expiration expired at in header prefix suffix index mode method enabled disabled "
+    "required status error errors min max budget usage parser kind provider scope scopes lifetime age env "
+    "regex class pattern label hint prompt manager strength algorithm format issuer audience schema rotation "
+    "version input output list stream ring word words start end position per used cost price rate estimate "
+    "estimator counter counting factor ratio total"
+)
+_ABOUT = frozenset(_ABOUT_WORDS.split())
+_FIRST = frozenset({"max", "min", "num", "total", "public", "pub", "next", "prev", "has", "is", "needs", "no"})
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+PLACEHOLDER = re.compile(
+    r"[$<{%\[(].*|[*xX.•_\-]+|.*\*{3,}.*|(?i:your|my|the|some|changeme|example)[\-_ ][A-Za-z\-_ ]*|.*\[redacted\].*"
+    r"|!(?i:vault|secret|ref|sub|env)\b.*"
+)
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[;,]?")
+_GENERIC = re.compile(
+    r"(?:[\w.]*\.)?(?:Optional|Union|[Ll]ist|[Dd]ict|[Tt]uple|[Ss]et|Sequence|Mapping|Array|Promise|Record|Map)[\[<].*"
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*[;,:.?!]*")
+_NUMBER = re.compile(r"-?[0-9][0-9_.,]*%?[;,]?")
+_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_%\-.~]{12,}")
+_MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])\S{6,}")
+_PATH = re.compile(r"[/~.\\$].*|[A-Za-z]:[\\/].*")
+_TYPES = (
+    "none null nil undefined true false yes no on off string str text int integer number bool boolean bytes any object"
+)
+_TYPES += " dict list union callable buffer promise record void never function optional sha256 sha1 md5 bearer basic"
+_STATES = (
+    "required missing empty unset set hidden invalid incorrect wrong expired valid unknown default prompt ask stdin"
+)
+_STATES += " interactive disabled enabled file env auto input path type enter field"
+_PROSE = frozenset(
+    ["is", "are", "was", "be", "must", "should", "the", "a", "an", "for", "of", "from", "to", "and", "or"]
+)
+_PROSE |= frozenset(["with", "not", "your", "this", "that", "has", "have", "can", "in", "if"])
+_CODE = frozenset(["await", "new", "lambda", "async", "yield", "return", "typeof", "this", "self"])
+_LITERALS = _PROSE | _CODE | frozenset(f"{_TYPES} {_STATES}".split())
 _KEYWORD = re.compile(r"pass|pwd|secret|token|key|cred|auth|cookie|jwt|_pw|sess|sig|_pat|bearer", re.IGNORECASE)
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _NAME_REST = re.compile(r"[A-Za-z0-9_\-.]{0,64}")
@@ -31,6 +86,110 @@ _MORE_WORDS = re.compile(r"""(?:[ \t]+[^\s"'`,;:=|&<>(){}\[\]#]+)+(?=[ \t]*(?:\r
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _BLOCK_START = re.compile(r"[|>][+\-1-9]{0,2}[ \t]*(?:#[^\n]*)?\r?\n")
 _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|[+>#]+[ \t]*)?[\"']?")
+
+
+class NameSensitivity(IntEnum):
+    """Strength of a name. The value of a weak one is secret only if it looks like one."""
+
+    NONE = 0
+    WEAK = 1
+    SECRET = 2
+    PASSWORD = 3
+
+
+def split_words(name: str) -> tuple[str, ...]:
+    """The words of a name in any case style, in lower case."""
+    return tuple(word.lower() for word in _NAME_WORDS.findall(name))
+
+
+@lru_cache(maxsize=4096)
+def classify_name(name: str) -> NameSensitivity:
+    """Classify a name (of a variable, field, option or header) by what it says about its value."""
+    words = split_words(name)
+    if not words or words[-1] in _ABOUT or words[0] in _FIRST:
+        return NameSensitivity.NONE
+    if PASSWORDS.intersection(words) or words[-1].endswith(_JOINED_PASSWORDS) or _is_short_password(words):
+        return NameSensitivity.PASSWORD
+    if SECRETS.intersection(words) or words[-1].endswith(_JOINED_SECRETS) or _is_key(words, name):
+        return NameSensitivity.SECRET
+    return NameSensitivity.WEAK if words[-1] in _WEAK else NameSensitivity.NONE
+
+
+def _is_short_password(words: tuple[str, ...]) -> bool:
+    return words == ("pwd",) or (len(words) > 1 and words[-1] in ("pass", "pwd", "pw"))
+
+
+def _is_key(words: tuple[str, ...], name: str) -> bool:
+    """Return True for secret keys: in capitals, as variables are named, all but the known harmless ones."""
+    if "key" not in words[1:]:
+        return False
+    kind = words[words.index("key", 1) - 1]
+    return kind in _KINDS_OF_KEY or (name.isupper() and words[-1] == "key" and kind not in _HARMLESS_KEYS)
+
+
+class AssignmentContext(NamedTuple):
+    """Position of a value: its name, how tightly it follows, and what is before the name on its line: nothing
+    (`own_line`), `{` or `,` (`listed`), `?` or `&` (`query`)."""
+
+    name: str
+    family: NameSensitivity
+    tight: bool = False
+    colon: bool = False
+    own_line: bool = False
+    listed: bool = False
+    query: bool = False
+
+    @property
+    def is_header(self) -> bool:
+        return self.colon and "-" in self.name.strip("-")
+
+    @property
+    def suits_weak_names(self) -> bool:
+        """Signatures are secret in a URL alone."""
+        return self.query or "sig" not in self.name.lower() or "amz" in self.name.lower()
+
+
+def is_code(value: str) -> bool:
+    """Attributes, calls, types and names that themselves say secret: the value is elsewhere."""
+    if "(" in value or _ATTRIBUTE.fullmatch(value) or _GENERIC.fullmatch(value):
+        return True
+    return _IDENTIFIER.fullmatch(value) is not None and not SECRET_WORDS.isdisjoint(split_words(value))
+
+
+def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
+    bare = value.strip(" ,;.")
+    if not bare or PLACEHOLDER.fullmatch(value) or bare.lower() in _LITERALS:
+        return False
+    if place.family is NameSensitivity.WEAK:
+        return place.suits_weak_names and _RANDOM.fullmatch(value) is not None
+    if place.name.lower() == "pwd":
+        return place.tight and not _PATH.fullmatch(value)
+    if _NUMBER.fullmatch(value):
+        return len(value) >= (4 if place.family is NameSensitivity.PASSWORD else 8)
+    if quoted:
+        return not is_prose(value)
+    return place.tight or place.is_header or not _IDENTIFIER.fullmatch(value) or _is_configured(value, place)
+
+
+def _is_configured(value: str, place: AssignmentContext) -> bool:
+    """A word alone behind a colon: a password in a configuration file, unless it may as well be a type."""
+    if not place.colon:
+        return False
+    if place.family is NameSensitivity.PASSWORD:
+        return place.own_line or place.listed
+    if place.name.isupper() and "_" in place.name:
+        return place.own_line and value.islower()
+    return place.own_line and len(value) >= 8 and value.islower()
+
+
+def is_prose(value: str) -> bool:
+    words = value.lower().split()
+    return len(words) > 2 and not _PROSE.isdisjoint(words)
+
+
+def looks_mixed(value: str) -> bool:
+    """Letters and digits together, as words do not have them."""
+    return _MIXED.fullmatch(value) is not None
 
 
 def redact_assignments(text: str) -> str:
@@ -78,7 +237,7 @@ def _is_key_in_two_words(before: str, name: str) -> bool:
 
 
 def _closes_a_string(text: str, before: str, separator: re.Match[str]) -> bool:
-    """Whether the quote behind the sign ends a string that the name is in: `input("Password: ")`."""
+    """Return True if the quote behind the sign ends a string that the name is in: `input("Password: ")`."""
     quote = text[separator.end() : separator.end() + 1]
     return separator["close"] is None and quote in ('"', "'", "`") and before.count(quote) % 2 == 1
 
@@ -107,7 +266,7 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
 
 
 def _find_spaced_value(text: str, start: int, place: AssignmentContext) -> tuple[int, int] | None:
-    """What is behind an option; the id behind one like `--session` is none that opens anything."""
+    """Find the value behind an option; the id behind one like `--session` is not a secret."""
     if place.family is NameSensitivity.WEAK and _UUID.match(text, start):
         return None
     span = _find_value(text, start, place)

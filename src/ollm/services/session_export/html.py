@@ -2,15 +2,302 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-from ollm.domain.messages import Message
-from ollm.services.session_export.html_message import render_call_as_html, render_message_as_html
-from ollm.services.session_export.html_page import render_page_head
-from ollm.services.session_export.source import ExportSource
-from ollm.services.session_export.text import format_time, gather_pieces
+from ollm.domain.counting import format_count
+from ollm.domain.line_diff import compare_words, parse_diff
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.tools import ToolCallRecord, describe_call
+from ollm.services.session_export.markdown import (
+    ROLE_NAMES,
+    ExportSource,
+    describe_outcome,
+    format_arguments,
+    format_time,
+    gather_pieces,
+    slice_text,
+)
 from ollm.system.terminal_text import escape_controls
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping, Sequence
+
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+
+MAX_COLOURED_CHARS = 60_000  # longer code is shown in one colour
+
+
+def render_code_as_html(code: str, language: str) -> str:
+    """The code in spans; as it is where the language is not known."""
+    name = language.strip().split()[0].lower() if language.strip() else ""
+    if not name or len(code) > MAX_COLOURED_CHARS:
+        return escape(code, quote=False)
+    from pygments import highlight
+    from pygments.formatters.html import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return escape(code, quote=False)
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+MAX_NESTING = 100  # what is deeper the parser leaves out
+TAGS = frozenset(
+    "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul".split()  # noqa: SIM905 - a list of one line
+)
+ATTRIBUTES = {"a": {"href"}, "code": {"class"}, "span": {"class"}, "ol": {"start"}, "pre": {"class"}}
+SCHEMES = frozenset({"http", "https", "mailto"})
+_DEEP_QUOTE = r"(?:>[ \t]?){40}"
+
+
+def render_markdown_as_html(text: str) -> str:
+    """Paragraphs, lists, tables, code and links; the text itself where it cannot be parsed."""
+    parsed = None if re.search(_DEEP_QUOTE, text) else _render_parsed(text)
+    return f"<pre>{escape(text, quote=False)}</pre>" if parsed is None else parsed
+
+
+def _render_parsed(text: str) -> str | None:
+    """None where it cannot be parsed, or only without its innermost part."""
+    try:
+        parser = _create_parser()
+        tokens = parser.parse(text)
+        if any(token.nesting > 0 and token.level >= MAX_NESTING - 1 for token in tokens):
+            return None
+        level_headings(tokens)
+        return clean_html(str(parser.renderer.render(tokens, parser.options, {})))
+    except (RecursionError, ValueError, IndexError):
+        return None
+
+
+def clean_html(html: str) -> str:
+    """Without anything that is not on the lists above."""
+    import nh3
+
+    return nh3.clean(
+        html, tags=set(TAGS), attributes=ATTRIBUTES, url_schemes=set(SCHEMES), link_rel="noreferrer noopener"
+    )
+
+
+@cache
+def _create_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
+    parser.add_render_rule("image", _render_image)
+    parser.add_render_rule("link_open", _render_link)
+    parser.add_render_rule("fence", _render_fence)
+    return parser
+
+
+def _render_image(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """Nothing is loaded from elsewhere: the words that stand for the picture are shown."""
+    return escape(f"[{tokens[index].content or 'image'}]")
+
+
+def level_headings(tokens: Sequence[Token]) -> None:
+    """Put them below the heading of their message, one step at a time: readers of the screen go by levels."""
+    above: list[int] = []
+    for token in tokens:
+        if token.type == "heading_open":
+            level = int(token.tag[1])
+            above = [*(one for one in above if one < level), level]
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(2 + len(above), 6)}"
+
+
+def _render_fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    token = tokens[index]
+    return f"<pre><code>{render_code_as_html(token.content, token.info)}</code></pre>\n"
+
+
+def _render_link(renderer: Any, tokens: Sequence[Token], index: int, options: Any, _: MutableMapping[str, Any]) -> str:
+    address = str(tokens[index].attrs.get("href", ""))
+    if not address.startswith(("http://", "https://", "#", "mailto:")):
+        tokens[index].attrs = {}
+    else:
+        tokens[index].attrs = {"href": address, "rel": "noreferrer noopener"}
+    return str(renderer.renderToken(tokens, index, options, {}))
+
+
+MAX_OPEN_CHARS = 2_000  # of an attachment or a failure; a longer one is folded
+MAX_OPEN_LINES = 30
+MAX_OPEN_TYPED_CHARS = 20_000  # of what a person typed or pasted
+MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
+FindCall = Callable[[str], ToolCallRecord | None]
+_ATTACHED = re.compile(r"\n\n\[([^\n]{1,1000})\]\n")  # as a text beside a message begins
+_IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+_DIFF_CLASSES = {"+": "add", "-": "del"}
+
+
+def render_message_as_html(message: Message, find_call: FindCall, most_chars: int | None = None) -> Iterator[str]:
+    """The message in pieces. Of a longer output than `most_chars` the rest is only counted."""
+    mark = " (interrupted)" if message.interrupted else ""
+    when = escape(message.timestamp)
+    yield f'<section class="{message.role}" id="m{message.id}">\n'
+    yield f'<h2><span class="number">{message.id}.</span> {ROLE_NAMES[message.role]}{mark} '
+    yield f'<time datetime="{when}">{escape(format_time(message.timestamp))}</time></h2>\n'
+    for part in message.parts:
+        if isinstance(part, TextPart) and message.role == "user":
+            yield from _render_typed(part.text, most_chars)
+        elif isinstance(part, TextPart):
+            yield from _render_text(part.text, markdown=message.role == "assistant")
+        elif isinstance(part, ThinkingPart):
+            yield '<details class="thinking"><summary>Thinking</summary>'
+            yield from _render_text(part.text, markdown=True)
+            yield "</details>\n"
+        elif isinstance(part, ImagePart):
+            yield _render_attached_image(part)
+        elif isinstance(part, ToolCallPart) and (call := find_call(part.id)):
+            yield from render_call_as_html(call, most_chars)
+    yield "</section>\n"
+
+
+def _render_typed(text: str, most_chars: int | None) -> Iterator[str]:
+    """Render typed or attached text unchanged, folded under its name if long."""
+    attached = _ATTACHED.match(text)
+    body = text[attached.end() :] if attached else text
+    long = not is_short(body) if attached else len(body) > MAX_OPEN_TYPED_CHARS
+    if not long and not attached:
+        yield from _render_block(text, "said")
+        return
+    name, state = escape(attached[1]) if attached else "Long text", "" if long else " open"
+    size = format_count(len(body), "character")
+    yield f'<details class="attachment"{state}><summary><b>{name}</b> {size}</summary>\n'
+    yield from _render_block(body, "" if attached else "said", most_chars)
+    yield "</details>\n"
+
+
+def is_short(text: str) -> bool:
+    """Return True if attached text, or the output of a failed call, is read at a glance."""
+    return len(text) <= MAX_OPEN_CHARS and text.count("\n") <= MAX_OPEN_LINES
+
+
+def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
+    """Words of the model as Markdown, all others as they are."""
+    if markdown and len(text) <= MAX_RENDERED_CHARS:
+        yield f'<div class="text">{render_markdown_as_html(text)}</div>\n'
+    else:
+        yield from _render_block(text, "said")
+
+
+def _render_block(text: str, kind: str = "", most_chars: int | None = None) -> Iterator[str]:
+    yield f'<pre class="{kind}">' if kind else "<pre>"
+    for piece in slice_text(text if most_chars is None else text[:most_chars]):
+        yield escape(piece, quote=False)
+    yield "</pre>\n"
+    yield from _render_rest(text, most_chars)
+
+
+def _render_rest(text: str, most_chars: int | None) -> Iterator[str]:
+    """Render how much of a text is not shown."""
+    if most_chars is not None and len(text) > most_chars:
+        yield f'<p class="meta">{format_count(len(text) - most_chars, "more character")}; an export has them all.</p>\n'
+
+
+def _render_attached_image(part: ImagePart) -> str:
+    if part.media_type not in _IMAGES:
+        return f"<p>(an image, {escape(part.media_type)})</p>\n"
+    return f'<img alt="Attached image" src="data:{part.media_type};base64,{escape(part.data)}">\n'
+
+
+def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> Iterator[str]:
+    """A change is open, and a failure that is short; everything else is folded."""
+    outcome = describe_outcome(call)
+    diff = call.result.diff if call.result else ""
+    kind = outcome if outcome in ("ok", "running") else "failed"
+    title = escape(describe_call(call.name, call.args, call.summary))
+    summary = f'<b>{title}</b> <span class="outcome">{escape(outcome)}</span>'
+    output = (call.result.full_output or call.result.llm_content) if call.result else ""
+    state = " open" if diff or (kind == "failed" and output and is_short(output)) else ""
+    yield f'<details class="call {kind}" data-call="{escape(call.id)}"{state}><summary>{summary}</summary>\n'
+    for asked in call.result.questions if call.result else ():
+        yield f'<p class="asked">? {escape(asked.question)}<br>› {escape(asked.answer)}</p>\n'
+    if diff:
+        yield from render_diff_as_html(diff, most_chars)
+    else:
+        yield from _render_block(f"{call.name} {format_arguments(call)}", "arguments", most_chars)
+    if call.result and not diff:
+        yield from _render_block(output, "output", most_chars)
+    for image in call.result.images if call.result else ():
+        yield _render_attached_image(image)
+    yield "</details>\n"
+
+
+def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[str]:
+    """One line under the other with its number; the words that changed inside a line are marked."""
+    yield '<pre class="diff">'
+    come: list[str] = []
+    for row in parse_diff(diff if most_chars is None else diff[:most_chars]):
+        if row.kind == "change":
+            both = row.before is not None and row.after is not None
+            gone, added = compare_words(row.before or "", row.after or "") if both else ([], [])
+            if row.before is not None:
+                yield _render_diff_line("-", row.before, row.old, gone)
+            if row.after is not None:
+                come.append(_render_diff_line("+", row.after, row.new, added))
+            continue
+        yield from come
+        come = []
+        if row.kind == "same":
+            yield _render_diff_line(" ", row.after or "", row.new)
+        else:
+            kind = "hunk" if row.kind == "gap" else "head"
+            yield f'<span class="{kind}">{escape(row.before or "", quote=False)}\n</span>'
+    yield from come
+    yield "</pre>\n"
+    yield from _render_rest(diff, most_chars)
+
+
+def _render_diff_line(mark: str, text: str, number: int, spans: Iterable[tuple[int, int]] = ()) -> str:
+    """The number is drawn beside the line: it is not copied with it."""
+    kind = _DIFF_CLASSES.get(mark, "")
+    head = (f' class="{kind}"' if kind else "") + (f' data-line="{number}"' if number else "")
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [escape(text[at:start], quote=False), f"<mark>{escape(text[start:end], quote=False)}</mark>"]
+        at = end
+    return f"<span{head}>{mark}{''.join(parts)}{escape(text[at:], quote=False)}\n</span>"
+
+
+STYLE_FILES = tuple(files("ollm.services.session_export") / name for name in ("colours.css", "transcript.css"))
+_PAGE_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+"""
+_EXPORT_STYLE = """\
+body { max-width: 54rem; margin: 2rem auto; padding: 0 1rem; display: flex; flex-direction: column; }
+header { order: 0; } nav { order: 1; margin-bottom: 1.5rem; } main { order: 2; min-width: 0; }
+h1 { font-size: 1.5rem; margin: 0; } nav h2 { font-size: .95rem; margin: 0; }
+.meta { color: var(--quiet); font-size: .85rem; overflow-wrap: anywhere; }
+nav { border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; max-height: 40vh; overflow: auto; }
+nav ol { margin: .3rem 0 0; padding-left: 1.6rem; }
+@media print { nav { max-height: none; } }
+"""
+
+
+def render_page_head(title: str) -> str:
+    """Up to the body; the title is HTML already."""
+    style = "".join(found.read_text(encoding="utf-8") for found in STYLE_FILES)
+    return _PAGE_HEAD.replace("{title}", title).replace("{style}", style + _EXPORT_STYLE)
+
 
 MAX_CONTENTS_ENTRIES = 2_000
 MAX_ENTRY_CHARS = 70

@@ -1,17 +1,73 @@
-"""A session as a Markdown document. Whatever is in it is fenced so that it cannot break out."""
+"""A session as Markdown, and what every form of export shares."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 import msgspec
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.source import ExportSource
-from ollm.services.session_export.text import format_time, gather_pieces, slice_text
 from ollm.system.terminal_text import escape_controls
+
+
+class ExportSource(Protocol):
+    """As `SessionStream` of the store has it; `session` holds neither messages nor calls."""
+
+    @property
+    def session(self) -> Session: ...
+
+    def iter_messages(self) -> Iterator[Message]: ...
+
+    def find_call(self, call_id: str) -> ToolCallRecord | None: ...
+
+    def iter_other_calls(self) -> Iterator[ToolCallRecord]: ...
+
+
+MAX_SLICE_CHARS = 1 << 20
+MIN_GATHERED_CHARS = 1 << 15
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
+_ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
+
+
+def is_plain(text: str) -> bool:
+    """Return True if the text has only printable characters and line ends."""
+    if text.isascii():  # most texts are, and this is quicker to tell
+        return len(text.encode("ascii").translate(None, _ASCII_CONTROL)) == len(text) and "\t" not in text
+    return text.replace("\n", "").isprintable()
+
+
+def format_time(stamp: str) -> str:
+    """A stamp of a session as people read it; anything else as it is."""
+    found = _STAMP.fullmatch(stamp)
+    return f"{found[1]} {found[2]} UTC" if found else stamp
+
+
+def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """Small pieces together, so that what is done to each is done less often."""
+    waiting: list[str] = []
+    held = 0
+    for piece in pieces:
+        waiting.append(piece)
+        held += len(piece)
+        if held >= MIN_GATHERED_CHARS:
+            yield "".join(waiting)
+            waiting, held = [], 0
+    yield "".join(waiting)
+
+
+def slice_text(text: str) -> Iterator[str]:
+    """A long text in pieces, cut behind a line end where there is one."""
+    start = 0
+    while len(text) - start > MAX_SLICE_CHARS:
+        end = text.rfind("\n", start, start + MAX_SLICE_CHARS) + 1 or start + MAX_SLICE_CHARS
+        yield text[start:end]
+        start = end
+    yield text[start:] if start else text
+
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 ROLE_NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
@@ -62,13 +118,13 @@ def _render_call(call: ToolCallRecord) -> Iterator[str]:
 
 
 def describe_outcome(call: ToolCallRecord) -> str:
-    """How it ended: a command that failed is not ok."""
+    """Describe the outcome: a command that failed is not ok."""
     failed = call.result is not None and call.result.exit_code
     return f"exit {call.result.exit_code}" if failed and call.result else call.status
 
 
 def format_arguments(call: ToolCallRecord) -> str:
-    """What the call was asked with, as JSON on several lines."""
+    """Format the arguments of a call as JSON on several lines."""
     return msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode("utf-8", "replace")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.source import ExportSource
+from ollm.services.session_export.markdown import ExportSource
 
 Redact = Callable[[str], str]
 Struct = TypeVar("Struct", Message, ToolCallRecord, Session)
@@ -48,7 +48,7 @@ class RedactedSession:
 
     def iter_document(self) -> Iterator[bytes]:
         """As one JSON document."""
-        from ollm.store.session_files.layout import iter_document
+        from ollm.store.session_files.document import iter_document
 
         encode = msgspec.json.Encoder().encode
         head = msgspec.to_builtins(self.session)

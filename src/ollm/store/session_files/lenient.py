@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
 
 import msgspec
 
-from ollm.domain.messages import AnyPart, JsonObject, Message
+from ollm.domain.messages import AnyPart, JsonObject, Message, Role
+from ollm.domain.patterns import compile_late
 from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.damage import MAX_DEPTH, DamageReport
-from ollm.store.session_files.journal import clean_json, encode_json
-from ollm.store.session_files.objects import TooDeepError, find_entries
+from ollm.store.session_files.files import MAX_DEPTH, DamageReport
+from ollm.store.session_files.journal import RECORD_START, JournalRecord, clean_json, encode_json, parse_record
 
 MAX_NUMBER = 10**15  # of a message, of tokens; what is over it was never given by anybody who counts
 MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
@@ -24,6 +24,7 @@ _message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call_decoder = msgspec.json.Decoder(ToolCallRecord)
 _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
+_ROLES = get_args(Role)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _OUTSIDE = rb'(?s)[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+'
 _NO_OPENING = bytes(set(range(256)) - set(b"{["))
@@ -31,7 +32,7 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError,
 
 
 def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
-    """Whether this is JSON whose brackets nest deeper than `limit`."""
+    """Return True if the brackets of this JSON nest deeper than `limit`."""
     if data.rfind(b"{") < limit and data.rfind(b"[") < limit:
         return False  # too near its beginning for so many
     if len(data.translate(None, _NO_OPENING)) <= limit:
@@ -52,6 +53,43 @@ def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
         if depth > limit:
             return True
     return False
+
+
+def parse_record_leniently(data: bytes) -> JournalRecord:
+    """A journal record, also one with broken characters in its text. Raises one of `_ERRORS`."""
+    try:
+        return parse_record(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return parse_record(encode_json(parse_object(data)))
+
+
+def find_records(data: bytes) -> Iterator[tuple[int, int, JournalRecord]]:
+    """The records in a damaged journal line, each with its place; a message whose record is damaged counts as one."""
+    end, place = 0, data.find(RECORD_START)
+    while place >= 0:
+        if found := _find_record(data, place):
+            yield from _find_bare_messages(data, end, place)
+            end = found[1]
+            yield found
+        place = data.find(RECORD_START, max(end, place + 1))
+    yield from _find_bare_messages(data, end, len(data))
+
+
+def _find_record(data: bytes, place: int) -> tuple[int, int, JournalRecord] | None:
+    try:
+        end = find_end(memoryview(data), place)
+        record = parse_record_leniently(data[place:end]) if end else None
+    except (TooDeepError, *_ERRORS):
+        return None
+    return (place, end, record) if end and record and record != JournalRecord(at=record.at) else None
+
+
+def _find_bare_messages(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, JournalRecord]]:
+    with contextlib.suppress(TooDeepError):
+        for first, last in find_entries(memoryview(data)[:end], start):
+            if data[start:first].endswith(b'"message":') and parse_strict_message(data[first:last]):
+                continues = data[last:end].startswith(b',"continues":true')
+                yield first, last, JournalRecord(at="", message=msgspec.Raw(data[first:last]), continues=continues)
 
 
 def find_messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
@@ -155,8 +193,8 @@ def is_valid_json(data: bytes) -> bool:
 
 
 def parse_object(data: bytes) -> JsonObject:
-    """A JSON object however odd: raises ValueError or RecursionError when it is none. Raw zeros are a hole in the file,
-    nothing that was said: JSON writes those otherwise."""
+    """Parse a JSON object however odd; ValueError or RecursionError if it is not one. Raw zeros are a hole in the file,
+    not content: JSON escapes those."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
         return _object_decoder.decode(data)
     found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
@@ -203,6 +241,8 @@ def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | Non
         damage.note("a message has no parts")
     if not isinstance(raw.get("id", 0), int):
         raw.pop("id")
+    if isinstance(raw.get("role"), str):
+        raw["role"] = _convert_role(raw["role"], damage)
     shaped = raw | {
         "parts": _convert_parts(parts, damage) if isinstance(parts, list) else [],
         "timestamp": str(raw.get("timestamp") or ""),
@@ -211,6 +251,14 @@ def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | Non
         return msgspec.convert(shaped, Message)
     except _ERRORS:
         return None
+
+
+def _convert_role(role: str, damage: DamageReport) -> str:
+    """A role in another spelling. The words of an unknown role are kept as the assistant's: they command nobody."""
+    if (known := role.strip().lower()) in _ROLES:
+        return known
+    damage.note(f"a message of the unknown role {role[:20]!r} is read as the assistant's")
+    return "assistant"
 
 
 def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
@@ -255,7 +303,7 @@ def _convert_call(raw: JsonObject) -> JsonObject:
 
 
 def fits_metadata(name: str, value: Any) -> bool:
-    """Whether a field of the metadata can be what it says, and not only of its type."""
+    """Return True if the value of a metadata field is plausible, not only of its type."""
     if name not in _METADATA_FIELDS:
         return True
     try:
@@ -265,3 +313,88 @@ def fits_metadata(name: str, value: Any) -> bool:
     if name == "workspace" and isinstance(value, str):
         return "\0" not in value and len(value) < MAX_PATH_CHARS and max(map(len, value.split("/"))) <= MAX_NAME_CHARS
     return name == "schemaVersion" or not isinstance(value, int) or abs(value) <= MAX_NUMBER
+
+
+WINDOW_BYTES = 1 << 16
+_SPACE = b" \t\r\n"
+_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
+_TRAILING_ERROR = compile_late(r"trailing characters \(byte (\d+)\)")  # how the parser says where an object ended
+_ENTRY_START = compile_late(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
+_loose_decoder = json.JSONDecoder(strict=False)
+
+
+class TooDeepError(Exception):
+    """An object is nested deeper than any parser goes."""
+
+
+def find_end(data: memoryview, start: int) -> int | None:
+    """The place behind the object or list that starts here; None when it is not whole."""
+    following = _ENTRY_START.search(data, start + 1, start + WINDOW_BYTES)
+    return (_find_end_before(data, start, following.start()) if following else None) or _parse_end(data, start)
+
+
+def _find_end_before(data: memoryview, start: int, following: int) -> int | None:
+    """The end of an entry that reaches to where the next one starts: told without an error of the parser's, quicker."""
+    entry = bytes(data[start:following]).rstrip(b"," + _SPACE)
+    try:
+        _raw_decoder.decode(entry)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return start + len(entry)
+
+
+def _parse_end(data: memoryview, start: int) -> int | None:
+    window = WINDOW_BYTES
+    while True:
+        chunk = data[start : start + window]
+        try:
+            _raw_decoder.decode(chunk)
+            return _trim_end(data, start + len(chunk))
+        except RecursionError as error:
+            raise TooDeepError from error
+        except msgspec.DecodeError as error:
+            said = str(error)
+        if found := _TRAILING_ERROR.search(said):
+            return _trim_end(data, start + int(found[1]) - 1)
+        if "truncated" not in said:
+            return _find_loose_end(bytes(data[start : start + WINDOW_BYTES]), start)
+        if start + window >= len(data):
+            return None
+        window *= 16
+
+
+def find_entries(data: memoryview, place: int = 0, late: Callable[[], bool] | None = None) -> Iterator[tuple[int, int]]:
+    """Find every whole entry that looks like a message or a call, from `place` on.
+
+    `late` is asked after each that is not whole, which can take long; True ends it.
+    """
+    found = _ENTRY_START.search(data, place)
+    while found:
+        start = found.start()
+        found = _ENTRY_START.search(data, found.end())
+        until = found.start() if found else len(data)
+        end = _find_end_before(data, start, until) if until - start < WINDOW_BYTES else None
+        if end is None:
+            end = _parse_end(data, start)
+            if end is None and late and late():
+                return
+            if end is not None and end > until:  # what looked like the next one is a part of this one
+                found = _ENTRY_START.search(data, end)
+        if end is not None:
+            yield start, end
+
+
+def _trim_end(data: memoryview, end: int) -> int:
+    while data[end - 1] in _SPACE:
+        end -= 1
+    return end
+
+
+def _find_loose_end(chunk: bytes, start: int) -> int | None:
+    """The same for an object that holds raw control characters."""
+    try:
+        return start + _loose_decoder.raw_decode(chunk.decode("latin-1"))[1]
+    except ValueError:
+        return None
+    except RecursionError as error:
+        raise TooDeepError from error

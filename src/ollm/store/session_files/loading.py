@@ -15,8 +15,8 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.store.session_files import journal, layout, lenient
-from ollm.store.session_files.marks import read_call_number
+from ollm.store.session_files import document, journal, lenient
+from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
 Entry = TypeVar("Entry")
@@ -61,7 +61,7 @@ class SessionStream:
 
     @property
     def unreadable(self) -> bool:
-        """Whether its files are damaged and nothing in them could be read; asked at the end of the reading."""
+        """Return True if the files are damaged and nothing could be read; valid after reading."""
         return self.damage is not None and self.reader.empty and not self.reader.partial
 
     @property
@@ -82,7 +82,7 @@ class SessionStream:
             yield make_partial_message(self.reader, last + 1)
 
     def read_user_words(self) -> dict[int, str]:
-        """What the user said, by number; what others said is passed over unread."""
+        """Read the user's messages by number; skips the others unread."""
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
@@ -121,7 +121,7 @@ class SessionStream:
 
     def iter_document(self) -> Iterator[bytes]:
         """All that can be read as one JSON document: what is whole exactly as it is."""
-        return layout.iter_document(
+        return document.iter_document(
             complete_head(self.reader.head, self.session), self._iter_message_bytes(), self._iter_call_bytes()
         )
 
@@ -200,7 +200,7 @@ def load_session(stream: SessionStream) -> LoadedSession:
 def make_loaded_session(
     stream: SessionStream, found: tuple[Message, ...], calls: tuple[ToolCallRecord, ...]
 ) -> LoadedSession:
-    """What was read of a stream that has come to its end."""
+    """Make a session from a stream that was read to its end."""
     session = msgspec.structs.replace(stream.session, messages=found, tool_calls=calls)
     newest = stream.reader.newest_calls
     return LoadedSession(
@@ -258,7 +258,7 @@ def make_session(head: JsonObject, session_id: str, fallback: datetime) -> Sessi
 def complete_head(head: JsonObject, session: Session) -> JsonObject:
     """The head with the fields that every document has (S2.1), however little of it could be read."""
     known: JsonObject = msgspec.to_builtins(session)
-    return {**head, **{name: known[name] for name in layout.FIELDS if name != "metadata"}}
+    return {**head, **{name: known[name] for name in document.FIELDS if name != "metadata"}}
 
 
 def parse_metadata(head: JsonObject) -> SessionMetadata:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 from ollm.domain.struct import Data
+from ollm.system.atomic import AppendFile, replace_file
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _COPY = r"(?:\.(?:damaged|original|replaced)-\d[\w-]*)?"
@@ -68,7 +73,7 @@ class SessionPlaces(Data, frozen=True):
                 yield from (path for path in directory.glob(f".{session_id}.*") if is_own_file(path))
 
     def list_others(self, session_id: str) -> list[Path]:
-        """What has this session's name beside its files and is not ours."""
+        """List files with this session's name that are not ours."""
         found = [path for place in (self.directory, self.legacy) if place for path in place.glob(f"{session_id}.*")]
         return [path for path in found if not is_own_file(path)]
 
@@ -85,7 +90,7 @@ class SessionPlaces(Data, frozen=True):
 
 
 def is_own_file(path: Path) -> bool:
-    """Whether a file in a directory of sessions has a name that we give; a directory never does."""
+    """Return True if a file in a directory of sessions has a name that we give; a directory never does."""
     return bool(re.fullmatch(_OWN_FILE, path.name)) and (path.is_symlink() or not path.is_dir())
 
 
@@ -131,3 +136,143 @@ def make_unreadable_error(directory: Path, error: OSError) -> StorageError:
 
 def _exists(path: Path) -> bool:
     return path.is_symlink() or path.exists()
+
+
+CopyKind = Literal["damaged", "original", "replaced"]
+COPY_CHUNK_BYTES = 1 << 20
+
+
+def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
+    """Give a session's document and journal a second name each, with what they are and when."""
+    files = (home / f"{session_id}.json", home / f"{session_id}.journal")
+    return [keep_copy(file, clock, kind) for file in files if file.is_file()]
+
+
+def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
+    """Keep the file under a second name: a link, or a copy if the disk has no links. A directory is moved. Returns its
+    path."""
+    when = format_stamp(clock()).replace(":", "").replace(".", "-")
+    copy = _find_free_name(file.with_name(f"{file.name}.{kind}-{when}"))
+    if file.is_dir() and not file.is_symlink():
+        file.rename(copy)
+        return copy
+    try:
+        os.link(file, copy)
+    except OSError:
+        replace_file(copy, _iter_file_chunks(file))
+    return copy
+
+
+def restore_journal(journal: AppendFile, clock: Clock) -> str:
+    """Rewrite a journal that another program removed or changed, and keep the replacement; returns what happened in a
+    sentence, or nothing if it is unchanged."""
+    if journal.is_in_place():
+        return ""
+    path, before = journal.path, journal.good
+    kept = keep_copy(path, clock, "replaced") if path.is_file() or path.is_dir() else None
+    journal.write_anew()
+    return describe_restored(path, kept, before - journal.good) if before or kept else ""
+
+
+def describe_restored(file: Path, kept: Path | None, lost_bytes: int) -> str:
+    """Describe what another program did to a rewritten file, where its version is kept, and what is lost."""
+    what, place = ("changed", f", and kept as {kept.name}") if kept else ("removed", "")
+    done = f"Another program has {what} {file}: it was rewritten{place}."
+    return done + (f" {lost_bytes:,} bytes are gone." if lost_bytes > 0 else "")
+
+
+def _find_free_name(path: Path) -> Path:
+    count, free = 1, path
+    while free.exists():
+        count += 1
+        free = path.with_name(f"{path.name}-{count}")
+    return free
+
+
+def _iter_file_chunks(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as source:
+        while chunk := source.read(COPY_CHUNK_BYTES):
+            yield chunk
+
+
+GUARD_CHUNK_BYTES = 1 << 20
+MAX_HELD_BYTES = 256 * 1024  # of a document that is held in memory too, since another program may write into it
+_Identity = tuple[int, int, int, int]
+
+
+class DocumentGuard:
+    """Holds the document open from when it was last written, so that it can be given its name again."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self._clock = clock
+        self._descriptor: int | None = None
+        self._known: _Identity | None = None
+        self._content: bytes | None = None
+
+    @property
+    def stamp(self) -> str:
+        """Stamp that distinguishes the document from a replacement by another program."""
+        return ",".join(map(str, self._known[1:])) if self._known else ""
+
+    def watch(self) -> None:
+        """The document is now as it should be."""
+        self.close()
+        with contextlib.suppress(OSError):
+            flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+            self._descriptor = os.open(self.path, flags)
+            self._known = _identify(os.fstat(self._descriptor))
+            if self._known[2] <= MAX_HELD_BYTES:
+                self._content = os.pread(self._descriptor, self._known[2], 0)
+
+    def is_in_place(self) -> bool:
+        """Return True if the file is unchanged since it was last seen; also if none is watched."""
+        return self._known is None or self._find_named() == self._known
+
+    def restore(self) -> str:
+        """Put the document back where it was and keep what took its place; what happened, in a sentence."""
+        named = self._find_named()
+        if self._known is None or named == self._known:
+            return ""
+        kept = keep_copy(self.path, self._clock, "replaced") if named else None
+        changed_in_place = _identify(os.fstat(self._require_descriptor())) != self._known
+        if kept and changed_in_place and self._content is None:
+            self._known = named
+            return f"Another program has changed {self.path}; what it wrote is also in {kept.name}."
+        replace_file(self.path, self._iter_chunks() if self._content is None else self._content)
+        self.watch()
+        if kept:
+            return f"Another program has changed {self.path}: it was rewritten, and the other kept as {kept.name}."
+        return f"Another program has removed {self.path}: it was rewritten."
+
+    def find_readable(self, target: Path) -> Path:
+        """Find a readable document: under its name, or else in `target`, which is written from memory."""
+        if self.is_in_place():
+            return self.path
+        replace_file(target, self._iter_chunks() if self._content is None else self._content)
+        return target
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = self._known = self._content = None
+
+    def _find_named(self) -> _Identity | None:
+        try:
+            return _identify(self.path.lstat())
+        except OSError:
+            return None
+
+    def _require_descriptor(self) -> int:
+        assert self._descriptor is not None
+        return self._descriptor
+
+    def _iter_chunks(self) -> Iterator[bytes]:
+        descriptor, place = self._require_descriptor(), 0
+        while chunk := os.pread(descriptor, GUARD_CHUNK_BYTES, place):
+            place += len(chunk)
+            yield chunk
+
+
+def _identify(found: os.stat_result) -> _Identity:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -6,31 +6,180 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.errors import StorageError
-from ollm.domain.messages import Message, ToolResultPart
-from ollm.domain.session import Session
+from ollm.domain.errors import DamagedError, StorageError
+from ollm.domain.messages import JsonObject, Message, ToolResultPart
+from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.damage import DamageFoundError, DamageReport, StrictDamageReport
+from ollm.store.session_files import document, journal, lenient
+from ollm.store.session_files.document import CALL, MESSAGE
+from ollm.store.session_files.files import DamageFoundError, DamageReport, StrictDamageReport
+from ollm.store.session_files.journal import is_marked
 from ollm.store.session_files.loading import (
     LoadedSession,
     SessionStream,
+    complete_head,
     get_file_time,
     load_session,
     make_loaded_session,
+    make_partial_message,
     mark_interrupted,
     read_calls,
     read_messages,
 )
-from ollm.store.session_files.marks import is_marked
-from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.places import SessionPlaces, keep_copies
 from ollm.store.session_files.reader import SessionReader
-from ollm.store.session_files.rewriting import RecoveredSession, make_current_head, refuse_read_only, rewrite_session
 from ollm.store.session_files.writer import SessionWriter
+from ollm.system.atomic import replace_file
+
+
+class RecoveredSession(NamedTuple):
+    """A session whose files are whole. `numbers` (messages, number of the last) leave out the answer under way."""
+
+    loaded: LoadedSession
+    numbers: tuple[int, int]
+    partial: journal.Parts
+    held: bool = True  # messages and calls are in `loaded`
+
+
+class _NothingWrongError(Exception):
+    """The data that was read is what is on disk: it need not be written."""
+
+
+class _EntryCollector:
+    """Collect the entries to write, counted on the way, and held if somebody continues with them."""
+
+    def __init__(self, reader: SessionReader, *, hold: bool) -> None:
+        self.count = self.last = 0
+        self.messages: list[Message] = []
+        self.calls: list[ToolCallRecord] = []
+        self._reader = reader
+        self._hold = hold
+
+    def iter_message_bytes(self) -> Iterator[bytes]:
+        for found, data, sound in read_messages(self._reader):
+            self._take_message(found)
+            if sound and (line := _normalize_entry(data)).startswith(MESSAGE):
+                yield lenient.preserve_bytes(line, found, sound)
+            else:
+                yield journal.encode_json(lenient.parse_object(data) | msgspec.to_builtins(found))
+        if self._reader.partial:
+            ending = make_partial_message(self._reader, self.last + 1)
+            self._take_message(ending)
+            yield journal.encode_json(ending)
+
+    def make_recovered(self, stream: SessionStream) -> RecoveredSession:
+        """Make the recovered session after everything was read."""
+        loaded = make_loaded_session(stream, tuple(self.messages), tuple(self.calls))
+        under_way = int(loaded.unfinished)
+        return RecoveredSession(
+            loaded, (self.count - under_way, self.last - under_way), stream.reader.partial, self._hold
+        )
+
+    def _take_message(self, message: Message) -> None:
+        self.count += 1
+        self.last = max(self.last, message.id)
+        if self._hold:
+            self.messages.append(message)
+
+    def iter_call_bytes(self) -> Iterator[bytes]:
+        for found, data, sound in read_calls(self._reader):
+            if self._hold:
+                self.calls.append(found)
+            if sound and (line := _normalize_entry(data)).startswith(CALL):
+                yield lenient.preserve_bytes(line, found, sound)
+            else:
+                known: JsonObject = msgspec.to_builtins(found)
+                yield journal.encode_json({**known, **lenient.parse_object(data), **known})
+
+
+def _normalize_entry(data: bytes) -> bytes:
+    """A sound entry on one line, without the blanks of another layout."""
+    ours = data.startswith((MESSAGE, CALL)) and b"\n" not in data
+    return data if ours else msgspec.json.format(data, indent=-1)
+
+
+def rewrite_session(
+    places: SessionPlaces,
+    paths: tuple[Path, Path],
+    writer: SessionWriter,
+    clock: Clock,
+    *,
+    damage: DamageReport,
+    hold: bool,
+) -> RecoveredSession:
+    """A clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
+
+    One that is whole and in its place is only read. What it holds is given only with `hold`. Raises `DamagedError` when
+    it must not be written.
+    """
+    home, session_id = paths[0].parent, writer.session_id
+    with contextlib.closing(SessionReader(*paths, damage=damage)) as reader:
+        stream = SessionStream(reader, session_id, alive=True, fallback=get_file_time(paths[0]))
+        refuse_read_only(stream, paths[0])
+        writer.head = make_current_head(reader.head, stream.session)
+        taking = _EntryCollector(reader, hold=hold)
+
+        def iter_chunks() -> Iterator[bytes]:
+            yield from document.iter_document(writer.head, taking.iter_message_bytes(), taking.iter_call_bytes())
+            refuse_read_only(stream, paths[0])
+            if stream.damage:
+                refuse_unreadable(stream, paths, taking.count)
+                keep_copies(home, session_id, clock)
+            elif reader.foreign and paths[0].is_file():
+                keep_copies(home, session_id, clock, "original")
+            elif home == places.directory and not reader.foreign:
+                raise _NothingWrongError
+
+        try:
+            replace_file(places.get_document_path(session_id), iter_chunks())
+        except _NothingWrongError:
+            return taking.make_recovered(stream)
+        places.get_journal_path(session_id).unlink(missing_ok=True)
+        _remove_moved(home, places, session_id)
+        found = taking.make_recovered(stream)
+    written = msgspec.structs.replace(found.loaded, unfinished=False, journal_good=0)
+    return found._replace(loaded=written, numbers=(taking.count, taking.last), partial=[])
+
+
+def refuse_read_only(stream: SessionStream, document: Path) -> None:
+    if stream.read_only:
+        raise DamagedError(
+            f"{document} can be viewed but not continued: {stream.read_only}. The file was left as it is.",
+            action="Save what is readable with `ollm sessions export`, or start a new session with `ollm --new`.",
+        )
+
+
+def refuse_unreadable(stream: SessionStream, paths: tuple[Path, Path], messages: int) -> None:
+    """Raise DamagedError if no message can be read: there is nothing to continue from. The files stay as they are."""
+    if messages == 0:
+        file = next(path for path in paths if path.exists())
+        raise DamagedError(
+            f"{file} cannot be resumed: no message in it can be read ({stream.damage}). The file was left as it is.",
+            action="Restore it from a backup, or start a new session with `ollm chat --new`.",
+        )
+
+
+def make_current_head(head: JsonObject, session: Session) -> JsonObject:
+    """The head as this version writes it."""
+    known: JsonObject = msgspec.to_builtins(session.metadata)
+    held = {n: v for n, v in head.get("metadata", {}).items() if n not in known or lenient.fits_metadata(n, v)}
+    metadata = {**known, **held, "schemaVersion": SCHEMA_VERSION}
+    described = msgspec.structs.replace(session, messages=(), tool_calls=())
+    return {**complete_head(head, described), "metadata": metadata}
+
+
+def _remove_moved(home: Path, places: SessionPlaces, session_id: str) -> None:
+    """The earlier version's files, once their content is in our own directory."""
+    if home != places.directory:
+        for end in (".json", ".journal"):
+            (home / f"{session_id}{end}").unlink(missing_ok=True)
+
 
 OPEN_PATIENCE_FACTOR = 2  # for somebody who waits: to write takes as long again as to read
 REPAIR_PATIENCE_FACTOR = 10
@@ -38,7 +187,7 @@ LARGE_BYTES = 64_000_000  # from here on no session is held whole to continue wi
 
 
 class KnownDocument(Data, frozen=True):
-    """What is known of a whole document that has not changed since: its messages, and the number of the last one.
+    """Facts about a whole document that has not changed since: its messages, and the number of the last one.
 
     Only what follows number `since` is needed of it. `surely`: all of it was read just now.
     """
@@ -83,7 +232,7 @@ def recover_session(
 
 
 def is_large(*paths: Path) -> bool:
-    """Whether reading these files takes so long, or so much memory, that it is to be done once."""
+    """Return True if reading these files takes so long, or so much memory, that it should happen once."""
     return get_total_size(*paths) >= LARGE_BYTES
 
 
@@ -92,7 +241,7 @@ def get_total_size(*paths: Path) -> int:
 
 
 def _read_end(places: SessionPlaces, writer: SessionWriter, read: RecoveredSession, since: int) -> RecoveredSession:
-    """The end of a large session of which all was read just now; all of it where its end cannot be told apart."""
+    """Read the end of a large session that was read completely just now; all of it if its end cannot be determined."""
     paths = places.get_document_path(writer.session_id), places.get_journal_path(writer.session_id)
     count, last = read.numbers
     known = KnownDocument(message_count=count, last_number=last, since=since or last, surely=True)
@@ -105,7 +254,7 @@ def _read_end(places: SessionPlaces, writer: SessionWriter, read: RecoveredSessi
 def _read_newest(
     paths: tuple[Path, Path], writer: SessionWriter, since: int, known: KnownDocument | None
 ) -> RecoveredSession | None:
-    """The end of a session; None when it cannot be told that this is all that is needed."""
+    """Read the end of a session; None if that may not be all that is needed."""
     if not (known or is_marked(paths[1])):
         return None
     with _open_strictly(paths, writer, newest=True) as stream, contextlib.suppress(DamageFoundError):
@@ -142,7 +291,7 @@ def _read_unchanged(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bo
 
 
 def _read_known(reader: SessionReader, paths: tuple[Path, Path], since: int) -> KnownDocument | None:
-    """What the last mark of a journal says; of a large session its end is wanted, wherever somebody stopped."""
+    """Read the last mark of a journal: of a large session only the end is needed, wherever somebody stopped."""
     mark = reader.mark
     if mark is None or not (since or is_large(*paths)):
         return None
@@ -174,7 +323,7 @@ def _find_last_number(messages: tuple[Message, ...]) -> int:
 
 
 def _is_sound(session: Session, known: KnownDocument) -> bool:
-    """Whether every call that a message names was found, and the messages go as far as they must."""
+    """Return True if every call that a message names was found, and the messages go as far as they must."""
     calls = {call.id for call in session.tool_calls}
     asked = {name for message in session.messages for name in message.call_ids}
     return (known.surely or asked <= calls) and _find_last_number(session.messages) >= known.last_number

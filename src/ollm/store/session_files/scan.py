@@ -12,16 +12,15 @@ from typing import BinaryIO
 import msgspec
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.damage import MAX_BYTES, DamageReport
-from ollm.store.session_files.lenient import is_deeper_than, parse_object
-from ollm.store.session_files.lines import find_data_end
-from ollm.store.session_files.objects import TooDeepError, find_end, find_entries
-from ollm.store.session_files.sections import MESSAGE
+from ollm.store.session_files.document import MESSAGE
+from ollm.store.session_files.files import MAX_BYTES, DamageReport, find_data_end
+from ollm.store.session_files.lenient import TooDeepError, find_end, find_entries, is_deeper_than, parse_object
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _SCALAR = re.compile(rb"(?:" + _STRING + rb'|[^\s,{}\[\]"]++)', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*+")
+_BLANK = rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8b\xa8\xa9\xaf]|\xe2\x81[\x9f\xa0]|\xe3\x80\x80|\xef\xbb\xbf"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ARRAYS = {"messages", "toolCalls"}
 _SESSION_FIELDS = {"sessionId", "startTime", "messages"}
@@ -30,7 +29,7 @@ OVERSIZED_BYTES = 1 << 24  # that are read of a file over the limit
 
 
 class _EntryKind(msgspec.Struct):
-    """What tells a message from a call."""
+    """Signs that distinguish a message from a call."""
 
     role: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     args: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -46,7 +45,7 @@ class _BrokenDocument(Exception):  # noqa: N818 - a signal inside this module
 
 
 class DocumentScan:
-    """Where the entries of a document are, and its other fields. `read` is how many bytes were gone through."""
+    """Positions of the entries of a document, and its other fields. `read` is the number of bytes read."""
 
     def __init__(self, file: BinaryIO, damage: DamageReport) -> None:
         self.head: JsonObject = {}
@@ -61,6 +60,10 @@ class DocumentScan:
             damage.note(f"nothing was ever written after byte {size}")
         self._data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
         self._read_whole()
+        if not self._whole and (cleaned := _replace_blanks(self._data)):
+            damage.note("blanks that JSON does not know were read as spaces")
+            self._data = memoryview(cleaned)
+            self._read_whole()
         if not self._whole:
             self._read_broken()
 
@@ -123,6 +126,9 @@ class DocumentScan:
             else:
                 place = self._read_field(key, found.end())
         if self._read_byte(self._skip_gap(self._skip_gap(place) + 1)):
+            if "role" in self.head:  # the first object is a message
+                self.head = {}
+                raise _BrokenDocument("the file header is missing")
             self._damage.note("extra data after the end of the document")
 
     def _read_array(self, key: str, place: int) -> int:
@@ -151,7 +157,6 @@ class DocumentScan:
         return end
 
     def _find_value_end(self, place: int) -> int:
-        """The place behind the value that starts here."""
         if self._read_byte(place) in (b"{", b"["):
             end = find_end(self._data, place)
         else:
@@ -191,6 +196,15 @@ class DocumentScan:
 
     def _read_byte(self, place: int) -> bytes:
         return bytes(self._data[place : place + 1])
+
+
+def _replace_blanks(data: memoryview) -> bytes | None:
+    """The same bytes with Unicode's blanks between JSON tokens as spaces; None if there are none."""
+    if not re.search(rb'[\s{}\[\],:"](?:' + _BLANK + rb')[\s{}\[\],:"\xc2\xe1-\xef]', data):
+        return None
+    token = re.compile(rb"(" + _STRING + rb")|(?:" + _BLANK + rb")", re.DOTALL)
+    found = token.sub(lambda match: match[1] or b" " * len(match[0]), data)
+    return found if found != data else None
 
 
 def _classify_entry(entry: memoryview) -> str | None:

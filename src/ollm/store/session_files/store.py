@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import NotFoundError, StorageError, UsageError
+from ollm.domain.errors import NotFoundError, StorageError, UsageError, suggest_storage_fix
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session, SessionSummary
 from ollm.store.session_files.places import SessionPlaces, iter_own_files, list_ids_in, parse_id
@@ -21,7 +21,7 @@ from ollm.system.atomic import make_private_directory, replace_file, sync_direct
 from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.damage import DamageReport
+    from ollm.store.session_files.files import DamageReport
     from ollm.store.session_files.loading import LoadedSession, SessionStream
     from ollm.store.session_files.reader import SessionReader
     from ollm.store.session_files.recovery import KnownDocument
@@ -78,7 +78,7 @@ class SessionFiles:
         return writer, loaded
 
     def read_open(self, writer: SessionWriter, page: MessagePage | None = None) -> LoadedSession:
-        """What a session of this process holds, written or not; with `page` at least that much of it."""
+        """Read a session of this process, written or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import SessionStream, load_session
 
         with contextlib.closing(writer.open_reader(newest=page is not None)) as reader:
@@ -125,7 +125,8 @@ class SessionFiles:
             yield from stream.iter_document()
 
     def is_large(self, session_id: str, limit: int | None = None) -> bool:
-        """Whether its files have so many bytes; without a `limit`, so many that it is to be read once."""
+        """Return True if its files have at least `limit` bytes; without a limit, so many that they should be read
+        once."""
         from ollm.store.session_files import recovery
 
         home = self.places.find_home(session_id) or self.places.directory
@@ -133,7 +134,7 @@ class SessionFiles:
         return recovery.get_total_size(*paths) >= (recovery.LARGE_BYTES if limit is None else limit)
 
     def read_document_stamp(self, session_id: str) -> tuple[int, int, int] | None:
-        """What tells a document from one that was written since."""
+        """Read the stamp that distinguishes a document from a later one."""
         try:
             found = self.places.get_document_path(session_id).lstat()
         except OSError:
@@ -141,11 +142,11 @@ class SessionFiles:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def is_open(self, session_id: str) -> bool:
-        """Whether a living process writes it."""
+        """Return True if a living process writes it."""
         return read_owner(self.places.get_lock_path(session_id)) is not None
 
     def describe_leftovers(self, session_id: str) -> str:
-        """Files of a closed session that have no business there, in words; empty when there are none."""
+        """Describe leftover files of a closed session; empty if there are none."""
         words = []
         if any(self.places.directory.glob(f".{session_id}.*.tmp")):
             words.append("a temporary file was left behind")
@@ -157,7 +158,7 @@ class SessionFiles:
         """Put a second document beside the first, under a name that says so."""
         second = self._find_second_document(session_id)
         if second:
-            from ollm.store.session_files.copies import keep_copies
+            from ollm.store.session_files.places import keep_copies
 
             keep_copies(second.parent, session_id, self.clock)
             second.unlink()
@@ -168,7 +169,7 @@ class SessionFiles:
         return path if path and path.exists() and self.places.get_document_path(session_id).exists() else None
 
     def summarize_session(self, session_id: str) -> SessionSummary:
-        """What a list shows, worked out from the files."""
+        """Summarize a session for a list, from its files."""
         with self.open_stream(session_id) as stream:
             session, count = stream.session, sum(1 for _ in stream.iter_messages())
             deque(stream.iter_calls(), maxlen=0)
@@ -243,7 +244,7 @@ class SessionFiles:
     def _move_files(self, session_id: str, source: Path, target: Path, at: datetime) -> None:
         import shutil
 
-        from ollm.store.session_files.copies import keep_copy
+        from ollm.store.session_files.places import keep_copy
 
         make_private_directory(target)
         for path in [found for found in iter_own_files(target, session_id) if found.suffix in (".json", ".journal")]:
@@ -269,13 +270,13 @@ class SessionFiles:
 
     @contextlib.contextmanager
     def _translate_errors(self, session_id: str) -> Iterator[None]:
-        """What the system refuses is said with the place and the way out."""
+        """Add the path and the way out to system errors."""
         try:
             yield
         except OSError as error:
             raise StorageError(
                 f"Session {session_id} in {self.places.directory} cannot be changed: {error.strerror}.",
-                action="Check the permissions of the directory and its files, and the free disk space.",
+                action=f"{suggest_storage_fix(error)}.",
             ) from error
 
     def _make_unknown_error(self, session_id: str) -> NotFoundError:

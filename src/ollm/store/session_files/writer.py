@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.clock import now
-from ollm.domain.errors import BusyError, StorageError
+from ollm.domain.errors import BusyError, StorageError, UnsavedError, suggest_storage_fix
 from ollm.domain.messages import JsonObject, Message
-from ollm.store.session_files import journal, layout
-from ollm.store.session_files.document_guard import DocumentGuard
-from ollm.store.session_files.marks import MarkSchedule
-from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files import document, journal
+from ollm.store.session_files.journal import MarkSchedule
+from ollm.store.session_files.places import DocumentGuard, SessionPlaces
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
 if TYPE_CHECKING:
     from ollm.store.session_files.reader import SessionReader
+
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
 KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not rewritten
@@ -48,6 +48,8 @@ class SessionWriter:
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # what other programs did to the files
+        self._journal_follows = True  # it was begun after the document was written
+        self._line_open = False  # the journal's last record has no line feed
         self._displaced = False  # what was appended is under no name: another program removed the journal
         self.document_size = 0
         self._written = False  # the document exists
@@ -80,7 +82,7 @@ class SessionWriter:
 
     @property
     def has_own_files(self) -> bool:
-        """Whether every byte of its files was written here: it began here, and nobody else has touched them."""
+        """Return True if every byte of its files was written here: it began here, and nobody else has touched them."""
         return self.new and self._written and self.document.is_in_place() and self._journal.is_in_place()
 
     def take_reports(self) -> list[str]:
@@ -104,11 +106,13 @@ class SessionWriter:
         self._journal.open()
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
+        self._line_open = not self._journal.ends_with(b"\n")
+        self._journal_follows = not self._journal.good
         self._marks.continue_journal(self._journal.path, calls, self.document.stamp)
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
-        """What is recorded inside goes to the disk at the end, with one sync."""
+        """Write everything recorded inside at the end, with one sync."""
         usual, self.deferred = self.deferred, True
         try:
             yield
@@ -118,7 +122,7 @@ class SessionWriter:
             self.flush()
 
     def record_message(self, at: str, message: Message, tokens: int) -> None:
-        """Add a message. One that goes on from the partial answer is written as what is new in it."""
+        """Add a message. One that continues a partial answer is written as its new part."""
         if self._partial:
             self._finish_partial(at, msgspec.to_builtins(message), tokens)
             return
@@ -164,10 +168,11 @@ class SessionWriter:
             self._write_document()
         if self.pending:
             try:
-                self._journal.append(b"".join(self.pending))
+                data = b"".join(self.pending)
+                self._journal.append(b"\n" + data if self._line_open else data)
             except OSError as error:
                 raise self._make_error(error) from error
-            self.pending = []
+            self.pending, self._line_open = [], False
             if monotonic() >= self._next_look:
                 self._look_at_journal()
         if self._displaced:
@@ -197,19 +202,21 @@ class SessionWriter:
         if not self._journal.good:
             return False
         try:
-            with contextlib.closing(self._open_files(self.document.path, self._journal.path, b"")) as reader:
+            files = self._open_files(self.document.path, self._journal.path, b"", follows=self._journal_follows)
+            with contextlib.closing(files) as reader:
                 self.document_size = replace_file(self.document.path, self._iter_folded(reader))
         except OSError as error:
             raise self._make_error(error) from error
         self.document.watch()
+        self._journal_follows = False  # until it is begun anew, it holds what the document holds
         self._restart_journal()
         return True
 
     def _iter_folded(self, reader: SessionReader) -> Iterator[bytes]:
         """The new document; files in which something cannot be read are kept beside it."""
-        yield from layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
+        yield from document.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
-            from ollm.store.session_files.copies import keep_copies
+            from ollm.store.session_files.places import keep_copies
 
             kept = keep_copies(self.directory, self.session_id, now)
             self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
@@ -226,7 +233,7 @@ class SessionWriter:
         self._displaced = False
 
     def _restore_files(self) -> None:
-        from ollm.store.session_files.copies import restore_journal
+        from ollm.store.session_files.places import restore_journal
 
         make_private_directory(self.directory)
         reports = [restore_journal(self._journal, now), self.document.restore()]
@@ -291,7 +298,7 @@ class SessionWriter:
 
     def _mark_when_due(self, at: str) -> None:
         """Say now and then what is before a message, so that who resumes need not read it."""
-        place = self._journal.good + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
+        place = self._journal.good + self._line_open + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
         due = place >= self._marks.next and len(self.pending) < MAX_BEFORE_MARK
         if due and self._written and not self._running:
             numbers = self.message_count, self.last_number
@@ -306,17 +313,19 @@ class SessionWriter:
         if not self.deferred:
             self.flush()
 
-    def _open_files(self, document: Path, lines: Path | None, waiting: bytes, *, newest: bool = False) -> SessionReader:
+    def _open_files(
+        self, document: Path, lines: Path | None, waiting: bytes, *, newest: bool = False, follows: bool = False
+    ) -> SessionReader:
         from ollm.store.session_files.reader import SessionReader
 
-        return SessionReader(document, lines, waiting=waiting, newest=newest)
+        return SessionReader(document, lines, waiting=waiting, newest=newest, follows=follows)
 
     def _write_document(self) -> None:
         """The first document: the session exists from here on."""
         try:
             if not self._lock.held:
                 self.lock()
-            self.document_size = replace_file(self.document.path, layout.iter_document(self.head, (), ()))
+            self.document_size = replace_file(self.document.path, document.iter_document(self.head, (), ()))
         except OSError as error:
             raise self._make_error(error) from error
         self.document.watch()
@@ -333,6 +342,7 @@ class SessionWriter:
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
+            self._line_open, self._journal_follows = False, True
             self._marks.restart()
         except OSError as error:
             raise self._make_error(error) from error
@@ -340,5 +350,48 @@ class SessionWriter:
     def _make_error(self, error: OSError) -> StorageError:
         return StorageError(
             f"Session {self.session_id} cannot be written to {self.directory}: {error.strerror or error}.",
-            action="ollm keeps it in memory and retries; free disk space or fix the permissions before you quit.",
+            action=f"{suggest_storage_fix(error)} before you quit; ollm keeps it in memory and retries.",
         )
+
+
+def count_unsaved_messages(writer: SessionWriter) -> int:
+    """Count the messages among the waiting records."""
+    records = [journal.parse_record(line) for line in writer.pending]
+    return sum(isinstance(record.message, msgspec.Raw) for record in records)
+
+
+def write_rescue_copy(writer: SessionWriter) -> Path | None:
+    """Write the whole session, with what is only in memory, to a new private temporary directory. Returns None, and
+    leaves no directory, if that fails too."""
+    try:
+        import tempfile
+
+        path = Path(tempfile.mkdtemp(prefix="ollm-unsaved-")) / f"{writer.session_id}.json"
+    except OSError:
+        return None
+    try:
+        with contextlib.closing(writer.open_reader(document=writer.document.find_readable(path))) as reader:
+            replace_file(path, document.iter_document(writer.head, reader.iter_messages(), reader.iter_calls()))
+    except (OSError, StorageError):
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+        return None
+    return path
+
+
+def make_unsaved_error(writer: SessionWriter, cause: StorageError, *, rescue: bool) -> UnsavedError:
+    """Make an error about data that is only in memory, with the way out: with `rescue` a copy elsewhere, for a session
+    that is about to end."""
+    count = count_unsaved_messages(writer)
+    what = "1 message" if count == 1 else f"{count} messages" if count else "The last change"
+    reason = getattr(cause.__cause__, "strerror", None) or cause.message.rstrip(".")
+    message = f"Not saved: {what} of session {writer.session_id}. {writer.directory} refuses it: {reason}."
+    if not rescue:
+        fix = suggest_storage_fix(cause.__cause__)
+        return UnsavedError(message, action=f"{fix}, then try again; it is kept in memory.")
+    copy = write_rescue_copy(writer)
+    if copy is None:
+        action = "No copy could be written elsewhere either: what is not saved ends with this process."
+    else:
+        action = f"The whole session is in {copy}; move that file to {writer.directory} once it can be written."
+    return UnsavedError(message, action=action)

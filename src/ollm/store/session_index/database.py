@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-VERSION = 2
+VERSION = 3
 BUSY_MILLISECONDS = 1500
-SCHEMA = """
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+SCHEMA = f"""
 CREATE TABLE sessions(
     id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, journal_read INTEGER NOT NULL,
     start_time TEXT, last_activity TEXT, model TEXT, message_count INTEGER, partial INTEGER, token_count INTEGER,
@@ -24,8 +25,12 @@ CREATE TABLE entries(
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at NOT NULL,
     call TEXT, text NOT NULL);
 CREATE INDEX entries_of_calls ON entries(session, call) WHERE call IS NOT NULL;
+CREATE TABLE vectors(
+    entry INTEGER PRIMARY KEY, session INTEGER NOT NULL, model TEXT NOT NULL, signs BLOB NOT NULL,
+    vector BLOB NOT NULL);
+CREATE INDEX vectors_of_sessions ON vectors(session, model, entry, signs);
 CREATE VIRTUAL TABLE words USING fts5(
-    text, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2");
+    text, content='', columnsize=0, tokenize='{TOKENIZER}');
 """
 Done = TypeVar("Done")
 
@@ -65,7 +70,7 @@ def connect_in_memory() -> sqlite3.Connection:
 
 
 def is_broken(error: sqlite3.Error) -> bool:
-    """Whether the file itself is damaged, as opposed to busy or not writable."""
+    """Return True if the file itself is damaged, not busy or read-only."""
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
 
 
@@ -83,6 +88,8 @@ def _open_connection(name: str, path: Path | None) -> sqlite3.Connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise _NewerVersion
+        if 0 < version < VERSION:
+            raise sqlite3.DatabaseError("written by an earlier version")  # replaced: clearing it would take longer
         if version != VERSION:
             _create(connection)
     except BaseException:
@@ -96,8 +103,6 @@ def _create(connection: sqlite3.Connection) -> None:
 
     def work() -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-            for name in ("words", "entries", "sessions"):
-                connection.execute(f"DROP TABLE IF EXISTS {name}")
             for statement in filter(str.strip, SCHEMA.split(";\n")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")

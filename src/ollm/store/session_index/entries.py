@@ -1,4 +1,4 @@
-"""What the index takes from session files: the line of a list, and the texts to search."""
+"""Contents of session files for the index: the line of a list, and the texts to search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter, journal, lenient
-from ollm.store.session_files.damage import DamageReport
+from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.loading import (
     CHECK_EVERY_ENTRIES,
     get_file_time,
@@ -43,7 +43,7 @@ class EntrySink(Protocol):
 
 
 class SessionRow(NamedTuple):
-    """What a list shows, with the place up to which the journal has been read."""
+    """Line of a list, with the place up to which the journal has been read."""
 
     journal_read: int
     start_time: str
@@ -108,7 +108,7 @@ def make_unreadable_row(document: Path, session_id: str, why: str) -> SessionRow
 
 
 def make_unread_row(stamp: Stamp, session_id: str) -> dict[str, Any]:
-    """What can be listed of a session that was not read yet."""
+    """Make a list line for a session that was not read yet."""
     line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, "")
     return line._replace(damaged=None, title=UNREAD_TITLE)._asdict() | {"session_id": session_id, "stamp": ""}
 
@@ -136,7 +136,7 @@ def _take_rest(reader: SessionReader, last: int, take: EntrySink) -> None:
     if reader.partial:
         take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
     for call, _, _ in read_calls(reader):
-        if entry := make_call_entry(call):
+        if entry := make_call_entry(call, whole=True):
             take(entry)
 
 
@@ -180,8 +180,8 @@ def read_journal_tail(journal_path: Path, line: SessionRow, take: EntrySink | No
     with journal_path.open("rb") as file:
         file.seek(line.journal_read)
         for data in file:
-            if not data.endswith(b"\n"):
-                break
+            if not data.endswith(b"\n") and not lenient.is_valid_json(data):
+                break  # a torn last record was never acknowledged
             try:
                 tail.read(journal.parse_record(data), len(data))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, _CannotTellError):
@@ -190,7 +190,7 @@ def read_journal_tail(journal_path: Path, line: SessionRow, take: EntrySink | No
 
 
 class _CannotTellError(Exception):
-    """The tail alone does not say it: the record goes on from one that was read before."""
+    """The tail alone is not enough: the record continues one that was read before."""
 
 
 class _TailReader:
@@ -223,10 +223,11 @@ class _TailReader:
         self._partial = []
         if message is None:
             raise _CannotTellError
-        if message.id > self._number:
-            self._number, self._count = message.id, self._count + 1
-            if self._take:
-                self._take(make_message_entry(message))
+        if message.id <= self._number:
+            raise _CannotTellError
+        self._number, self._count = message.id, self._count + 1
+        if self._take:
+            self._take(make_message_entry(message))
 
     def _read_call(self, changes: JsonObject, take: EntrySink) -> None:
         known = self._calls.pop(str(changes.get("id")), {}) | changes
@@ -234,7 +235,7 @@ class _TailReader:
             raise _CannotTellError
         if known.get("status") == "running":
             self._calls[str(changes.get("id"))] = known
-        elif entry := make_call_entry(lenient.parse_call(journal.encode_json(known), DamageReport())):
+        elif entry := make_call_entry(lenient.parse_call(journal.encode_json(known), DamageReport()), whole=True):
             take(entry)
 
     def make_row(self) -> SessionRow:
@@ -269,11 +270,14 @@ def make_message_entry(message: Message) -> IndexEntry:
     return IndexEntry(message.id, message.role, message.timestamp, None, said[:MAX_TEXT_CHARS])
 
 
-def make_call_entry(call: ToolCallRecord | None) -> IndexEntry | None:
+def make_call_entry(call: ToolCallRecord | None, *, whole: bool = False) -> IndexEntry | None:
+    """Make the entry of a finished call; `whole`: with the output that the model was not shown."""
     if call is None or call.status == "running":
         return None
     arguments = "\n".join(value for value in call.args.values() if isinstance(value, str))
     result = call.result.llm_content if call.result else ""
+    if whole and call.result and call.result.full_output is not None:
+        result = call.result.full_output
     return IndexEntry(
         call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}"[:MAX_TEXT_CHARS]
     )

@@ -27,6 +27,7 @@ LIST_COLUMNS = (
 Row = tuple[Any, ...]
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
+STEP_TEXTS = 500
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 ERASE_MILLISECONDS = 10_000  # to wait for others
 
@@ -75,7 +76,7 @@ class SessionIndex:
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
 
     def _load_current_rows(self, found: dict[str, Stamp], progress: Progress | None) -> list[Row]:
-        """What a list shows of every session, after reading those that changed."""
+        """Load the list lines of all sessions, after reading those that changed."""
         for _ in range(2):
             rows: list[Row] = self.connection.execute(f"SELECT {LIST_COLUMNS} FROM sessions").fetchall()  # noqa: S608
             known = {row[0]: row[1] for row in rows}
@@ -88,6 +89,17 @@ class SessionIndex:
         """Bring the words up to date, reading the unread part of changed sessions."""
         found, _ = read_stamps(self.directories)
         self.run_guarded(lambda: self._is_current(found) or self._refresh(found, progress, text=True))
+
+    def refresh_session_text(self, session_id: str, seconds: float) -> None:
+        """Bring the words of one session up to date, in short transactions. If that takes longer, the session is in
+        `behind` afterwards and the next time goes on."""
+
+        def work() -> None:
+            stamp, row = read_stamp(self.directories, session_id), self._load_rows(session_id).get(session_id)
+            if stamp and not (row and row["text_stamp"] == stamp.text):
+                self._run_transaction(partial(self._update_row, session_id, stamp, row, True, seconds=seconds))
+
+        self.run_guarded(work)
 
     def _is_current(self, found: dict[str, Stamp]) -> bool:
         known = dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions"))
@@ -106,7 +118,7 @@ class SessionIndex:
         self._update_row(session_id, stamp, self._load_rows(session_id).get(session_id), False, line)
 
     def get_counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
-        """How many messages a session has and the number of the last, as they were when all of it was found whole.
+        """Return the number of messages of a session and the number of the last, from when all of it was found whole.
 
         None when the document is smaller than `least_bytes`, has changed since, or nothing is known.
         """
@@ -130,7 +142,7 @@ class SessionIndex:
     def erase_all(self, ids: list[str], progress: Progress | None = None, seconds: float | None = None) -> None:
         """Take sessions out for good. With `seconds` the last of it may wait for another time."""
         from ollm.store.session_index import database
-        from ollm.store.session_index.erasing import erase_rows, holds_most, scrub
+        from ollm.store.session_index.texts import erase_rows, holds_most, scrub
 
         def work() -> None:
             self.connection.execute(f"PRAGMA busy_timeout = {ERASE_MILLISECONDS}")
@@ -159,7 +171,7 @@ class SessionIndex:
     def forget(self, session_id: str) -> None:
         """Take a session out of lists and searches; what was said in it may stay in the file until something is
         erased."""
-        from ollm.store.session_index.erasing import erase_rows
+        from ollm.store.session_index.texts import erase_rows
 
         self.run_guarded(lambda: erase_rows(self.connection, [session_id]))
 
@@ -214,7 +226,7 @@ class SessionIndex:
 
     def _erase_missing(self, gone: list[str]) -> None:
         """Somebody else removed these sessions' files: what the index holds of them goes too."""
-        from ollm.store.session_index.erasing import erase_rows, scrub
+        from ollm.store.session_index.texts import erase_rows, scrub
 
         erase_rows(self.connection, gone)
         scrub(self.connection, seconds=SCRUB_SECONDS)
@@ -236,7 +248,13 @@ class SessionIndex:
         return {name: self._update_row(name, found[name], rows.get(name), text) for name in batch}
 
     def _update_row(
-        self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool, line: SessionRow | None = None
+        self,
+        session_id: str,
+        stamp: Stamp,
+        row: dict[str, Any] | None,
+        text: bool,
+        line: SessionRow | None = None,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
         """Read what is new in one session and write its row."""
         from ollm.store.session_index.entries import make_unreadable_row, read_changes
@@ -247,7 +265,7 @@ class SessionIndex:
         if "id" not in values:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
-        taker = self._make_indexer(values, self._compute_time_limit(stamp)) if text else None
+        taker = self._make_indexer(values, seconds or self._compute_time_limit(stamp), bool(seconds)) if text else None
         try:
             line = line or read_changes(stamp, session_id, row, taker)
             if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
@@ -276,13 +294,13 @@ class SessionIndex:
         self.connection.execute(query, [*(values[name] for name in columns), values["id"]])
         return values
 
-    def _make_indexer(self, row: dict[str, Any], seconds: float | None = None) -> EntryIndexer:
+    def _make_indexer(self, row: dict[str, Any], seconds: float | None = None, steps: bool = False) -> EntryIndexer:
         from ollm.store.session_index.texts import EntryIndexer
 
-        return EntryIndexer(self.connection, row, seconds, self._look)
+        return EntryIndexer(self.connection, row, seconds, self._look, STEP_TEXTS if steps else 0)
 
     def _compute_time_limit(self, stamp: Stamp) -> float | None:
-        """How long a session may be worked on: all large ones together for a few seconds in one go."""
+        """Compute the time limit for a session: all large ones together get a few seconds in one go."""
         return max(MIN_WORK_SECONDS, self._large_until - time.process_time()) if stamp.is_large else None
 
     def _forget_session(self, session: int) -> None:
@@ -297,7 +315,6 @@ def _report_progress(progress: Progress | None, done: int, total: int, more: int
 
 
 def _make_summary(row: Row, active: bool) -> dict[str, Any]:
-    """SessionSummary with its outside names."""
     session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row
     return {
         "sessionId": session_id,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ollm.store.session_index.database import TOKENIZER
 from ollm.store.session_index.index import Progress, SessionIndex
 from ollm.store.session_index.texts import (
     ROLES,
@@ -20,17 +21,20 @@ from ollm.store.session_index.texts import (
     make_sign_marks,
     unpack_text,
 )
-from ollm.store.session_index.vocabulary import find_longer_words
 from ollm.store.session_index.words import SearchWord, fold_text, make_snippet, parse_words, quote_phrase
 
 MAX_RANKED_HITS = 20_000
 LOOK_SECONDS = 0.05
 MIN_LOOKED_TEXTS = 2_000  # texts that are looked at whatever it takes
+MAX_TERMS, MAX_TEXTS = 200, 20_000  # of longer words that begin like one typed
+MAX_SECONDS = 0.03
+MIN_READ_TERMS = 20  # words that are read whatever it takes
+MIN_STEM_CHARS, MAX_ENDING_CHARS = 4, 4
 MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from
 
 
 class SearchFilters(NamedTuple):
-    """What narrows a search; None leaves it open. `since` is a time as sessions write them."""
+    """Filters of a search; None leaves it open. `since` is a time as sessions write them."""
 
     workspace: str | None = None
     since: str | None = None
@@ -81,7 +85,7 @@ def search_sessions(
     limit: int = 20,
     progress: Progress | None = None,
 ) -> SessionSearchResult:
-    """What was said that holds all the words of `text`, literally."""
+    """Search for messages that contain all the words of `text`, literally."""
     text = text.encode("utf-8", "replace").decode()
     if not text.strip():
         return SessionSearchResult([], True, 0)
@@ -122,7 +126,7 @@ class _Search:
 
     @property
     def excludes_all(self) -> bool:
-        """Whether no session is as the filters want it."""
+        """Return True if no session matches the filters."""
         return self._only is not None and not self._only
 
     def find_by_words(self, words: list[SearchWord]) -> _RowBatch:
@@ -145,7 +149,7 @@ class _Search:
         )
 
     def _find_longer(self, words: list[SearchWord]) -> _RowBatch | None:
-        """With longer words that begin like those typed; None when there are none."""
+        """Search with longer words that begin like those typed; None if there are none."""
         parts, loose = [], []
         for word in words:
             longer = (
@@ -258,3 +262,50 @@ class _Search:
             "title": title,
             "snippet": make_snippet(unpack_text(row.text), self._typed),
         }
+
+
+def find_longer_words(connection: sqlite3.Connection, word: SearchWord) -> list[str] | None:
+    """List a phrase for every indexed stem that begins like the last part of `word`, or that it begins with.
+
+    Returns None if there are too many: FTS5 would merge the places of all of them before the first hit.
+    """
+    if not word.ending:
+        return []
+    create_vocabulary(connection)
+    query = "SELECT term, doc FROM temp.vocabulary WHERE term > ? AND term < ?"
+    until = time.monotonic() + MAX_SECONDS
+    terms: list[str] = []
+    texts = 0
+    for term, count in connection.execute(query, (word.ending, word.ending + "\U0010ffff")):
+        texts += count
+        terms.append(term)
+        late = len(terms) > MIN_READ_TERMS and time.monotonic() > until
+        if late or texts > MAX_TEXTS or len(terms) > MAX_TERMS:
+            return None
+    shorter = [word.ending[:-cut] for cut in range(1, MAX_ENDING_CHARS + 1) if len(word.ending) - cut >= MIN_STEM_CHARS]
+    one = "SELECT 1 FROM temp.vocabulary WHERE term = ?"
+    terms += [stem for stem in shorter if connection.execute(one, (stem,)).fetchone()]
+    return [word.make_phrase(form) for form in find_words(terms)]
+
+
+def create_vocabulary(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)")
+
+
+def find_words(stems: Sequence[str]) -> list[str]:
+    """Find a word for each stem that FTS5 makes that very stem of; a stem that is given as a word may be cut again."""
+    forms = {
+        form: stem
+        for stem in stems
+        for form in (*(stem + end for end in ("", "e", "s", "es", "ed", "ing")), stem.removesuffix("i") + "y")
+    }
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute(f"CREATE VIRTUAL TABLE forms USING fts5(text, tokenize='{TOKENIZER}')")
+        connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab(forms, instance)")
+        connection.executemany("INSERT INTO forms(rowid, text) VALUES (?, ?)", enumerate(forms))
+        made = dict(connection.execute("SELECT doc, term FROM places"))
+    finally:
+        connection.close()
+    found = {stem: form for place, (form, stem) in reversed(list(enumerate(forms.items()))) if made.get(place) == stem}
+    return [found[stem] for stem in stems if stem in found]

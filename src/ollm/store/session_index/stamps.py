@@ -1,4 +1,4 @@
-"""What the file system says of every session, so that only changed ones are read."""
+"""File system stamps of every session, so that only changed ones are read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Stamp(NamedTuple):
         return max((part[2] for part in (self.document, self.journal) if part), default=0)
 
     def has_only_grown_since(self, known: str) -> bool:
-        """Whether the journal alone differs from the remembered text, and is no shorter."""
+        """Return True if only the journal differs from the remembered text, and is no shorter."""
         document, _, journal = known.partition("|")
         inode, _, rest = journal.partition(",")
         size = rest.partition(",")[0]

@@ -1,6 +1,8 @@
-"""The texts to search: how what was said is in `index.db`, how it gets in and out again.
+"""Puts texts into `index.db` and takes them out again, so that no byte of them stays in the file.
 
-Beside its words an entry is found by marks, words nobody can type: who said it, its session, the signs it holds.
+Beside its words an entry is found by marks, words nobody can type: its role, its session, the signs it holds. FTS5
+keeps the words of deleted texts until it merges the segments that hold them. So deleting leaves a mark in the file, and
+`scrub` merges step by step until the mark can go: it may stop at any time.
 """
 
 from __future__ import annotations
@@ -9,16 +11,21 @@ import math
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from ollm.domain.clock import format_stamp, parse_stamp, to_epoch_ms
+from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.words import separate_words
 
 ROLES = ("user", "assistant", "system", "tool")
 UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
 MIN_PACKED_CHARS = 200
+Progress = Callable[[int, int], None]
+STEP_PAGES = 500  # pages merged in one transaction: others may write in between
+BATCH_TEXTS = 2_000  # texts taken out in one transaction
 _ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
 _SIGNS = 0x700
 _EVERYWHERE = frozenset(".,'-_ \n\t\r")  # in so many texts that a mark for it would narrow nothing down
@@ -83,7 +90,9 @@ def make_index_text(text: str, role: str, session: int) -> str:
 class EntryIndexer:
     """Puts a session's new entries into the index: each message and call once.
 
-    With `seconds` it stops after that much work and is `late`; the next one goes on behind message `taken`.
+    With `seconds` it stops after that much work and is `late`; the next one goes on behind message `taken`. With `step`
+    it commits after that many texts, so that others can write in between; if one of them indexed the same session
+    meanwhile it stops, too.
     """
 
     def __init__(
@@ -92,8 +101,11 @@ class EntryIndexer:
         row: dict[str, Any],
         seconds: float | None = None,
         look: Callable[[int], None] | None = None,
+        step: int = 0,
     ) -> None:
         self._connection = connection
+        self._step = step
+        self._added = 0
         self._look = look
         self._session = row["id"]
         self._number = self.taken = row["text_number"]
@@ -130,12 +142,23 @@ class EntryIndexer:
         row = self._connection.execute(query, (self._session, entry.number, *values)).lastrowid
         words = make_index_text(entry.text, entry.role, self._session)
         self._connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (row, words))
+        self._added += 1
+        if self._step and self._added % self._step == 0:
+            self._commit()
+
+    def _commit(self) -> None:
+        query = "UPDATE sessions SET text_stamp = '', text_read = 0, text_number = ? WHERE id = ?"
+        self._connection.execute(query, (self.taken, self._session))
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN IMMEDIATE")
+        query = "SELECT text_number, text_stamp FROM sessions WHERE id = ?"
+        found = self._connection.execute(query, (self._session,)).fetchone()
+        self.late = found != (self.taken, "")
 
 
 def forget_session(connection: sqlite3.Connection, session: int) -> None:
     """Take out all texts of a session."""
-    query = "SELECT rowid FROM words WHERE words MATCH ?"
-    forget_rows(connection, connection.execute(query, (f'"{make_session_mark(session)}"',)).fetchall())
+    forget_rows(connection, _find_texts(connection, session))
 
 
 def forget_rows(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
@@ -147,3 +170,71 @@ def forget_rows(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
             words = make_index_text(unpack_text(text), ROLES[role], session)
             connection.execute("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (*row, words))
             connection.execute("DELETE FROM entries WHERE id = ?", row)
+            connection.execute("DELETE FROM vectors WHERE entry = ?", row)
+
+
+def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Progress | None = None) -> None:
+    """Rows, texts and words of these sessions; the words go for good with the next `scrub`."""
+    rows = [row for name in ids for row in connection.execute("SELECT id FROM sessions WHERE session_id = ?", (name,))]
+    total = sum(len(_find_texts(connection, row[0])) for row in rows) if progress else 0
+    done = 0
+    for (session,) in rows:
+        texts = _find_texts(connection, session)
+        for place in range(0, len(texts), BATCH_TEXTS):
+            run_transaction(connection, partial(_forget_texts, connection, texts[place : place + BATCH_TEXTS]))
+            done += BATCH_TEXTS
+            if progress:
+                progress(min(done, total), total)
+        connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+
+def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
+    """Return True if most of the index belongs to these sessions: building it again is faster then."""
+    counted = dict(connection.execute("SELECT session_id, message_count FROM sessions"))
+    going = sum(count or 0 for name, count in counted.items() if name in ids)
+    return bool(counted.keys() & ids) and 2 * going > sum(count or 0 for count in counted.values())
+
+
+def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seconds: float | None = None) -> None:
+    """Merge until nothing is left of removed text; with `seconds` for at most that long, to continue another time."""
+    if not _is_marked(connection):
+        return
+    until = None if seconds is None else time.monotonic() + seconds
+    total = connection.execute("SELECT count(*) FROM words_data").fetchone()[0] if progress else 0
+    pages, done = -STEP_PAGES, 0
+    while _merge_pages(connection, pages):
+        pages, done = STEP_PAGES, done + STEP_PAGES
+        if progress:
+            progress(min(done, total), total)
+        if until and time.monotonic() > until:
+            return
+    if progress:
+        progress(total, total)
+
+
+def _merge_pages(connection: sqlite3.Connection, pages: int) -> bool:
+    """Merge so many pages; False when there was nothing left to merge, and the mark is gone."""
+    before = connection.total_changes
+
+    def work() -> bool:
+        connection.execute("INSERT INTO words(words, rank) VALUES ('merge', ?)", (pages,))
+        goes_on = connection.total_changes - before >= 2
+        if not goes_on:
+            connection.execute("PRAGMA application_id = 0")
+        return goes_on
+
+    return run_transaction(connection, work)
+
+
+def _forget_texts(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
+    connection.execute("PRAGMA application_id = 1")  # the mark: words were taken out that are still in the file
+    forget_rows(connection, texts)
+
+
+def _is_marked(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _find_texts(connection: sqlite3.Connection, session: int) -> list[tuple[int]]:
+    query = "SELECT rowid FROM words WHERE words MATCH ?"
+    return connection.execute(query, (f'"{make_session_mark(session)}"',)).fetchall()

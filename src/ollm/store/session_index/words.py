@@ -1,4 +1,4 @@
-"""How text is cut into words for searching, and how a hit is shown. What people type is literal, never syntax."""
+"""Split text into words for searching, and show hits. What people type is literal, never syntax."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 # Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
-_ALONE = r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])"
+_IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_ALONE = rf"([{_IDEOGRAPHS}])"
+# So are the characters of other scripts that are written without blanks, or that join words: Thai, Lao, Burmese, Khmer
+# and Hangul.
+UNSPACED = rf"[{_IDEOGRAPHS}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af]"
 _PRIVATE = r"[\ue000-\uf8ff]"  # what marks are made of
 _WORD = r"\w"
 _LETTERS = r"[^\W_]+"
@@ -38,17 +42,22 @@ class SearchWord(NamedTuple):
         return quote_phrase(self.leading + ending)
 
     def begins_in(self, text: str) -> bool:
-        """Whether a folded text holds it where a word begins."""
+        """Return True if a folded text contains it at the start of a word."""
         pattern = rf"(?<![^\W_]){re.escape(fold_text(self.typed))}" if self.typed[:1].isalnum() else None
         return bool(re.search(pattern, text)) if pattern else fold_text(self.typed) in text
 
 
-def separate_words(text: str) -> str:
-    """The text as the index is given it."""
+def separate_words(text: str, alone: str = rf"({UNSPACED})") -> str:
+    """Separate the characters of scripts without blanks, as the index stores them."""
     if text.isascii():
         return text
     clean = re.sub(_PRIVATE, " ", text.encode("utf-8", "replace").decode())
-    return re.sub(_ALONE, rf"\1{_SEPARATOR}", clean)
+    return re.sub(alone, rf"\1{_SEPARATOR}", clean)
+
+
+def join_words(text: str) -> str:
+    """Undo `separate_words`."""
+    return text.replace(_SEPARATOR, "")
 
 
 def split_words(text: str) -> list[str]:
@@ -56,7 +65,7 @@ def split_words(text: str) -> list[str]:
     if text.isascii():  # four times as quick
         found = set(text.translate(_ASCII_LETTERS).lower().split())
     else:
-        found = set(re.findall(_LETTERS, separate_words(text).lower()))
+        found = set(re.findall(_LETTERS, separate_words(text, _ALONE).lower()))
     if any(len(word) > MAX_WORD_CHARS for word in found):
         found = {piece for word in found for piece in _cut_word(word)}
     return list(found)
@@ -71,7 +80,7 @@ def _cut_word(word: str) -> list[str]:
 def find_part(text: str) -> str:
     """A pattern of LIKE for the words of whatever holds the text, each between blanks: the longest word in it, which
     may be the end or the beginning of a longer one where the text ends or begins with it."""
-    cut = separate_words(text).lower()
+    cut = separate_words(text, _ALONE).lower()
     longest = max(re.finditer(_LETTERS, cut), key=lambda found: len(found[0]), default=None)
     if longest is None:
         return "%"
@@ -81,7 +90,7 @@ def find_part(text: str) -> str:
 
 
 def parse_words(text: str) -> list[SearchWord]:
-    """What must be found, word by word; empty when there are only signs."""
+    """Parse the words to find; empty if there are only signs."""
     typed = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
     return [_parse_word(word) for word in typed]
 

@@ -1,17 +1,300 @@
-"""The client: opens connections, keeps them, lends them to one exchange at a time."""
+"""HTTP/1.1 for model servers: addresses, timeouts, connections and the client that keeps one open."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from ipaddress import ip_address
 from typing import Protocol
+from urllib.parse import urlsplit
 
-from ollm.system.http import address as addresses
-from ollm.system.http.connection import Connection
-from ollm.system.http.failures import ConnectionBroken, HttpFailure
-from ollm.system.http.response import FullResponse, Response, read_full_response
-from ollm.system.http.timeouts import SilenceTimer, Timeouts
+import h11
+
+from ollm.domain.clock import monotonic
+from ollm.domain.struct import Data
+
+
+class Address(Data, frozen=True):
+    """`places` are tried in order: host and port, or the path of a Unix socket."""
+
+    secure: bool
+    authority: str
+    prefix: str
+    places: tuple[tuple[str, int] | str, ...]
+
+    @property
+    def local(self) -> bool:
+        """On this machine: no proxy is asked to reach it."""
+        return all(isinstance(place, str) or _is_loopback(place[0]) for place in self.places)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.secure else 'http'}://{self.authority}{self.prefix}"
+
+
+def parse_address(url: str, socket_path: str | None = None) -> Address:
+    """Raises ValueError with the reason when the URL cannot be a server's."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f"{parts.scheme}:// is not http:// or https://")
+    if not parts.hostname or any(ord(c) < 33 for c in url):
+        raise ValueError("it has no host")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError("it must not contain a user name, query or fragment")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return Address(
+        secure=parts.scheme == "https",
+        authority=host if parts.port is None else f"{host}:{port}",
+        prefix=parts.path.rstrip("/"),
+        places=(socket_path,) if socket_path else _list_endpoints(parts.hostname, port),
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _list_endpoints(host: str, port: int) -> tuple[tuple[str, int], ...]:
+    """`localhost` is known without asking anybody, and the one of its two addresses that listens is taken."""
+    if host == "localhost":
+        return (("127.0.0.1", port), ("::1", port))
+    return ((host, port),)
+
+
+class HttpFailure(Exception):  # noqa: N818 - an outcome the caller translates
+    """Base of all. `started` tells whether any byte of a response had come: before that a request may be repeated."""
+
+    started = False
+
+
+class ConnectFailed(HttpFailure):
+    """Nobody listens there, the name is unknown, or connecting took too long."""
+
+
+class CertificateNotTrusted(ConnectFailed):
+    """Somebody answers, with a certificate that nobody this machine trusts vouches for, or for another name."""
+
+
+class FirstByteTimeout(HttpFailure):
+    """Connected, but no sign of an answer in time."""
+
+
+class StreamStalled(HttpFailure):
+    """The answer began and then nothing came for too long."""
+
+    started = True
+
+
+class ConnectionBroken(HttpFailure):
+    """The connection ended before the answer did."""
+
+    def __init__(self, message: str, *, started: bool) -> None:
+        super().__init__(message)
+        self.started = started
+
+
+class BadResponse(HttpFailure):
+    """A response that is not HTTP."""
+
+    started = True
+
+
+class TooLarge(HttpFailure):
+    """A header, line or body over its limit."""
+
+    started = True
+
+
+class Timeouts(Data, frozen=True):
+    """Seconds: to connect, to the first sign of work, and between signs after that."""
+
+    connect: float = 5
+    first: float = 600
+    stall: float = 120
+
+
+class SilenceTimer:
+    """Counts only the time spent waiting, so a slow reader of the stream is never taken for a slow server."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._timeouts = timeouts
+        self._waited = 0.0
+        self._begun = False
+
+    def reset(self, *, begun: bool = True) -> None:
+        """The server showed work. `begun=False` resets the clock but still counts as reading the prompt."""
+        self._begun = self._begun or begun
+        self._waited = 0.0
+
+    @asynccontextmanager
+    async def limit_wait(self) -> AsyncIterator[None]:
+        limit = self._timeouts.stall if self._begun else self._timeouts.first
+        start = monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, limit - self._waited)):
+                yield
+        except TimeoutError as error:
+            raise self._make_failure(limit) from error
+        finally:
+            self._waited += monotonic() - start
+
+    def _make_failure(self, limit: float) -> HttpFailure:
+        return (
+            StreamStalled(f"no data for {limit:g} s")
+            if self._begun
+            else FirstByteTimeout(f"no answer within {limit:g} s")
+        )
+
+
+MAX_HEADER_BYTES = 64 * 1024
+READ_SIZE = 64 * 1024
+
+
+class Connection:
+    """Carries one exchange after another."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
+        self._heard = False
+
+    @classmethod
+    async def open(cls, address: Address, timeout: float) -> Connection:
+        reason = "connection refused"
+        try:
+            async with asyncio.timeout(timeout):
+                for place in address.places:
+                    try:
+                        return cls(*await _connect(place))
+                    except OSError as error:
+                        reason = _explain_error(error)
+        except TimeoutError as error:
+            raise ConnectFailed(f"no connection within {timeout:g} s") from error
+        raise ConnectFailed(reason)
+
+    @property
+    def stale(self) -> bool:
+        """The server has closed it, or said something nobody asked for."""
+        return self._reader.at_eof() or self._writer.is_closing()
+
+    async def send(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> None:
+        self._heard = False
+        request = h11.Request(method=method, target=target, headers=list(headers))
+        data = self._protocol.send(request) or b""
+        if body:
+            data += self._protocol.send(h11.Data(data=body)) or b""
+        data += self._protocol.send(h11.EndOfMessage()) or b""
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except OSError as error:
+            raise ConnectionBroken(error.strerror or "the connection was closed", started=False) from error
+
+    async def read_head(self, patience: SilenceTimer) -> tuple[int, Mapping[str, str]]:
+        event = await self._next_event(patience)
+        while isinstance(event, h11.InformationalResponse):
+            event = await self._next_event(patience)
+        if not isinstance(event, h11.Response):
+            raise ConnectionBroken("the server closed the connection without an answer", started=False)
+        return event.status_code, {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
+
+    async def iter_chunks(self, patience: SilenceTimer) -> AsyncGenerator[bytes, None]:
+        """May be asked for again when it was left before the end; gives nothing once the answer is over."""
+        while self._protocol.their_state is h11.SEND_BODY:
+            event = await self._next_event(patience)
+            if isinstance(event, h11.Data):
+                yield bytes(event.data)
+
+    async def _next_event(self, patience: SilenceTimer) -> object:
+        while True:
+            try:
+                event = self._protocol.next_event()
+            except h11.RemoteProtocolError as error:
+                if self._reader.at_eof():
+                    raise ConnectionBroken(
+                        "the server closed the connection mid-answer", started=self._heard
+                    ) from error
+                raise BadResponse(f"not an HTTP response: {error}") from error
+            if event is not h11.NEED_DATA:
+                return event
+            async with patience.limit_wait():
+                self._protocol.receive_data(await self._read())
+
+    async def _read(self) -> bytes:
+        try:
+            data = await self._reader.read(READ_SIZE)
+        except OSError as error:
+            raise ConnectionBroken(error.strerror or "the connection was reset", started=self._heard) from error
+        self._heard = self._heard or bool(data)
+        return data
+
+    def try_reuse(self) -> bool:
+        """True if the exchange is over on both sides and another may follow."""
+        if self._protocol.their_state is not h11.DONE or self._protocol.our_state is not h11.DONE or self.stale:
+            return False
+        self._protocol.start_next_cycle()
+        return True
+
+    def abort(self) -> None:
+        """Close at once, without waiting for anything in flight."""
+        self._writer.transport.abort()
+
+    async def close(self) -> None:
+        self._writer.close()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+
+def _explain_error(error: OSError) -> str:
+    """In the system's own words; a failed look-up of a name has a number below zero and words of its own."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+
+
+async def _connect(place: tuple[str, int] | str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(place, str):
+        return await asyncio.open_unix_connection(place)
+    return await asyncio.open_connection(*place)
+
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+
+
+class FullResponse(Data, frozen=True):
+    """An answer read to its end; header names are lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Response(Protocol):
+    """An answer whose body is still coming."""
+
+    status: int
+    headers: Mapping[str, str]
+    patience: SilenceTimer
+
+    def iter_chunks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it comes; borders mean nothing."""
+        ...
+
+
+async def read_full_response(response: Response, limit: int = MAX_BODY_BYTES) -> FullResponse:
+    body = bytearray()
+    async for chunk in response.iter_chunks():
+        response.patience.reset()
+        body += chunk
+        if len(body) > limit:
+            raise TooLarge(f"the answer is longer than {limit} bytes")
+    return FullResponse(status=response.status, headers=dict(response.headers), body=bytes(body))
+
 
 MAX_IDLE_CONNECTIONS = 4
 DRAIN_SECONDS = 0.1
@@ -33,24 +316,6 @@ class Client(Protocol):
     async def close(self) -> None: ...
 
 
-def open_client(
-    url: str,
-    *,
-    headers: Mapping[str, str] | None = None,
-    timeouts: Timeouts | None = None,
-    socket_path: str | None = None,
-    proxied: bool = False,
-) -> Client:
-    """A client for this base URL; nothing is connected yet. Raises ValueError when the URL is no server's. `proxied`
-    says that the environment names a proxy for `http://`; a server on this machine is reached without one."""
-    address = addresses.parse_address(url, socket_path)
-    if address.secure or (proxied and not address.local):
-        from ollm.system.http.secure import SecureClient
-
-        return SecureClient(address, dict(headers or {}), timeouts or Timeouts())
-    return PlainClient(address, dict(headers or {}), timeouts or Timeouts())
-
-
 class PlainResponse:
     """An answer on a kept connection."""
 
@@ -67,7 +332,7 @@ class PlainResponse:
 class PlainClient:
     """`http://` and Unix sockets."""
 
-    def __init__(self, address: addresses.Address, headers: dict[str, str], timeouts: Timeouts) -> None:
+    def __init__(self, address: Address, headers: dict[str, str], timeouts: Timeouts) -> None:
         self.url = address.url
         self._address = address
         self._headers = {"Host": address.authority, "User-Agent": "ollm", "Accept": "*/*"} | headers

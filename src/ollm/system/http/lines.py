@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import NamedTuple
 
-from ollm.system.http.failures import TooLarge
+from ollm.system.http.client import TooLarge
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 

@@ -12,10 +12,19 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from ollm.system.http.address import Address
-from ollm.system.http.failures import BadResponse, CertificateNotTrusted, ConnectFailed, ConnectionBroken, HttpFailure
-from ollm.system.http.response import FullResponse, Response, read_full_response
-from ollm.system.http.timeouts import SilenceTimer, Timeouts
+from ollm.system.http.client import (
+    Address,
+    BadResponse,
+    CertificateNotTrusted,
+    ConnectFailed,
+    ConnectionBroken,
+    FullResponse,
+    HttpFailure,
+    Response,
+    SilenceTimer,
+    Timeouts,
+    read_full_response,
+)
 
 
 class SecureResponse:
@@ -94,7 +103,6 @@ def _make_failure(error: httpx2.RequestError, *, started: bool) -> HttpFailure:
 
 
 def _find_certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
-    """What was wrong with the certificate, when that is behind the error."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,4 @@
-"""The namespaces that all boxes of a session share: who it is, its network, and the file system as every box sees it.
+"""Build the namespaces that all boxes of a session share: user, network, and the file system as every box sees it.
 
 Built once, by a process that ends when it is done: the descriptors of the namespaces keep them alive. Each command
 then gets a mount namespace copied from this one (see `mounts`). Standard library only.
@@ -15,8 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
-from ollm.system.sandbox.git_places import find_git_directories
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, list_places
 from ollm.system.sandbox.layers import lay_over
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -39,39 +38,86 @@ LINKS = {
     "ptmx": "pts/ptmx",
 }
 RUN = "/run"
-SKELETONS = "/run/.skeletons"  # what stands in place of a hidden directory, for the whole session
-HOME_CACHES = (
-    ".cache .npm .cargo/registry .cargo/git go/pkg .gradle .m2/repository .bun/install/cache .local/share/pnpm "
-    ".yarn/berry .nuget .deno .rustup/tmp"
-).split()
+STASH = "/run/.box"  # covered in every command: what empty places held, and the directories that stand in for them
+EMPTY, SKELETONS, REAL = f"{STASH}/empty", f"{STASH}/skeletons", f"{STASH}/real"
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
 def build_base(box: Box) -> list[int]:
-    """Enter new namespaces and give back descriptors of them: user, mount, network. The calling process is a child
-    made for this, and single-threaded."""
+    """Enter new namespaces and return descriptors of them: user, mount, network. The calling process is a child made
+    for this, and single-threaded."""
     os.umask(0o022)
     _become_ourselves_in_new_user_namespace()
     _lift_loopback()
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kept = _clone_what_stays(box)
+    places = list_places(box)
+    writable = {path: kernel.clone_tree(path) for path, access in places if access == "write"}
     devices = _clone_devices()
     kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
-    scratch = [place for place in list_scratch_places(box.home) if os.path.isdir(place)]
-    _mount_scratch(scratch)
+    _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
     _mount_run()
     _mount_devices(devices)
-    for path, tree in kept:
-        kernel.set_mount_attributes("", kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
-        _make_mount_point(path)
-        kernel.attach_tree(tree, path)
+    for at, (path, access) in enumerate(places):
+        _lay_out(path, access, places[:at], writable.get(path, -1))
     return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in ("user", "mnt", "net")]
 
 
-def list_scratch_places(home: str) -> list[str]:
-    """Directories that every box may write to, and whose changes no one outside ever sees. Those of the home need a
-    layer over them; without a home, there are none of these."""
-    return [*TEMPORARY_PLACES, *(os.path.join(home, name) for name in HOME_CACHES if home)]
+def _lay_out(path: str, access: Access, above: list[tuple[str, Access]], tree: int) -> None:
+    """Make one place what it is to be; those above it are done."""
+    outer, outer_access = find_access(path, above)
+    if access == "empty":
+        empty_place(path)
+    elif access == "write":
+        kernel.set_mount_attributes("", kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
+        make_mount_point(path, outer if outer_access == "empty" else "", directory=stat.S_ISDIR(os.fstat(tree).st_mode))
+        kernel.attach_tree(tree, path)
+    elif outer_access == "empty":
+        show_again(path, outer)
+
+
+def empty_place(path: str) -> None:
+    """Put emptiness over a place. A directory keeps a copy of its mounts in the stash, to bring parts of it back."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError:
+        return  # a link that leads nowhere has nothing to hide
+    if not is_folder:
+        kernel.attach_tree(kernel.clone_tree("/dev/null"), path)
+        return
+    name = path.replace("/", "%")
+    for folder in (REAL, SKELETONS):
+        os.makedirs(f"{folder}/{name}", exist_ok=True)
+    kernel.attach_tree(kernel.clone_tree(path), f"{REAL}/{name}")
+    tree = kernel.clone_tree(f"{SKELETONS}/{name}")
+    kernel.set_mount_attributes("", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
+    kernel.attach_tree(tree, path)
+
+
+def show_again(path: str, outer: str, *, writable: bool = False) -> None:
+    """Bring back what was at a path before the place `outer` above it was emptied."""
+    source = f"{REAL}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
+    if os.path.islink(source):
+        name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with suppress(FileExistsError):
+            os.symlink(os.readlink(source), name)
+        return
+    with suppress(FileNotFoundError):
+        tree = kernel.clone_tree(source)
+        if writable:
+            kernel.clear_read_only(tree)
+        make_mount_point(path, outer, directory=stat.S_ISDIR(os.fstat(tree).st_mode))
+        kernel.attach_tree(tree, path)
+
+
+def make_mount_point(path: str, outer: str, *, directory: bool) -> None:
+    """Make something to mount on, where the place has been emptied or a layer lies over it."""
+    if os.path.lexists(path):
+        return
+    name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}" if outer else path
+    os.makedirs(name if directory else os.path.dirname(name), exist_ok=True)
+    if not directory:
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def _become_ourselves_in_new_user_namespace() -> None:
@@ -83,10 +129,12 @@ def _become_ourselves_in_new_user_namespace() -> None:
     kernel.call("unshare", kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
     if mapper is not None:
         mapper()
-        return
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{user} {user} 1")
-    _write("/proc/self/gid_map", f"{group} {group} 1")
+    else:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
+    with suppress(OSError):  # no namespaces inside ours, by `clone3` either, whose arguments no filter sees
+        _write("/proc/sys/user/max_user_namespaces", "0")
 
 
 def _start_mapper() -> Callable[[], None]:
@@ -141,13 +189,6 @@ def _lift_loopback() -> None:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
 
 
-def _clone_what_stays(box: Box) -> list[tuple[str, int]]:
-    """Copies of the mounts that stay writable, taken before everything else is made read-only."""
-    outside = [*box.writable, *find_git_directories(box.workspace)]
-    places = [box.workspace, *(path for path in outside if os.path.isdir(path) and not is_inside(path, box.workspace))]
-    return [(path, kernel.clone_tree(path)) for path in places]
-
-
 def _mount_scratch(places: list[str]) -> None:
     """Lay a private layer in memory over each place."""
     kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
@@ -173,7 +214,9 @@ def _mount_run() -> None:
         else:
             os.makedirs(path, exist_ok=True)
             kernel.attach_tree(what, path)
-    os.makedirs(os.path.join(SKELETONS, "empty"), 0o555)
+    for folder in (STASH, SKELETONS, REAL):
+        os.makedirs(folder, exist_ok=True)
+    os.mkdir(EMPTY, 0o555)
     user = os.path.join(RUN, "user", str(os.geteuid()))
     os.makedirs(user)
     os.chmod(user, 0o700)
@@ -205,9 +248,3 @@ def _mount_devices(trees: dict[str, int]) -> None:
         )
     for name, target in LINKS.items():
         os.symlink(target, f"/dev/{name}")
-
-
-def _make_mount_point(path: str) -> None:
-    """A directory that a layer over it has put out of sight must be there again to be mounted on."""
-    if not os.path.isdir(path):
-        os.makedirs(path)

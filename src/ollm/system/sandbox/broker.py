@@ -1,92 +1,91 @@
-"""Decides, for the processes of a box, about every file they want to write or name, and does it for them.
+"""Decide about the few system calls of a box that neither mounts nor Landlock can decide about, and make them.
 
-Mounts and Landlock know paths that exist; that `.mcp.json` must not come to be in any directory takes a look at the
-name. The kernel stops such a call and tells us (seccomp's notifications); we read the path out of the caller's
-memory once, decide on our own copy of it and do the work ourselves, in the caller's stead: what the caller changes
-meanwhile changes nothing. When we are gone the calls fail. Standard library only.
+A read-only mount does not keep a program from connecting to the socket of a daemon, and Landlock knows neither that nor
+changes of modes and times. The kernel stops such a call and notifies us (seccomp's user notification): we copy its
+arguments from the caller's memory once, decide about the copy, and make the call ourselves with descriptors we hold,
+so nothing that the caller changes meanwhile counts. If we are gone, the calls fail. Standard library only.
+
+With mounts, `connect` is the only such call. Without them modes and times of files are decided here too.
 """
 
 from __future__ import annotations
 
 import _thread
+import ctypes
 import errno
 import os
-import signal
+import re
+import select
+import socket
+import stat
 import struct
 from collections.abc import Callable
 from contextlib import suppress
 from fcntl import ioctl
 
-from ollm.system.sandbox.caller import BoxedCaller, CallerMasks, CallerMemory
-from ollm.system.sandbox.file_calls import BlockingOpenError, FileCalls, OpenedFile, PendingConnectError
-from ollm.system.sandbox.kernel import NAMES, get_call_number
-from ollm.system.sandbox.rules import BoxDeniedError, BoxRules
+from ollm.system.sandbox.box import is_inside
+from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, NAMES, call
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
-_RECEIVE, _SEND, _STILL_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
-_SET_FLAGS = 0x40082104
-_SEND_TOO, _CONTINUE = 2, 1
-_UMASK = get_call_number("umask")
-CHECK_SECONDS = 0.5
+_RECEIVE, _SEND, _STILL_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_AF_UNIX = socket.AF_UNIX.to_bytes(2, "little")
+_RESOLVE_NO_MAGICLINKS = 2
+_OWN_DESCRIPTOR = re.compile(r"/proc/(?:self|thread-self)/fd/([0-9]{1,9})")
+AT_SYMLINK_NOFOLLOW = 0x100
+MAX_ADDRESS_BYTES, MAX_PATH_BYTES, PAGE_BYTES = 128, 4096, 4096
+
+
+class BoxDeniedError(OSError):
+    """The box does not allow it; `filename` is the path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
 class Broker:
-    """Answers the notifications of one box. `on_denied` hears of each path that was refused; `terminal` is a descriptor
-    of the command's terminal, or -1."""
+    """Answers the notifications of one box. `reachable` are the places whose sockets and files belong to the box;
+    `on_denied` receives every path that was refused."""
 
-    def __init__(self, listener: int, rules: BoxRules, on_denied: Callable[[str], None], terminal: int) -> None:
+    def __init__(self, listener: int, reachable: list[str], on_denied: Callable[[str], None]) -> None:
         self._listener = listener
-        self._calls = FileCalls(rules, terminal)
+        self._reachable = reachable
         self._on_denied = on_denied
-        self._memory, self._masks = CallerMemory(), CallerMasks()
-        os.umask(0)  # the caller's is applied
-        with suppress(OSError):  # a newer kernel hands the processor over to us and back, which saves waiting
-            ioctl(listener, _SET_FLAGS, 1)
 
-    def answer(self) -> bool:
-        """Take one notification and answer it. False when there will be none any more."""
+    def serve(self, ending: int) -> None:
+        """Answer until nobody is left to ask or `ending` becomes readable."""
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
+        poll.register(ending, select.POLLIN)
+        while True:
+            for descriptor, events in poll.poll():
+                if descriptor == ending or not events & select.POLLIN or not self._answer():
+                    return
+
+    def _answer(self) -> bool:
         request = bytearray(_NOTIFICATION.size)
         try:
             ioctl(self._listener, _RECEIVE, request, True)
         except OSError as error:
             return error.errno in (errno.EINTR, errno.ENOENT)
-        identity, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(request)
-        if number == _UMASK:  # its argument is the number itself: the kernel does it as it was asked
-            self._masks.note_change(thread, arguments[0])
-            self._continue(identity)
-            return True
-        caller = BoxedCaller(thread, self._memory, self._masks)
+        identity, thread, _, number, _, _, *words = _NOTIFICATION.unpack(request)
         try:
-            self._act(identity, NAMES.get(number, ""), caller, arguments)
-        finally:
-            caller.close()
+            work = self._prepare(NAMES.get(number, ""), thread, words)
+            ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))  # the memory we read was the caller's
+        except OSError as error:
+            self._send(identity, error)
+        else:
+            _thread.start_new_thread(self._work, (identity, work))  # a connection may take its time
         return True
 
-    def _act(self, identity: int, name: str, caller: BoxedCaller, arguments: list[int]) -> None:
+    def _work(self, identity: int, work: Callable[[], None]) -> None:
         try:
-            work = self._calls.prepare(name, caller, arguments)
-            self._check_valid(identity)  # what we read was the caller's memory, not that of another with its number
-            opened = work()
-        except BlockingOpenError as blocked:
-            self._open_elsewhere(identity, blocked)
-        except PendingConnectError as waiting:
-            _thread.start_new_thread(self._connect_elsewhere, (identity, waiting))
+            work()
         except OSError as error:
             self._send(identity, error)
         except (ValueError, OverflowError):
             self._send(identity, OSError(errno.EINVAL, ""))
         else:
-            if opened is None:
-                self._send(identity, None)
-            else:
-                self._hand_over(identity, opened)
-
-    def _check_valid(self, identity: int) -> None:
-        ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))
-
-    def _continue(self, identity: int) -> None:
-        with suppress(OSError):  # the caller is gone
-            ioctl(self._listener, _SEND, struct.pack("=QqiI", identity, 0, 0, _CONTINUE))
+            self._send(identity, None)
 
     def _send(self, identity: int, error: OSError | None) -> None:
         if isinstance(error, BoxDeniedError):
@@ -95,40 +94,119 @@ class Broker:
         with suppress(OSError):  # the caller is gone
             ioctl(self._listener, _SEND, struct.pack("=QqiI", identity, 0, number, 0))
 
-    def _hand_over(self, identity: int, opened: OpenedFile) -> None:
-        closing = opened.flags & os.O_CLOEXEC
-        try:
-            ioctl(
-                self._listener,
-                _ADD_DESCRIPTOR,
-                struct.pack("=QIIII", identity, _SEND_TOO, opened.descriptor, 0, closing),
-            )
-        except OSError as error:
-            self._send(identity, error)
-        finally:
-            os.close(opened.descriptor)
+    def _prepare(self, name: str, thread: int, words: list[int]) -> Callable[[], None]:
+        """Copy the arguments of a call; the result makes the call."""
+        match name:
+            case "connect":
+                address = read_memory(thread, words[1], min(words[2] & 0xFFFFFFFF, MAX_ADDRESS_BYTES))
+                held = take_descriptor(thread, words[0])
+                return lambda: self._connect(thread, held, address)
+            case "fchmod":
+                held = take_descriptor(thread, words[0])
+                return lambda: self._change(held, lambda file: os.chmod(file, words[1] & 0o7777))
+            case "chmod" | "fchmodat" | "fchmodat2":
+                directory, (place, mode, flags, *_) = (AT_FDCWD, words) if name == "chmod" else (words[0], words[1:])
+                held = open_path(thread, directory, read_text(thread, place), flags if name == "fchmodat2" else 0)
+                return lambda: self._change(held, lambda file: os.chmod(file, mode & 0o7777))
+            case "utimensat":
+                path = read_text(thread, words[1]) if words[1] else ""
+                times = read_memory(thread, words[2], 32) if words[2] else None
+                held = open_path(thread, words[0], path, words[3] if path else AT_EMPTY_PATH)
+                return lambda: self._change(held, lambda file: _set_times(file, times))
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
-    def _connect_elsewhere(self, identity: int, waiting: PendingConnectError) -> None:
+    def _connect(self, thread: int, held: int, address: bytes) -> None:
+        """Connect the caller's socket to a copy of the address. A socket with a path must be one of the box's own."""
+        target = -1
         try:
-            waiting.connect()
-        except OSError as error:
-            self._send(identity, error)
-        else:
-            self._send(identity, None)
-
-    def _open_elsewhere(self, identity: int, blocked: BlockingOpenError) -> None:
-        """A pipe with a name opens when its other end does; a process of its own waits for that."""
-        if os.fork() != 0:
-            os.close(blocked.place)
-            return
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGALRM, lambda *_: self._check_valid(identity))
-            signal.setitimer(signal.ITIMER_REAL, CHECK_SECONDS, CHECK_SECONDS)
-            descriptor = os.open(f"/proc/self/fd/{blocked.place}", blocked.flags | os.O_CLOEXEC)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            self._hand_over(identity, OpenedFile(descriptor, blocked.flags))
-        except OSError as error:
-            self._send(identity, error)
+            path = address[2:].split(b"\0")[0]
+            if get_socket_family(held) == socket.AF_UNIX and address[:2] == _AF_UNIX and path:
+                target = open_path(thread, AT_FDCWD, os.fsdecode(path), 0)
+                self._check(target)
+                address = _AF_UNIX + f"/proc/self/fd/{target}\0".encode()
+            call("connect", held, address, len(address))
         finally:
-            os._exit(0)
+            for descriptor in (held, target):
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+    def _change(self, held: int, change: Callable[[str], None]) -> None:
+        """Change what is said about a file, through a descriptor of the very file that was looked at."""
+        try:
+            if not stat.S_ISCHR(os.fstat(held).st_mode):
+                self._check(held)
+            change(f"/proc/self/fd/{held}")
+        finally:
+            os.close(held)
+
+    def _check(self, held: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{held}")
+        if not any(is_inside(path, place) for place in self._reachable):
+            raise BoxDeniedError(path)
+
+
+def read_memory(thread: int, address: int, length: int) -> bytes:
+    """Copy up to a page from the memory of a thread."""
+    buffer = ctypes.create_string_buffer(length)
+    ours = struct.pack("@PN", ctypes.addressof(buffer), length)
+    theirs = struct.pack("@PN", address, length)
+    count = call("process_vm_readv", thread, ours, 1, theirs, 1, 0)
+    return buffer.raw[:count]
+
+
+def read_text(thread: int, address: int) -> str:
+    """Read a path page by page: it may end just before memory that is not mapped."""
+    text = b""
+    while len(text) <= MAX_PATH_BYTES:
+        place = address + len(text)
+        piece = read_memory(thread, place, PAGE_BYTES - place % PAGE_BYTES)
+        text += piece
+        if b"\0" in piece:
+            return os.fsdecode(text.split(b"\0")[0])
+    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+
+
+def open_path(thread: int, directory: int, path: str, flags: int) -> int:
+    """Open what a path of the caller names, without access to its contents. Of the links of /proc, which would mean us
+    instead of the caller, those to its own open files are understood and the others refused."""
+    if not path:
+        if not flags & AT_EMPTY_PATH:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return take_descriptor(thread, directory)
+    if found := _OWN_DESCRIPTOR.fullmatch(path):
+        return take_descriptor(thread, int(found[1]))
+    own = "cwd" if to_signed(directory) == AT_FDCWD else f"fd/{to_signed(directory)}"
+    start = os.open("/" if path.startswith("/") else f"/proc/{thread}/{own}", os.O_PATH | os.O_CLOEXEC)
+    kind = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if flags & AT_SYMLINK_NOFOLLOW else 0)
+    try:
+        return call("openat2", start, os.fsencode(path), struct.pack("=QQQ", kind, 0, _RESOLVE_NO_MAGICLINKS), 24)
+    except OSError as error:
+        raise BoxDeniedError(path) if error.errno == errno.ELOOP else error from None
+    finally:
+        os.close(start)
+
+
+def take_descriptor(thread: int, number: int) -> int:
+    """Duplicate an open file of the caller."""
+    with open(f"/proc/{thread}/status", "rb") as status:
+        leader = next(int(line.split()[1]) for line in status if line.startswith(b"Tgid:"))
+    process = call("pidfd_open", leader, 0)
+    try:
+        return call("pidfd_getfd", process, to_signed(number), 0)
+    finally:
+        os.close(process)
+
+
+def get_socket_family(descriptor: int) -> int:
+    with socket.socket(fileno=os.dup(descriptor)) as copy:
+        return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
+
+
+def to_signed(value: int) -> int:
+    """A descriptor as the caller passed it: the lower half of a register."""
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def _set_times(file: str, times: bytes | None) -> None:
+    call("utimensat", AT_FDCWD, os.fsencode(file), times, 0)

@@ -16,10 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ollm.system.sandbox.base import ACCELERATORS, RUN, RUN_KEPT
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
-from ollm.system.sandbox.git_places import find_git_directories
-from ollm.system.sandbox.mounts import GIT_READ_ONLY, find_opened_directory, list_shown_again
-from ollm.system.sandbox.names import list_covered_places, list_kept_places, list_present_secrets
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, list_places
+from ollm.system.sandbox.mounts import list_protections
 
 START_SECONDS = 30
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
@@ -29,13 +27,13 @@ _HOST = (
 )
 
 
-def start_wrapped_host(box: Box, environment_files: list[str]) -> tuple[socket.socket, int, int]:
+def start_wrapped_host(box: Box) -> tuple[socket.socket, int, int]:
     """Start a process in this box that takes orders: its control socket, the process id of bubblewrap, our child, and
     its own. The caller is single-threaded."""
     _make_scratch(box.scratch)
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
-    arguments = _pass_arguments(list(make_arguments(box, environment_files)))
+    arguments = _pass_arguments(list(make_arguments(box)))
     child = os.fork()
     if child == 0:
         try:
@@ -89,9 +87,8 @@ def _execute(wrapper: str, arguments: int, telling: int, control: int) -> None:
     os.execve(wrapper, [wrapper, *ours, *program], {})  # noqa: S606 - no shell is wanted
 
 
-def make_arguments(box: Box, environment_files: list[str]) -> Iterator[str]:
-    """A box as bubblewrap's options. They are carried out in order: what lies over others, what is seen again in it,
-    and what is hidden in that."""
+def make_arguments(box: Box) -> Iterator[str]:
+    """A box as options of bubblewrap, which are carried out in order."""
     yield from ("--unshare-pid", "--unshare-ipc", "--as-pid-1", "--die-with-parent", "--new-session")
     if box.kind == "reading" or box.network != "all":
         yield "--unshare-net"
@@ -101,18 +98,37 @@ def make_arguments(box: Box, environment_files: list[str]) -> Iterator[str]:
     yield from _make_run()
     for place in TEMPORARY_PLACES:
         yield from ("--bind", box.scratch, place)
-    shown = _list_shown(box)
-    hidden = _list_hidden(box, environment_files)
-    inner = [place for place in hidden if not os.path.isdir(place) or any(is_inside(place, one) for one in shown)]
-    outer = sorted({*_list_covers(box), *hidden} - {*inner}, key=len)
-    for place in outer:
-        yield from ("--tmpfs", place)
-    yield from _show(box, shown, (*outer, *TEMPORARY_PLACES))
-    yield from _protect_git_directories(box)
-    for place in inner:
-        yield from _hide(box, place, shown)
-    for place in (*outer, *filter(os.path.isdir, inner), "/proc"):
+    emptied: list[str] = []
+    yield from _lay_out(box, emptied)
+    for path, writable in list_protections(box) if box.kind == "working" else ():
+        yield from ("--bind" if writable else "--ro-bind", path, path)
+    for place in (*emptied, "/proc"):
         yield from ("--remount-ro", place)
+
+
+def _lay_out(box: Box, emptied: list[str]) -> Iterator[str]:
+    """Options for every place; `emptied` receives those that are to become read-only in the end."""
+    ourselves: list[tuple[str, Access]] = [(os.path.realpath(sys.base_prefix), "read"), (f"{_PACKAGES}/ollm", "read")]
+    known = list_places(box)
+    needed = [one for one in ourselves if find_access(one[0], known)[1] == "empty" and os.access(one[0], os.X_OK)]
+    places = sorted([*needed, *known], key=lambda one: len(one[0]))
+    done: list[tuple[str, Access]] = [(place, "empty") for place in TEMPORARY_PLACES]
+    for path, access in places:
+        above = find_access(path, done)[1]
+        done.append((path, access))
+        if path in TEMPORARY_PLACES:
+            continue
+        if access == "write":
+            yield from ("--bind", path, path)
+        elif access == "read" and os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path) if above == "empty" else ()
+        elif access == "read":
+            yield from ("--ro-bind", path, path) if above != "read" else ()
+        elif not os.path.isdir(path):
+            yield from ("--dev-bind", "/dev/null", os.path.realpath(path)) if above != "empty" else ()
+        elif above != "empty" or any(path.startswith(f"{place}/") for place in TEMPORARY_PLACES):
+            yield from ("--tmpfs", path)
+            emptied.append(path)
 
 
 def _make_run() -> Iterator[str]:
@@ -126,71 +142,3 @@ def _make_run() -> Iterator[str]:
     yield from ("--perms", "0700", "--dir", os.path.join(RUN, "user", str(os.geteuid())))
     if os.path.isdir("/var/run") and not os.path.islink("/var/run"):
         yield from ("--tmpfs", "/var/run")
-
-
-def _list_covers(box: Box) -> list[str]:
-    """The homes, of which a reading box shows nothing by itself."""
-    places = list_covered_places(box.home) if box.kind == "reading" else []
-    homes = [place for place in places if place not in TEMPORARY_PLACES and os.path.isdir(place)]
-    return [place for place in homes if not is_inside(place, box.workspace)]
-
-
-def _list_shown(box: Box) -> list[str]:
-    """What is to be seen, wherever it lies: what the box is for, and ourselves."""
-    ourselves = [os.path.realpath(sys.base_prefix), os.path.join(_PACKAGES, "ollm")]
-    kept = (
-        [*box.kept, *list_kept_places(box.home)] if box.kind == "reading" else map(find_opened_directory, box.approved)
-    )
-    paths = dict.fromkeys([*list_shown_again(box), *kept, *ourselves])
-    return sorted((path for path in paths if path != "/" and os.path.exists(path)), key=len)
-
-
-def _show(box: Box, paths: list[str], laid_over: tuple[str, ...]) -> Iterator[str]:
-    """Put back what lies in the places that something was laid over, and make writable what is to be: the outermost
-    alone, since nothing can be moved to where something is mounted."""
-    done: dict[bool, list[str]] = {True: [], False: []}
-    for path in paths:
-        writable = _may_write(box, path)
-        needed = writable or any(is_inside(path, one) for one in laid_over)
-        if needed and not any(is_inside(path, one) for one in done[writable]):
-            done[writable].append(path)
-            yield from ("--bind" if writable else "--ro-bind", path, path)
-
-
-def _may_write(box: Box, path: str) -> bool:
-    places = [
-        box.workspace,
-        *box.writable,
-        *find_git_directories(box.workspace),
-        *map(find_opened_directory, box.approved),
-    ]
-    return box.kind == "working" and any(is_inside(path, place) for place in places)
-
-
-def _protect_git_directories(box: Box) -> Iterator[str]:
-    """Make `.git` a mount of its own, which cannot be moved away, and what steers git in it read-only."""
-    if box.kind == "reading":
-        return
-    dot_git = os.path.join(box.workspace, ".git")
-    for directory in find_git_directories(box.workspace):
-        if directory == dot_git:
-            yield from ("--bind", directory, directory)
-        for path in (os.path.join(directory, name) for name in GIT_READ_ONLY):
-            if os.path.exists(path) and not os.path.islink(path) and not box.is_approved(path):
-                yield from ("--ro-bind", path, path)
-    if os.path.isfile(dot_git) and not os.path.islink(dot_git) and not box.is_approved(dot_git):
-        yield from ("--ro-bind", dot_git, dot_git)
-
-
-def _list_hidden(box: Box, environment_files: list[str]) -> list[str]:
-    places = [*list_present_secrets(box.home), *box.hidden, *environment_files]
-    present = {os.path.realpath(place) for place in places if os.path.lexists(place) and not box.is_approved(place)}
-    return sorted((place for place in present if place != box.workspace and os.path.exists(place)), key=len)
-
-
-def _hide(box: Box, place: str, shown: list[str]) -> Iterator[str]:
-    if os.path.isdir(place):
-        yield from ("--tmpfs", place)
-        yield from _show(box, [path for path in shown if path != place and is_inside(path, place)], (place,))
-    else:
-        yield from ("--dev-bind", "/dev/null", place)

@@ -1,30 +1,28 @@
-"""One command in a box: the thread that makes its mounts and answers for its files, and the one that starts it.
+"""Start one command in a box, from two threads of the process that hosts boxes.
 
-The first thread takes a mount namespace of its own, makes the mounts, gives up what it may, and becomes the broker. The
-second, started by it, inherits all that, puts the seccomp filter over itself and starts the command, which inherits
-the filter in turn; then it ends. Standard library only.
+The first thread takes a mount namespace of its own, makes the mounts, restricts itself and becomes the broker. The
+second, started by it, inherits all that, installs the seccomp filter and starts the command, which inherits the
+filter in turn; then it ends. Standard library only.
 """
 
 from __future__ import annotations
 
 import _thread
 import ctypes
+import fcntl
 import json
 import os
-import select
 import struct
 import subprocess
+import termios
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import list_scratch_places
-from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
 from ollm.system.sandbox.broker import Broker
-from ollm.system.sandbox.git_places import find_git_directories
-from ollm.system.sandbox.landlock import get_landlock_version, restrict_writes
-from ollm.system.sandbox.mounts import find_opened_directory, list_writable_places, mount_for_command
-from ollm.system.sandbox.rules import PLAIN_DEVICES, BoxRules
+from ollm.system.sandbox.landlock import PLAIN_DEVICES, restrict_box
+from ollm.system.sandbox.mounts import mount_for_command
 from ollm.system.sandbox.seccomp import build_box_filter
 
 FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners and permissions; for root only
@@ -35,8 +33,7 @@ MAX_ATTEMPTS = 3  # to make the mounts of a command, when what they cover goes a
 
 
 class BoxOrder(NamedTuple):
-    """What to run. `streams` are descriptors of its input, output and errors, `directory` one of where it runs.
-    `environment_files` are to be hidden; None when they could not all be found."""
+    """What to run. `streams` are descriptors of its input, output and errors, `directory` one of where it runs."""
 
     box: Box
     argv: list[str]
@@ -44,7 +41,6 @@ class BoxOrder(NamedTuple):
     directory: int
     streams: tuple[int, int, int]
     terminal: bool = False
-    environment_files: list[str] | None = None
 
 
 class BoxStartError(OSError):
@@ -71,7 +67,6 @@ class BoxedCommand:
         self._child = 0
         self._listener = -1
         self._denied: set[str] = set()
-        self._terminal = os.dup(order.streams[1]) if order.terminal else -1
         self._ending, self._end = os.pipe()
 
     def start(self) -> int:
@@ -94,15 +89,11 @@ class BoxedCommand:
     def close(self) -> None:
         """Nothing is left of the command: its broker ends."""
         os.close(self._end)
-        if self._terminal >= 0:
-            os.close(self._terminal)
 
     @property
-    def _opens(self) -> str:
-        """Which ways to open files the broker decides about."""
-        if not self._mounted or (self._box.hides_environment_files and self._order.environment_files is None):
-            return "all"
-        return "write" if self._box.kind == "working" else "none"
+    def _needs_broker(self) -> bool:
+        """A reading box has no sockets, so with mounts nothing is left to decide."""
+        return self._box.kind == "working" or not self._mounted
 
     def _run_broker_thread(self) -> None:
         try:
@@ -111,11 +102,11 @@ class BoxedCommand:
             where = "cwd"
             self._change_directory()
             where = "start"
-            rules = self._restrict()
+            self._restrict()
         except OSError as error:
             self._fail(BoxStartError(error, where))
             return
-        if self._opens == "none":
+        if not self._needs_broker:
             self._run_command_thread()
             return
         filtered = _thread.allocate_lock()
@@ -123,7 +114,7 @@ class BoxedCommand:
         _thread.start_new_thread(self._run_command_thread, (filtered,))
         filtered.acquire()
         if self._listener >= 0:
-            self._answer(rules)
+            self._serve_broker()
 
     def _enter(self) -> None:
         """Mounts of our own, and the session's network."""
@@ -131,7 +122,7 @@ class BoxedCommand:
             if self._box.network != "all" or self._box.kind == "reading":
                 kernel.call("setns", self._network[0], kernel.CLONE_NEWNET)
             kernel.call("unshare", kernel.CLONE_NEWNS | CLONE_FS)
-            mount_for_command(self._box, self._order.environment_files or [])
+            mount_for_command(self._box)
         else:
             kernel.call("unshare", CLONE_FS)
 
@@ -146,28 +137,16 @@ class BoxedCommand:
         if is_inside(place, self._box.workspace) and (seen.st_dev, seen.st_ino) != (meant.st_dev, meant.st_ino):
             raise FileNotFoundError(2, "is another directory by now")
 
-    def _restrict(self) -> BoxRules:
-        """Landlock and the loss of capabilities, for this thread and what comes from it; the rules of the broker."""
-        box, version = self._box, get_landlock_version()
-        git = [path for path in find_git_directories(box.workspace) if not is_inside(path, box.workspace)]
-        if self._mounted:
-            places, scratch = list_writable_places(box), list_scratch_places("" if box.wrapper else box.home)
-        else:
-            scratch = [box.scratch] if box.scratch else []
-            guarded = [box.workspace, *box.writable, *git] if box.kind == "working" else []
-            approved = map(find_opened_directory, box.approved)
-            places = [*scratch, *guarded, *approved, *PLAIN_DEVICES]
-        if version:
-            restrict_writes(places, version, tcp=self._mounted or box.network == "all")
-        elif not self._mounted:
-            raise OSError(38, "Landlock is not there")
+    def _restrict(self) -> None:
+        """Landlock and the loss of capabilities, for this thread and what comes from it. A process under Landlock can
+        change no mounts either, in a namespace of its own neither."""
+        restrict_box(self._box, mounted=self._mounted)
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
-        return BoxRules(box, scratch, git, hiding=self._opens == "all")
 
     def _run_command_thread(self, filtered: _thread.LockType | None = None) -> None:
         try:
-            kernel.call("unshare", CLONE_FS)  # the broker has no umask, the command has
+            kernel.call("unshare", CLONE_FS)
             _keep_capabilities(0)
             reading = self._box.kind == "reading"
             loopback_without_mounts = self._box.network == "loopback" and not self._mounted
@@ -175,7 +154,6 @@ class BoxedCommand:
                 network=self._box.network != "none" and not reading and not loopback_without_mounts,
                 unix_sockets=not reading,
                 namespaces=self._mounted,
-                opens=self._opens,
             )
             self._listener = rules.install(listen=filtered is not None)
         except OSError as error:
@@ -212,18 +190,12 @@ class BoxedCommand:
         self._broken = error
         self._started.release()
 
-    def _answer(self, rules: BoxRules) -> None:
-        broker = Broker(self._listener, rules, self._tell_denied, self._terminal)
-        poll = select.poll()
-        poll.register(self._listener, select.POLLIN)
-        poll.register(self._ending, select.POLLIN)
+    def _serve_broker(self) -> None:
+        box = self._box
+        private = list(TEMPORARY_PLACES) if self._mounted else [box.scratch, *PLAIN_DEVICES]
+        reachable = [*box.list_writable(), *filter(None, private)]
         try:
-            while True:
-                for descriptor, events in poll.poll():
-                    if descriptor == self._ending:
-                        return
-                    if not events & select.POLLIN or not broker.answer():
-                        return  # no process is left that could ask
+            Broker(self._listener, reachable, self._tell_denied).serve(self._ending)
         finally:
             os.close(self._listener)
             os.close(self._ending)
@@ -246,7 +218,4 @@ def _keep_capabilities(mask: int) -> None:
 
 
 def _take_terminal() -> None:
-    import fcntl
-    import termios
-
     fcntl.ioctl(1, termios.TIOCSCTTY, 0)

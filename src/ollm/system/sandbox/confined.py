@@ -1,8 +1,7 @@
-"""Starts helper programs of our own (ripgrep, `git config`, readers), confined by Landlock and seccomp.
+"""Start helper programs of our own (ripgrep, `git config`, readers), confined by Landlock and seccomp.
 
-They need no box with mounts and a broker, nor a supervisor: they only read, name no files and open no socket, and the
-kernel holds a thread to that as it holds a process. What the thread starts inherits it. Costs about a millisecond;
-where the kernel has no Landlock they start unconfined, as parts of the agent that they are. Standard library only.
+They need neither mounts nor a supervisor: they only read, and the kernel holds a thread and what it starts to that as
+it holds a process. Costs about a millisecond. Without Landlock they start unconfined. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar, cast
@@ -21,6 +20,7 @@ _SYSTEM_PLACES = (
     *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"),
     *("/dev", "/proc", "/sys"),
 )
+GIT_SETTINGS = (".gitconfig", ".config/git")
 HELPER_VARIABLES = (
     "PATH",
     "HOME",
@@ -35,9 +35,9 @@ HELPER_VARIABLES = (
 
 
 def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: str | None = "~") -> T:
-    """Call `start`, which starts a program, so that the program can change nothing, reach no network and no process
-    outside, and read neither the secrets of this home nor those of the system, save what is `readable`. Without a home
-    it can read nothing else but the programs and libraries of the system and our own."""
+    """Call `start`, which starts a program that can change nothing, reach no network and no process outside, and read
+    of the homes only what boxes see of them, git's settings, and what is `readable`. Without a home it can read only
+    `readable` and the programs and libraries of the system and our own."""
     if sys.platform != "linux":
         return start()
     starter = _ConfinedStarter(start, home, list(readable))
@@ -95,7 +95,7 @@ def _confine_thread(home: str | None, readable: list[str]) -> None:
     version = get_landlock_version()
     if not version or not AUDIT_ARCH:
         return
-    others = _SYSTEM_PLACES if home is None else _list_all_but_secrets(os.path.expanduser(home))
+    others = _SYSTEM_PLACES if home is None else _list_readable(os.path.expanduser(home))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     try:
         build_helper_filter().install(listen=False)
@@ -103,32 +103,16 @@ def _confine_thread(home: str | None, readable: list[str]) -> None:
         restrict_to_reading([*others, *_OWN_PLACES, *readable], version)
 
 
-def _list_all_but_secrets(home: str) -> list[str]:
-    from ollm.system.sandbox.names import list_secret_places
+def _list_readable(home: str) -> list[str]:
+    """Everything but the homes, with the programs in them and git's settings."""
+    from ollm.system.sandbox.box import Access
+    from ollm.system.sandbox.home import list_covered_places, list_visible_places
+    from ollm.system.sandbox.landlock import split_places
 
-    hidden = {os.path.realpath(place) for place in list_secret_places(home) if os.access(place, os.R_OK)}
-    return list(split_around(hidden))
-
-
-def split_around(hidden: Iterable[str], top: str = "/") -> Iterator[str]:
-    """Directories and files that together are everything below `top` but what is hidden. Links are left out: where
-    they lead to counts, not they themselves."""
-    inside = [place for place in hidden if place.startswith(top.rstrip("/") + "/")]
-    if not inside:
-        yield top
-        return
-    taken = {place.removeprefix(top.rstrip("/") + "/").partition("/")[0] for place in inside}
-    try:
-        entries = list(os.scandir(top))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_symlink():
-            continue
-        if entry.name not in taken:
-            yield entry.path
-        elif entry.path not in inside and entry.is_dir(follow_symlinks=False):
-            yield from split_around(inside, entry.path)
+    visible = list_visible_places(home, os.environ.get("PATH", ""))
+    shown = [*visible, *(os.path.join(home, name) for name in GIT_SETTINGS)]
+    places: list[tuple[str, Access]] = [(path, "empty") for path in list_covered_places(home)]
+    return [*split_places([*places, *((path, "read") for path in shown)]), *shown]
 
 
 def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Landlock: which places a process and all it starts may write to. Standard library only."""
+"""Landlock: which places a process and all it starts may read and write. Standard library only."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import ctypes
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, list_places
 from ollm.system.sandbox.kernel import PR_SET_NO_NEW_PRIVS, call, prctl
 
-WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE = (
-    1 << bit for bit in (1, 2, 3, 4, 5, 13, 14)
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE = (
+    1 << bit for bit in (0, 1, 2, 3, 4, 5, 13, 14)
 )
+READING = EXECUTE | READ_FILE | READ_DIR
 MAKE_ANYTHING = sum(1 << bit for bit in range(6, 13))
 BIND_TCP, CONNECT_TCP = 1, 2
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+PLAIN_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+READ_DEVICES = (*PLAIN_DEVICES, "/dev/random", "/dev/urandom")
 
 
 def get_landlock_version() -> int:
@@ -26,11 +30,53 @@ def get_landlock_version() -> int:
         return 0
 
 
-def restrict_writes(writable: Iterable[str], version: int, *, tcp: bool = True, scoped: bool = True) -> None:
-    """From here on this process and its children change files under these paths only; where the kernel can, they
-    reach neither processes nor abstract sockets outside (`scoped`), and without `tcp` bind and connect none."""
-    handled = _get_writing_rights(version)
-    _restrict(handled, [(path, handled) for path in writable], version, tcp=tcp, scoped=scoped)
+def restrict_box(box: Box, *, mounted: bool) -> None:
+    """Hold this thread and what it starts to a box. With mounts Landlock repeats what may be written; without them it
+    also holds what may be read."""
+    version = get_landlock_version()
+    writing = _get_writing_rights(version)
+    if not version:
+        if not mounted:
+            raise OSError(38, "Landlock is not there")
+        return
+    if mounted:
+        rules = [(path, writing) for path in (*TEMPORARY_PLACES, "/dev", *box.list_writable())]
+        _restrict(writing, rules, version, tcp=True, scoped=True)
+        return
+    rules = [(path, READING) for path in split_places([*list_places(box), ("/dev", "empty")])]
+    rules += [(path, writing | READING) for path in (box.scratch, *PLAIN_DEVICES) if path]
+    rules += [(path, READING) for path in READ_DEVICES]
+    rules += [(path, writing) for path in box.list_writable()]
+    _restrict(READING | writing, rules, version, tcp=box.network == "all", scoped=True)
+
+
+def split_places(places: list[tuple[str, Access]], top: str = "/", access: Access = "read") -> Iterator[str]:
+    """Directories and files that together are everything that may be read: Landlock can allow a folder, and not take
+    back a part of it. Links are left out, since it counts where they lead."""
+    inside = [(path, one) for path, one in places if path.startswith(top.rstrip("/") + "/")]
+    if access != "empty" and not any(one == "empty" for _, one in inside):
+        yield top
+        return
+    if not inside:
+        return
+    own = dict(inside)
+    taken = {path.removeprefix(top.rstrip("/") + "/").partition("/")[0] for path, _ in inside}
+    names = taken if access == "empty" else _list_names(top)
+    for name in names:
+        path = os.path.join(top, name)
+        if os.path.islink(path):
+            continue
+        if name in taken:
+            yield from split_places(inside, path, own.get(path, access))
+        elif access != "empty":
+            yield path
+
+
+def _list_names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def restrict_to_reading(readable: Iterable[str], version: int) -> None:
@@ -69,7 +115,7 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
         return  # what is not there needs no permission
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
-            rights &= WRITE_FILE | TRUNCATE | READ_FILE
+            rights &= WRITE_FILE | TRUNCATE | READ_FILE | EXECUTE
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place), 12)
         call("landlock_add_rule", ruleset, 1, rule, 0)
     finally:

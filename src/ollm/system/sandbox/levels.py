@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ollm.system.sandbox.box import LEVELS, Box, Level
+from ollm.system.sandbox.box import LEVELS, WHOLE_LEVELS, Box, Level
 
 PROBE_SECONDS = 10
 _PACKAGES = str(Path(__file__).parents[3])
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _works(level: Level) -> bool:
-    """Whether a command that writes where it must not, names what it must not and reads what is hidden is held."""
+    """Try a command that writes outside, changes a protected file (with mounts) and reads a key; see if it is held."""
     from ollm.system.sandbox import kernel
     from ollm.system.sandbox.box import find_bubblewrap
 
@@ -64,12 +64,19 @@ def _works(level: Level) -> bool:
             os.mkdir(path)
         os.mkdir(os.path.join(home, ".ssh"))
         Path(home, ".ssh", "key").touch()
+        Path(workspace, "steers").touch()
         wrapper = find_bubblewrap() if level == "bubblewrap" else ""
         if level == "bubblewrap" and not wrapper:
             return False
-        box = Box("working", workspace, home, scratch=scratch, wrapper=wrapper)
+        protected = (os.path.join(workspace, "steers"),) if level in WHOLE_LEVELS else ()
+        box = Box("working", workspace, home, covered=(home,), protected=protected, scratch=scratch, wrapper=wrapper)
         try:
-            return _try(box, level) and os.listdir(workspace) == ["made"] and os.listdir(home) == [".ssh"]
+            held = (
+                _try(box, level)
+                and os.listdir(home) == [".ssh"]
+                and sorted(os.listdir(workspace)) == ["made", "steers"]
+            )
+            return held and not (protected and os.path.getsize(protected[0]))
         except OSError:
             return False
 
@@ -78,9 +85,9 @@ def _try(box: Box, level: Level) -> bool:
     from ollm.system.sandbox.bubblewrap import start_wrapped_host
     from ollm.system.sandbox.host import send_order, start_host
 
-    line = f"echo x > made; echo x > .mcp.json; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
+    line = f"echo x > made; echo x > steers; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
     namespaces = make_namespaces(box) if level == "full" else ()
-    control = start_wrapped_host(box, [])[0] if box.wrapper else start_host(namespaces)[0]
+    control = start_wrapped_host(box)[0] if box.wrapper else start_host(namespaces)[0]
     directory = os.open(box.workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}}

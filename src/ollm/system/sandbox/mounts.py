@@ -1,150 +1,126 @@
-"""What one command's mount namespace has on top of the session's: what is read-only, hidden or opened for this run."""
+"""The mounts of one command on top of the session's: what is read-only, hidden or opened for this run."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import SKELETONS, list_scratch_places
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
-from ollm.system.sandbox.git_places import find_git_directories
-from ollm.system.sandbox.names import list_covered_places, list_kept_places, list_present_secrets
-
-EMPTY = f"{SKELETONS}/empty"
-GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
+from ollm.system.sandbox.base import EMPTY, SKELETONS, STASH, make_mount_point, show_again
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, find_access, is_inside, list_places
 
 
-def mount_for_command(box: Box, environment_files: list[str]) -> None:
-    """Turn the copy of the session's mounts that this process is in into those of one command."""
+def mount_for_command(box: Box) -> None:
+    """Turn the copy of the session's mounts that this thread is in into those of one command."""
     if box.kind == "reading":
-        _make_read_only([box.workspace, *box.writable])
-        _cover(box)
-    else:
-        _open_approved_directories(box)
-        _protect_git_directories(box)
-    _hide(box, environment_files if box.hides_environment_files else [])
-    kernel.attach_tree(kernel.clone_tree(EMPTY), SKELETONS)
-
-
-def _cover(box: Box) -> None:
-    """Take the homes and the temporary directories out of sight, but for what a reading command needs of them."""
-    kept = [path for path in box.kept if os.path.exists(path)]
-    back = [*list_shown_again(box), *kept, *list_kept_places(box.home)]
-    for place in list_covered_places(box.home):
-        if os.path.isdir(place) and not is_inside(place, box.workspace):
-            private = place in TEMPORARY_PLACES
-            try:
-                _hide_one(place, [path for path in back if is_inside(path, place)], private=private)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, place) from error
-
-
-def list_shown_again(box: Box) -> list[str]:
-    """What is to be seen although it may lie in a place that is not."""
-    shown = [box.workspace, *box.writable, *box.readable, *box.approved, *find_git_directories(box.workspace)]
-    return [path for path in shown if os.path.exists(path)]
-
-
-def _make_read_only(paths: list[str]) -> None:
-    for path in paths:
-        if os.path.ismount(path) or os.path.isdir(path):
+        for path in (box.workspace, *box.writable, *box.caches):
             with suppress(OSError):
                 kernel.set_mount_attributes(path, kernel.MOUNT_RDONLY)
+        _replace_temporary_places(box)
+    for path in box.readable:
+        _open(box, path, writable=False)
+    for path in box.approved:
+        _open(box, path, writable=True)
+    if box.kind == "working":
+        for path, writable in list_protections(box):
+            _mount_over_itself(path, writable=writable)
+    for path in (*box.hidden, *box.environment_files):
+        _hide(box, path)
+    kernel.attach_tree(kernel.clone_tree(EMPTY), STASH)
 
 
-def _open_approved_directories(box: Box) -> None:
-    """Make the directories of approved paths outside writable. (The broker lets only the approved names in them pass:
-    a file that is not there yet, or that is replaced by a rename, cannot be opened by itself.)"""
-    for directory in sorted({find_opened_directory(path) for path in box.approved} - {"/"}):
-        if os.path.isdir(directory) and not any(is_inside(directory, root) for root in (box.workspace, *box.writable)):
-            tree = kernel.clone_tree(directory)
-            kernel.clear_read_only(tree)
-            kernel.attach_tree(tree, directory)
+def list_protections(box: Box) -> Iterator[tuple[str, bool]]:
+    """Paths to be mounted over themselves, outermost first: the protected ones read-only, and the folders above them
+    as they are, since a mounted folder can be neither moved nor removed."""
+    roots = (box.workspace, *(path for path in box.list_writable() if path not in box.approved))
+    kept = set(_leave_out_approved(box, box.protected))
+    leaves = [path for path in kept if not any(path != one and is_inside(path, one) for one in kept)]
+    folders = {
+        path[:at]
+        for path in leaves
+        for root in roots
+        if is_inside(path, root)
+        for at in _find_slashes(path, len(root) + 1)
+    }
+    return iter(
+        sorted([*((path, False) for path in leaves), *((path, True) for path in folders)], key=lambda one: len(one[0]))
+    )
 
 
-def find_opened_directory(approved: str) -> str:
-    """The directory that is made writable so that an approved path can be written."""
-    return approved if os.path.isdir(approved) else os.path.dirname(approved)
+def _find_slashes(path: str, start: int) -> list[int]:
+    return [at for at in range(start, len(path)) if path[at] == "/"]
 
 
-def _protect_git_directories(box: Box) -> None:
-    """Make `.git` a mount of its own, which cannot be moved away, and what steers git in it read-only."""
-    dot_git = os.path.join(box.workspace, ".git")
-    for directory in find_git_directories(box.workspace):
-        if directory == dot_git:
-            kernel.attach_tree(kernel.clone_tree(directory), directory)
-        for name in GIT_READ_ONLY:
-            path = os.path.join(directory, name)
-            if os.path.exists(path) and not os.path.islink(path) and not box.is_approved(path):
-                _mount_over_itself(path, kernel.MOUNT_RDONLY)
-    if os.path.isfile(dot_git) and not os.path.islink(dot_git) and not box.is_approved(dot_git):
-        _mount_over_itself(dot_git, kernel.MOUNT_RDONLY)
-
-
-def _mount_over_itself(path: str, attributes: int) -> None:
-    tree = kernel.clone_tree(path)
-    kernel.set_mount_attributes("", attributes, tree=tree)
-    kernel.attach_tree(tree, path)
-
-
-def _hide(box: Box, environment_files: list[str]) -> None:
-    """Put emptiness over secrets, and back in its place what lies in them and may be seen."""
-    places = [*list_present_secrets(box.home), *box.hidden, *environment_files]
-    present = [place for place in places if os.path.lexists(place) and not box.is_approved(place)]
-    if not present:
-        return
-    back = list_shown_again(box)
-    for place in present:
-        real = os.path.realpath(place)
-        if real == box.workspace:
+def _leave_out_approved(box: Box, paths: Iterable[str]) -> Iterator[str]:
+    """The same without what was approved; of a folder with something approved in it, the rest by name."""
+    for path in paths:
+        if any(is_inside(path, one) for one in box.approved):
             continue
-        try:
-            _hide_one(real, [path for path in back if is_inside(path, real)])
-        except FileNotFoundError:
-            continue  # it went away meanwhile
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, real) from error
+        if any(is_inside(one, path) for one in box.approved):
+            with suppress(OSError):
+                yield from _leave_out_approved(box, [entry.path for entry in os.scandir(path)])
+        elif not os.path.islink(path):
+            yield path
 
 
-def _hide_one(place: str, back: list[str], *, private: bool = False) -> None:
-    """Put emptiness over one place, and back into it what may be seen; a `private` one can be written. What is
-    there instead is made once in a session: a file system in memory for each would cost more than all the rest."""
-    if not stat.S_ISDIR(os.stat(place).st_mode):
-        kernel.attach_tree(kernel.clone_tree("/dev/null"), place)
-        return
-    outermost = [path for path in back if not any(path != other and is_inside(path, other) for other in back)]
-    trees = [(path, kernel.clone_tree(path)) for path in dict.fromkeys(outermost)]
-    kernel.attach_tree(kernel.clone_tree(_find_skeleton(place, private=private) if back or private else EMPTY), place)
-    for path, tree in trees:
-        _make_mount_point(path, directory=stat.S_ISDIR(os.fstat(tree).st_mode))
-    if not private:
-        kernel.set_mount_attributes(place, kernel.MOUNT_RDONLY)
-    for path, tree in trees:
+def _mount_over_itself(path: str, *, writable: bool) -> None:
+    with suppress(FileNotFoundError):
+        tree = kernel.clone_tree(path)
+        if not writable:
+            kernel.set_mount_attributes("", kernel.MOUNT_RDONLY, tree=tree)
         kernel.attach_tree(tree, path)
 
 
-def _find_skeleton(place: str, *, private: bool) -> str:
-    skeleton = os.path.join(SKELETONS, place.replace("/", "%"))
-    if not os.path.isdir(skeleton):
-        os.makedirs(skeleton, exist_ok=True)
-        os.chmod(skeleton, 0o1777 if private else 0o555)
-    return skeleton
+def _open(box: Box, path: str, *, writable: bool) -> None:
+    """Bring a path back from an emptied place, or make it writable where it is."""
+    inside = [root for root in (box.workspace, *box.writable) if is_inside(path, root)]
+    emptied = [place for place in (*box.covered, *box.hidden) if is_inside(path, place) and _is_emptied(place)]
+    if emptied and not any(len(root) > len(max(emptied, key=len)) for root in inside):
+        show_again(path, max(emptied, key=len), writable=writable)
+    elif writable and not inside and os.path.exists(path):
+        tree = kernel.clone_tree(path)
+        kernel.clear_read_only(tree)
+        kernel.attach_tree(tree, path)
 
 
-def _make_mount_point(path: str, *, directory: bool) -> None:
-    if os.path.lexists(path):
+def _is_emptied(place: str) -> bool:
+    return os.path.isdir(f"{SKELETONS}/{place.replace('/', '%')}")
+
+
+def _hide(box: Box, path: str) -> None:
+    """Hide what came to be after the session's mounts were made, and files named `.env`."""
+    shown = (*box.approved, *box.readable)
+    place, access = find_access(path, list_places(box))
+    if not os.path.lexists(path) or (access == "empty" and _is_emptied(place)):
         return
-    os.makedirs(path if directory else os.path.dirname(path), exist_ok=True)
-    if not directory:
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    if any(is_inside(one, path) or is_inside(path, one) for one in shown):
+        return
+    try:
+        real = os.path.realpath(path, strict=True)
+        if real not in ("/dev/null", box.workspace) and not stat.S_ISCHR(os.stat(real).st_mode):
+            kernel.attach_tree(kernel.clone_tree(EMPTY if os.path.isdir(real) else "/dev/null"), real)
+    except FileNotFoundError:
+        return  # removed in the meantime
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
-def list_writable_places(box: Box) -> list[str]:
-    """The places Landlock lets a process of this box write to."""
-    places = [*list_scratch_places("" if box.wrapper else box.home), "/dev"]
-    if box.kind == "reading":
-        return places
-    outside = [path for path in find_git_directories(box.workspace) if not is_inside(path, box.workspace)]
-    return [*places, box.workspace, *box.writable, *outside, *map(find_opened_directory, box.approved)]
+def _replace_temporary_places(box: Box) -> None:
+    """Put an empty private directory over each temporary place, and back into it what a reading command needs."""
+    wanted = [path for path, access in list_places(box) if access != "empty" or path in box.covered]
+    for place in filter(os.path.isdir, TEMPORARY_PLACES):
+        if is_inside(place, box.workspace):
+            continue
+        back = {path for path in wanted if is_inside(path, place) and path != place}
+        outermost = [path for path in back if not any(path != other and is_inside(path, other) for other in back)]
+        trees = [(path, kernel.clone_tree(path)) for path in outermost]
+        private = f"{SKELETONS}/private{place.replace('/', '%')}"
+        if not os.path.isdir(private):
+            os.mkdir(private)
+            os.chmod(private, 0o1777)  # noqa: S103 - as /tmp is
+        kernel.attach_tree(kernel.clone_tree(private), place)
+        for path, tree in trees:
+            make_mount_point(path, "", directory=stat.S_ISDIR(os.fstat(tree).st_mode))
+            kernel.attach_tree(tree, path)

@@ -8,10 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ollm.system.sandbox.box import SCRATCH_PREFIX, Box
-from ollm.system.sandbox.environment_files import EnvironmentFiles, TooManyDirectoriesError
 from ollm.system.sandbox.host import send_order, start_host
-
-MAX_WRAPPED_FILES = 1000  # that bubblewrap hides: it takes 9,000 words; where there are more, the broker hides them
 
 
 class BoxRunner:
@@ -23,7 +20,6 @@ class BoxRunner:
         self._session = ""
         self._control: socket.socket | None = None
         self._heard = b""
-        self._environment_files: dict[str, EnvironmentFiles] = {}
         self._scratches: set[str] = set()
 
     def start(self, command: dict[str, Any], descriptors: list[int]) -> None:
@@ -31,10 +27,8 @@ class BoxRunner:
         box = Box.from_fields(command["box"])
         if os.path.basename(box.scratch).startswith(SCRATCH_PREFIX):  # made for boxes, and for nothing else
             self._scratches.add(box.scratch)
-        files = self._find_environment_files(box)
         fields = {name: command[name] for name in ("box", "argv", "environment", "terminal")}
-        fields["environment_files"] = files
-        self._keep_host(box, files or [], command["session"], tuple(descriptors[4:]))
+        self._keep_host(box, command["session"], tuple(descriptors[4:]))
         assert self._control is not None
         self.finished, self._heard = False, b""
         try:
@@ -43,16 +37,16 @@ class BoxRunner:
             self.stop()
             raise
 
-    def _keep_host(self, box: Box, files: list[str], session: str, namespaces: tuple[int, ...]) -> None:
+    def _keep_host(self, box: Box, session: str, namespaces: tuple[int, ...]) -> None:
         """The process of the last command serves again, if the session, or the box made by a wrapper, is the same."""
-        session = f"{session} {box} {files}" if box.wrapper else session
+        session = f"{session} {box}" if box.wrapper else session
         if self._control is not None and self._session == session:
             return
         self.stop()
         if box.wrapper:
             from ollm.system.sandbox.bubblewrap import start_wrapped_host
 
-            self._control, self.host, self._inner = start_wrapped_host(box, files)
+            self._control, self.host, self._inner = start_wrapped_host(box)
         else:
             self._control, self.host = start_host(namespaces)
         self._session = session
@@ -61,18 +55,6 @@ class BoxRunner:
     def processes(self) -> set[int]:
         """Those of the box itself, which end when all others have."""
         return {self.host, self._inner}
-
-    def _find_environment_files(self, box: Box) -> list[str] | None:
-        if not box.hides_environment_files:
-            return []
-        try:
-            found = [file for root in (box.workspace, *box.writable) for file in self._look_through(root)]
-            return None if box.wrapper and len(found) > MAX_WRAPPED_FILES else found
-        except TooManyDirectoriesError:
-            return None
-
-    def _look_through(self, root: str) -> list[str]:
-        return self._environment_files.setdefault(root, EnvironmentFiles()).find(root)
 
     @property
     def descriptor(self) -> int:

@@ -1,10 +1,10 @@
-"""The agent's side of the box: at which level there is one, and what goes into the box of a command."""
+"""The agent's side of the box: the level, what goes into the box of a command, and what is looked after meanwhile."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +19,11 @@ from ollm.system.sandbox.box import (
     Network,
     explain_why_unboxable,
     find_bubblewrap,
+    find_git_directories,
     is_inside,
 )
-from ollm.system.sandbox.names import list_covered_places
+from ollm.system.sandbox.home import list_covered_places, list_visible_places
+from ollm.system.sandbox.watch import Ending, SteeringWatch, TakenFile
 
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
@@ -36,12 +38,13 @@ GIT_SETTINGS = {
     "stash.showPatch": "false",
     "diff.submodule": "short",
 }
+RECORDS = "open"  # the folder among what was taken with the records of running agents
 LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
 
 
 class Sandbox:
-    """Describes the boxes of one workspace. The level is found when it is first asked for; `cache` keeps it until the
-    machine is started anew."""
+    """Describes the boxes of one workspace. The level is found when it is first asked for; `cache` is the folder that
+    keeps it until the machine is started anew, and what package managers download."""
 
     def __init__(
         self,
@@ -49,30 +52,37 @@ class Sandbox:
         home: Path,
         *,
         own: Iterable[Path] = (),
+        shared: Iterable[Path] = (),
         mode: Mode = "auto",
         network: Network | None = None,
+        readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
         hidden: Iterable[Path] = (),
-        readable: Iterable[Path] = (),
         executed: Iterable[Path] = (),
         auto_approve: bool = False,
         programs: str = "",
         cache: Path | None = None,
+        taken: Path | None = None,
+        find_session: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`own` are the agent's own directories, hidden like the others; `readable` is what of them may be seen.
+        """`own` are the agent's own folders, hidden like the others; hooks and servers see those that are `shared`.
         `executed` are files of the workspace that hooks and servers run: no command changes them. `programs` is the
-        PATH commands are found by."""
+        PATH commands are found by. New files that steer tools are moved to `taken`, in the folder of the session."""
         self.mode = mode
-        self._workspace = os.path.realpath(workspace)
+        self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
         self._network = network
-        self._writable = tuple(os.path.realpath(path) for path in writable)
-        self._hidden = tuple(os.path.realpath(path) for path in (*own, *hidden))
         self._readable = tuple(os.path.realpath(path) for path in readable)
+        self._writable = tuple(os.path.realpath(path) for path in writable)
+        self._own = tuple(os.path.realpath(path) for path in own)
+        self._shared = tuple(os.path.realpath(path) for path in shared)
+        self._hidden = tuple(os.path.realpath(path) for path in hidden)
         self._executed = tuple(dict.fromkeys(_find_names(executed)))
         self._auto_approve = auto_approve
-        self._kept = (LAUNCHERS, *_find_program_folders(programs, self._home))
+        self._programs = programs
         self._cache = cache
+        self._taken = taken
+        self._find_session = find_session
         self._scratch = ""
 
     @cached_property
@@ -80,19 +90,19 @@ class Sandbox:
         """What the kernel holds for the commands of this workspace."""
         if self.mode == "off" or self.unboxable is not None:
             return "none"
-        return read_level(self._cache)
+        return read_level(self._level_file)
 
     @property
     def known_level(self) -> str:
         """The level as far as it is known without trying; empty when it is not."""
         if "level" in self.__dict__ or self.mode == "off" or self.unboxable is not None:
             return self.level
-        return read_cached_level(self._cache) or ""
+        return read_cached_level(self._level_file) or ""
 
     @property
     def unboxable(self) -> str | None:
         """Why no box can be drawn around this workspace, or None."""
-        return explain_why_unboxable(self._workspace, self._home)
+        return explain_why_unboxable(self.workspace, self._home)
 
     @property
     def is_missing(self) -> bool:
@@ -113,6 +123,46 @@ class Sandbox:
             return f"none: {self.unboxable}"
         return DESCRIPTIONS[self.level]
 
+    @property
+    def _level_file(self) -> Path | None:
+        return None if self._cache is None else self._cache / "sandbox.json"
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """What every command sees of the homes beside the workspace, to read."""
+        git = [self.git_settings.parent] if self._cache is not None else []
+        ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
+        found = list_visible_places(self._home, self._programs)
+        wanted = (*found, *self._readable, LAUNCHERS, *map(str, git), *ignore)
+        return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
+
+    @property
+    def git_settings(self) -> Path:
+        assert self._cache is not None
+        return self._cache / "git" / "config"
+
+    @property
+    def caches(self) -> Path | None:
+        """Where package managers keep what they download in boxes."""
+        return None if self._cache is None else self._cache / "box"
+
+    @cached_property
+    def watch(self) -> SteeringWatch:
+        """Looks after the files that steer tools."""
+
+        def find_folder() -> Path:
+            assert self._taken is not None
+            return self._taken / (self._find_session() or "no-session")
+
+        outside = [path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace)]
+        return SteeringWatch(
+            (self.workspace, *self._writable, *outside),
+            self._executed,
+            find_folder=find_folder,
+            records=None if self._taken is None else self._taken / RECORDS,
+            keeps_contents=self.level not in WHOLE_LEVELS,
+        )
+
     def make_box(
         self,
         kind: Kind,
@@ -122,36 +172,63 @@ class Sandbox:
         program: Iterable[str] = (),
     ) -> Box | None:
         """The box of a command, or None where there is none. `program` are the words of a hook or a server, which see
-        the folders they are kept in."""
+        the folders they are kept in. Hand the process to `attach` when it runs."""
         if self.level == "none":
             return None
+        opened = tuple(map(os.path.realpath, approved))
+        protected: list[str] = []
+        if kind == "working" and self._taken is not None:
+            protected = self.watch.begin(opened)
         return Box(
             kind,
-            self._workspace,
+            self.workspace,
             self._home,
             network="none" if kind == "reading" else network or self.network,
-            writable=self._writable,
-            hidden=self._hidden,
-            kept=self._kept if kind == "reading" else (),
+            covered=tuple(list_covered_places(self._home)),
+            visible=self.visible,
             readable=tuple(self._find_own_folders(program)),
-            approved=tuple(map(os.path.realpath, approved)),
-            executed=self._executed,
+            writable=self._writable,
+            caches=self._make_caches(),
+            hidden=(*self._own, *self._hidden),
+            approved=opened,
+            protected=tuple(protected),
+            environment_files=tuple(self.watch.find_environment_files()) if kind == "reading" else (),
             scratch="" if self.level == "full" else self._make_scratch(),
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
         )
 
+    def attach(self, process: Ending) -> None:
+        """A command runs in a box: what it makes is looked at until nothing is left of it."""
+        if "watch" in self.__dict__:
+            self.watch.attach(process)
+
+    def look(self) -> list[TakenFile]:
+        """Move aside new files that steer tools; cheap when nothing has run since the last look."""
+        return self.watch.look() if "watch" in self.__dict__ and self._taken is not None else []
+
+    def allow(self, paths: Iterable[str]) -> None:
+        """A person approved that a tool of ours writes these."""
+        if "watch" in self.__dict__:
+            self.watch.allow(paths)
+
+    def _make_caches(self) -> tuple[str, ...]:
+        if self.caches is None:
+            return ()
+        self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return (os.path.realpath(self.caches),)
+
     def _find_own_folders(self, program: Iterable[str]) -> Iterator[str]:
-        """Where the words of a program lie among what is hidden: the folder, or the file alone where that folder is the
-        agent's own."""
+        """The folders in which the words of a program lie, if those are not visible: a script's own folder, or the file
+        alone in a folder of the agent's own and directly in a home."""
         words = list(program)
         if words:
-            yield from self._readable
-        for word in words:
+            yield from filter(os.path.exists, self._shared)
+        covered = [*list_covered_places(self._home), *self._own, *self._hidden]
+        for word in (word for word in words if "/" in word):
             path = os.path.realpath(os.path.join(self._home, word[2:]) if word.startswith("~/") else word)
-            for hidden in self._hidden if "/" in word else ():
-                if is_inside(path, hidden) and os.path.exists(path):
-                    folder = path if os.path.isdir(path) else os.path.dirname(path)
-                    yield path if folder == hidden else folder
+            if os.path.exists(path) and any(is_inside(path, place) for place in covered):
+                folder = path if os.path.isdir(path) else os.path.dirname(path)
+                yield path if folder in (*covered, self._home) else folder
 
     @property
     def network(self) -> Network:
@@ -159,14 +236,25 @@ class Sandbox:
         return self._network or ("none" if self._auto_approve else "all")
 
     def make_environment(self, box: Box | None, *, unasked: bool, programs: str = os.defpath) -> dict[str, str]:
-        """Variables to add for a command: where its temporary files go, and settings that keep git, started unasked,
-        from running programs a repository names. `programs` is its PATH."""
-        added = {"TMPDIR": box.scratch} if box is not None and box.scratch and not box.wrapper else {}
-        if not unasked:
-            return added
-        return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"}
+        """Variables to add for a command: where its temporary files and downloads go, git's settings without
+        credentials, and those that keep git, started unasked, from running programs a repository names."""
+        if box is None:
+            return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
+        added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
+        if self._cache is not None:
+            from ollm.system.sandbox.caches import make_cache_environment, write_git_settings
+
+            added |= make_cache_environment(self._cache / "box", self._home)
+            added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home)
+        return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
     def close(self) -> None:
+        if "watch" in self.__dict__ and self._taken is not None:
+            self.watch.close()
+        if self.caches is not None and self.caches.is_dir():
+            from ollm.system.sandbox.caches import limit_once_a_day
+
+            limit_once_a_day(self.caches)
         if self._scratch:
             import shutil
 
@@ -248,12 +336,3 @@ def _find_names(files: Iterable[Path]) -> Iterator[str]:
         directory, name = os.path.split(file)
         yield os.path.join(os.path.realpath(directory), name)
         yield os.path.realpath(file)
-
-
-def _find_program_folders(programs: str, home: str) -> Iterator[str]:
-    """The directories of a PATH; of one that is called bin, all that belongs to it, but never a home as a whole."""
-    for entry in filter(os.path.isabs, programs.split(":")):
-        path = os.path.realpath(entry)
-        above = os.path.dirname(path)
-        whole = os.path.basename(path) in ("bin", "sbin", "shims") and above not in list_covered_places(home)
-        yield above if whole else path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 
-from ollm.system.sandbox.box import Box
-from ollm.system.sandbox.names import STEERING_NAMES, list_secret_places
+from ollm.system.sandbox.box import Box, list_places
+from ollm.system.sandbox.names import STEERING_NAMES
 
 PROGRAM = "/usr/bin/sandbox-exec"
 PROBE_SECONDS = 10
@@ -30,7 +30,7 @@ def wrap_in_seatbelt(box: Box, argv: tuple[str, ...]) -> tuple[str, ...]:
 def build_profile(box: Box) -> str:
     """The rules of a box; of several that fit, the last counts."""
     scratch = [place for place in (box.scratch,) if place]
-    writable = scratch if box.kind == "reading" else [*scratch, box.workspace, *box.writable, *box.approved]
+    writable = [*scratch, *box.list_writable()]
     rules = [
         "(version 1)",
         "(allow default)",
@@ -46,16 +46,15 @@ def build_profile(box: Box) -> str:
         rules.append(r'(allow file-read* (regex #"/[.][eE][nN][vV][.](example|sample|template)$"))')
     else:
         rules += [f"(deny file-write* (regex #{_quote(pattern)}))" for pattern in _list_steering_patterns()]
-        rules += [f"(deny file-write* (literal {_quote(path)}))" for path in box.executed]
+        rules += [f"(deny file-write* (literal {_quote(path)}))" for path in box.protected]
         rules += [f"(allow file-write* (subpath {_quote(path)}))" for path in box.approved]
     return "".join([*rules, *_list_network_rules(box)])
 
 
 def _list_reading_rules(box: Box) -> list[str]:
-    """What is hidden and what is seen again in it; what lies deeper comes later, and counts."""
-    places = dict.fromkeys((*list_secret_places(box.home), *box.hidden), "deny")
-    places |= dict.fromkeys((box.workspace, *box.readable, *box.approved), "allow")
-    return [f"({places[path]} file-read* (subpath {_quote(path)}))" for path in sorted(places, key=len)]
+    """Rules for what is hidden and what is seen again in it; of several that fit, the last counts."""
+    verbs = {"empty": "deny", "read": "allow", "write": "allow"}
+    return [f"({verbs[access]} file-read* (subpath {_quote(path)}))" for path, access in list_places(box)]
 
 
 def _quote(path: str) -> str:

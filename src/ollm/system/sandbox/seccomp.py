@@ -13,7 +13,6 @@ from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 NEW_LISTENER, WAIT_KILLABLE = 8, 32
-WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_DGRAM, SOCK_RAW = 2, 3
 TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
@@ -33,7 +32,6 @@ OTHER_PROCESSES = {
 }
 X32_BIT = 0x40000000
 UNCHANGED = 0xFFFFFFFF
-PATH_ONLY = getattr(os, "O_PATH", 0x200000)
 
 FORBIDDEN = (
     "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot "
@@ -46,8 +44,9 @@ FORBIDDEN = (
 SHARED_MEMORY = ("shmget", "semget", "msgget", "mq_open")  # has names outside where there is no IPC namespace
 NAMING = (
     "creat mkdir mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat "
-    "rmdir truncate chmod fchmodat fchmodat2"
+    "rmdir truncate"
 ).split()
+MODES = ("chmod", "fchmodat", "fchmodat2", "fchmod")
 OLD_TIMES = ("utime", "utimes", "futimesat")
 OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # and which argument is the user
 ATTRIBUTES = (
@@ -155,13 +154,12 @@ def _load(argument: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
 
 
-def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: str) -> CallFilter:
-    """The filter of a box. `opens` says which ways to open and name files are decided by the broker: `none` of them,
-    those that `write`, or `all`. Without `namespaces` there are no mounts to hold what Landlock does not: shared memory
-    with a name, owners and attributes of files are out, and the broker decides about modes and times."""
+def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool) -> CallFilter:
+    """The filter of a box. Files are opened and named at native speed; only connections to sockets, and without
+    `namespaces` modes and times of files, go to the broker. There shared memory with a name, owners and attributes of
+    files are out as well, since no mount and no Landlock rule holds them."""
     calls = CallFilter()
     calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
-    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
     calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
     calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
@@ -170,10 +168,11 @@ def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, ope
     calls.forbid_unix_datagrams("socket")
     calls.forbid_unix_datagrams("socketpair")
     if unix_sockets:
-        calls.add_rule(["connect", "bind"], NOTIFY)
+        calls.add_rule(["connect"], NOTIFY)
     calls.allow_only("socket", families, fail_with(errno.EACCES))
     calls.allow_only("socketpair", [(AF_UNIX, None)], fail_with(errno.EACCES))
     if not namespaces:
+        calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
         calls.add_rule(SHARED_MEMORY, fail_with(errno.EPERM))
         for name, argument in OTHER_PROCESSES.items():
             calls.allow_for_self(name, argument, fail_with(errno.EPERM))
@@ -181,17 +180,7 @@ def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, ope
         for name, first in OWNERS.items():
             calls.pretend_own(name, first, fail_with(errno.EPERM))
         calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
-        calls.add_rule(["utimensat"], NOTIFY)
-    if opens != "none":
-        calls.add_rule(["openat2"], fail_with(errno.ENOSYS))
-        calls.add_rule([*NAMING, "fchmod", "umask"], NOTIFY)
-        for name, argument in (("open", 1), ("openat", 2)):  # such a descriptor can neither be read nor written
-            calls.add_bit_rule(name, argument, PATH_ONLY, ALLOW)
-    if opens == "write":
-        calls.add_bit_rule("open", 1, WRITING_FLAGS, NOTIFY)
-        calls.add_bit_rule("openat", 2, WRITING_FLAGS, NOTIFY)
-    elif opens == "all":
-        calls.add_rule(["open", "openat"], NOTIFY)
+        calls.add_rule(["utimensat", *MODES], NOTIFY)
     return calls
 
 
@@ -205,7 +194,7 @@ def build_helper_filter() -> CallFilter:
     calls.forbid_cutting("open", 1, fail_with(errno.EPERM))
     calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
     calls.add_rule(
-        [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *OLD_TIMES, "fchmod", "utimensat"],
+        [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *MODES, *OLD_TIMES, "utimensat"],
         fail_with(errno.EPERM),
     )
     calls.add_rule(["clone3"], fail_with(errno.ENOSYS))

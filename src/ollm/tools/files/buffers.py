@@ -9,7 +9,7 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location
-from ollm.tools.files.encoding import detect_encoding, detect_newline
+from ollm.tools.files.file_text import detect_encoding, detect_newline
 from ollm.tools.framework.base import ToolContext
 
 MAX_ASKED_FILES = 50
@@ -33,7 +33,6 @@ async def load_buffers(context: ToolContext, locations: Iterable[Location]) -> T
 
 
 async def _load_buffer(context: ToolContext, path: Path, saved: bytes) -> dict[Path, bytes | None]:
-    """What the editor has of one file, as bytes of that file; nothing when it has none or the file is no text."""
     assert context.editor is not None
     encoding = detect_encoding(saved)
     if encoding is None or not encoding.exact:

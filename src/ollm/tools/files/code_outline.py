@@ -8,14 +8,24 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import BinaryIO
 
+import msgspec
+
+from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.suggest import format_suggestion
-from ollm.services.code_map.definition import CodeDefinition, match_symbol
-from ollm.services.code_map.outline import fit_outline, outline_text
-from ollm.services.code_map.syntax_tree import find_parse_error
-from ollm.tools.files.encoding import Encoding
-from ollm.tools.files.file_text import LineRange, detect_text_encoding, make_too_large_failure
+from ollm.domain.tools import ToolResult
+from ollm.services.code_map.definition import CodeDefinition, fit_outline, match_symbol
+from ollm.services.code_map.syntax_tree import find_parse_error, has_grammar, outline_text
+from ollm.tools.files.file_text import (
+    Encoding,
+    Excerpt,
+    LineRange,
+    count_lines,
+    detect_text_encoding,
+    make_too_large_failure,
+)
+from ollm.tools.framework.output import show_controls, take_head
 
 MAX_OUTLINED_BYTES = 10 * 1024 * 1024
 MAX_LISTED_MATCHES = 12
@@ -35,7 +45,8 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     head = f"{path}: {lines:,} {'line' if lines == 1 else 'lines'}"
     if not definitions:
-        return f"{head}; nothing in it looks like a definition. Read it with read_file."
+        why = "nothing in it is a definition" if has_grammar(path) else "its language cannot be parsed here"
+        return f"{head}; {why}. Read it with read_file."
     if line := await asyncio.to_thread(find_parse_error, path, data):
         head = f"{head}; line {line} does not parse, so something may be missing here"
     kept = await asyncio.to_thread(fit_outline, definitions, max_tokens - count(f"{head}\n"), count)
@@ -43,7 +54,7 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
 
 
 async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> SymbolLines:
-    """Where one definition is. Raises ToolFailure when there is none of that name, or more than one."""
+    """Find the lines of one definition. Raises ToolFailure when there is none of that name, or more than one."""
     data = _read_all(path, file)
     file.seek(0)
     definitions = await asyncio.to_thread(outline_text, path, data)
@@ -69,13 +80,15 @@ def list_matches(found: Sequence[CodeDefinition]) -> str:
 
 
 def _is_overloaded(found: Sequence[CodeDefinition]) -> bool:
-    """Whether they are one thing written several times, one after the other: overloads, a property and its setter."""
     ordered = sorted(found, key=lambda match: match.first)
     close = all(later.first - earlier.last <= 2 for earlier, later in pairwise(ordered))
     return close and len({match.full_name for match in found}) == 1
 
 
 def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefinition]) -> ToolFailure:
+    if not has_grammar(path):
+        told = f"{path} cannot be parsed here; find {symbol} with grep and read it with startLine."
+        return ToolFailure("NotFound", told)
     names = list(dict.fromkeys(found.full_name for found in definitions))
     listed = f"it defines {', '.join(names[:20])}{', …' if len(names) > 20 else ''}." if names else "see outline."
     return ToolFailure("NotFound", f"{path} does not define {symbol}; {format_suggestion(symbol, names, listed)}")
@@ -89,3 +102,61 @@ def _read_all(path: str, file: BinaryIO) -> bytes:
         raise make_too_large_failure(path, size, MAX_OUTLINED_BYTES)
     encoding: Encoding = detect_text_encoding(path, data, len(data))
     return encoding.decode(data).encode("utf-8", "replace")
+
+
+MIN_DEFINITIONS = 3
+NOTE_TOKENS = 60
+NOTE_CHARS = 300
+NOTE_LINES = 3
+
+
+class ResultRoom(Data, frozen=True):
+    """What a result may take: in tokens of the model that asks, where that is known, in characters and in lines."""
+
+    count: Callable[[str], int]
+    outline_tokens: int
+    limits: OutputSettings
+    max_tokens: int | None = None
+
+
+async def shorten_long_file(path: str, excerpt: Excerpt, result: ToolResult, room: ResultRoom) -> ToolResult:
+    """The result as it is when there is no outline to give in place of the rest."""
+    if excerpt.content is None:
+        return result
+    return await asyncio.to_thread(_replace_rest, path, excerpt.content, result, room)
+
+
+def _replace_rest(path: str, content: bytes, result: ToolResult, room: ResultRoom) -> ToolResult:
+    definitions = outline_text(path, content)
+    if len(definitions) < MIN_DEFINITIONS:
+        return result
+    whole = show_controls(content.decode("utf-8", "replace"))
+    budget = room.outline_tokens if room.max_tokens is None else min(room.outline_tokens, room.max_tokens // 2)
+    outline = fit_outline(definitions, budget, room.count)
+    head = _take_head(whole, "\n".join(outline), room)
+    shown, total = head.count("\n"), count_lines(whole)
+    rest = [found for found in definitions if found.last > shown]
+    if len(rest) < len(definitions):
+        outline = fit_outline(rest, budget, room.count)
+    note = (
+        f"[lines 1 to {shown:,} of {total:,} are shown; read on with startLine {shown + 1}, or name a symbol. "
+        "Outline of the rest:]"
+    )
+    return msgspec.structs.replace(
+        result,
+        llm_content="\n".join([f"{head}{note}", *outline]),
+        return_display=f"{path}: {shown:,} of {total:,} lines and an outline of the rest",
+        full_output=whole,
+    )
+
+
+def _take_head(whole: str, outline: str, room: ResultRoom) -> str:
+    """Whole lines from the beginning, as many as fit beside the outline."""
+    chars = max(room.limits.max_chars - len(outline) - NOTE_CHARS, 1)
+    lines = max(room.limits.max_lines - outline.count("\n") - NOTE_LINES, 1)
+    head = take_head(whole, chars, lines)
+    if room.max_tokens is not None:
+        left = max(room.max_tokens - room.count(outline) - NOTE_TOKENS, 0)
+        while head and (needed := room.count(head)) > left:
+            head = take_head(head, min(int(len(head) * left / needed), len(head) - 1), lines)
+    return head[: head.rfind("\n") + 1]

@@ -11,8 +11,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.encoding import Encoding, detect_encoding
-from ollm.tools.files.file_text import make_too_large_failure
+from ollm.tools.files.file_text import Encoding, detect_encoding, make_too_large_failure
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls
 

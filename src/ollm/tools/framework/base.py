@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar, overload
 
 import msgspec
 from msgspec import UNSET
@@ -51,11 +51,11 @@ class EditorFiles(Protocol):
 
     @property
     def writes(self) -> bool:
-        """Whether it lets files be changed; else they can only be read there."""
+        """True if it lets files be changed; else they can only be read there."""
         ...
 
     def withholds(self, path: Path) -> bool:
-        """Whether it gave this file before and does not answer now: what it has is not known."""
+        """True if it gave this file before and does not answer now: what it has is not known."""
         ...
 
     async def read(self, path: Path) -> str | None:
@@ -300,7 +300,7 @@ def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocati
 
 def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
     """All that a class says of its tool."""
-    from ollm.tools.framework.schema import build_parameters, describe_tool
+    from ollm.tools.framework.arguments import build_parameters, describe_tool
 
     return ToolDescription(
         name=tool.name,
@@ -327,3 +327,45 @@ def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
         return bind_tool(tool, arguments, needs)
 
     return add_parser(describe_class(tool), parse)
+
+
+class ToolRegistry:
+    """Holds `ToolSpec`s. A tool class is registered together with what its `run` needs besides the context."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, ToolSpec] = {}
+
+    @overload
+    def register(self, tool: ToolSpec) -> None: ...
+
+    @overload
+    def register(self, tool: type[Tool[None]]) -> None: ...
+
+    @overload
+    def register(self, tool: type[Tool[Needs]], needs: Needs) -> None: ...
+
+    def register(self, tool: ToolSpec | type[Tool[Any]], needs: Any = None) -> None:
+        """Add a tool; one of the same name is replaced (T1.2)."""
+        spec = tool if isinstance(tool, ToolSpec) else make_spec(tool, needs)
+        self._specs[spec.name] = spec
+
+    def unregister(self, name: str) -> bool:
+        """Take a tool out; False when there was none of that name."""
+        return self._specs.pop(name, None) is not None
+
+    def get(self, name: str) -> ToolSpec | None:
+        return self._specs.get(name)
+
+    def list(self) -> list[ToolSpec]:
+        """All tools, by name."""
+        return [self._specs[name] for name in sorted(self._specs)]
+
+    def get_function_schemas(self, names: tuple[str, ...] | None = None) -> tuple[ToolSchema, ...]:
+        """The tools as models are told of them, by name; `names` narrows them to a mode's set."""
+        return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
+
+    def find_nearest(self, name: str) -> tuple[str, ...]:
+        """Up to three tools whose names look like this one."""
+        from ollm.domain.suggest import suggest_names
+
+        return tuple(suggest_names(name, sorted(self._specs), 3))

@@ -61,7 +61,6 @@ def show_controls(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether there is nothing to clean; quick for plain ASCII, which most output is."""
     if text.isascii():
         return not text.encode("ascii").translate(None, _PLAIN)
     return not _SUSPECT.search(text)

@@ -2,20 +2,292 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
+import msgspec
+
 from ollm.domain.context import ModeName
-from ollm.domain.tools import ToolSchema
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, ToolSchema, Verdict
 from ollm.services.modes import shows_tool
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.framework.base import ToolDescription
-from ollm.tools.framework.small_schemas import SMALL_WINDOW_TOKENS, TINY_WINDOW_TOKENS, shorten_schema
+from ollm.tools.framework.base import ToolContext, ToolDescription, ToolSpec
+
+FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
+MAX_FOUND_TOOLS = 5
+MAX_LISTED_NAMES = 60
+MAX_SCHEMA_CHARACTERS = 4_000
+MAX_FOUND_CHARACTERS = 2_000  # characters of what find_tool shows with arguments, the first tool aside
+MIN_STEM_CHARACTERS = 4
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an the of on in into at to from for by with and or as is are be it its this that these those i me my you"
+        " your we can do does want need please some any all tool tools use using",
+    )
+)
+MAX_SERVER_LINE_CHARACTERS = 90
+BRIEF_WINDOW_TOKENS = 16_000  # smaller windows are told the names of servers only
+
+Cost = Callable[[Sequence[ToolSchema]], int]
+
+FIND_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "What the tool should do, in a few words."}},
+    "required": ["query"],
+}
+USE_SCHEMA = ToolSchema(
+    name=USE_TOOL,
+    description="Call a tool that find_tool showed.",
+    parameters={
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+        "required": ["name", "arguments"],
+    },
+)
+
+
+def split_by_budget(
+    theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, max_tools: int | None
+) -> tuple[list[ToolSchema], list[ToolSchema]]:
+    """The tools from outside that are shown, and those that must be found. Servers that fit are shown whole, the
+    smallest first; what is left of the budget goes to the others in turn. `max_tools`: how many more the model can
+    handle."""
+    if cost(theirs) <= budget and (max_tools is None or len(theirs) <= max_tools):
+        return list(theirs), []
+    prices = {tool.name: cost([tool]) for tool in theirs}
+    budget -= cost(build_deferred_schemas(theirs, window))
+    left = len(theirs) if max_tools is None else max_tools - 2
+    groups = [(sum(prices[tool.name] for tool in tools), tools) for tools in group_by_server(theirs).values()]
+    groups.sort(key=lambda group: group[0])
+    shown: dict[str, ToolSchema] = {}
+    for price, tools in groups:
+        if price <= budget and len(tools) <= left:
+            shown |= {tool.name: tool for tool in tools}
+            budget, left = budget - price, left - len(tools)
+    waiting = [[tool for tool in tools if tool.name not in shown] for _, tools in groups]
+    for place in range(max(map(len, waiting), default=0)):
+        for tool in (tools[place] for tools in waiting if place < len(tools)):
+            if prices[tool.name] <= budget and left > 0:
+                shown[tool.name] = tool
+                budget, left = budget - prices[tool.name], left - 1
+    return list(shown.values()), [tool for tool in theirs if tool.name not in shown]
+
+
+def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:
+    """By what is before `__` in the name; tools of extensions are a group of their own."""
+    found: dict[str, list[ToolSchema]] = {}
+    for tool in tools:
+        server, mark, _ = tool.name.partition("__")
+        found.setdefault(server if mark else "extensions", []).append(tool)
+    return found
+
+
+def build_deferred_schemas(hidden: Sequence[ToolSchema], window: int) -> tuple[ToolSchema, ToolSchema]:
+    """`find_tool`, which names the servers whose tools are hidden, a line each, and `use_tool`."""
+    lines = [_describe_group(server, tools, window) for server, tools in group_by_server(hidden).items()]
+    mark = "\n" if window >= BRIEF_WINDOW_TOKENS else ", "
+    told = "Find more tools by what they do; use_tool calls them. There are:" + mark.replace(",", "") + mark.join(lines)
+    return ToolSchema(name=FIND_TOOL, description=told, parameters=FIND_PARAMETERS), USE_SCHEMA
+
+
+def _describe_group(server: str, tools: Sequence[ToolSchema], window: int) -> str:
+    if window < BRIEF_WINDOW_TOKENS:
+        return f"{server} ({len(tools)})"
+    names = ", ".join(tool.name.partition("__")[2] or tool.name for tool in tools)
+    shown = names if len(names) <= MAX_SERVER_LINE_CHARACTERS else f"{names[: MAX_SERVER_LINE_CHARACTERS - 1]}…"
+    return f"{server} ({len(tools)}): {shown}"
+
+
+def unwrap_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
+    """A call of `use_tool` as the call it stands for: policy, hooks and the record see nothing else."""
+    inner, given = arguments.get("name"), arguments.get("arguments")
+    if name != USE_TOOL or not isinstance(inner, str) or not inner or inner == USE_TOOL:
+        return name, arguments
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, RecursionError):
+            return name, arguments
+    if given is None:
+        given = {key: value for key, value in arguments.items() if key not in ("name", "arguments")}
+    return (inner, given) if isinstance(given, dict) else (name, arguments)
+
+
+class FindInvocation(msgspec.Struct, frozen=True):
+    """A search among the tools from outside."""
+
+    query: str
+    tools: Sequence[ToolSchema]
+
+    @property
+    def params(self) -> JsonObject:
+        return {"query": self.query}
+
+    def summary(self) -> str:
+        return f"Find a tool: {self.query}"
+
+    def locations(self) -> list[Location]:
+        return []
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        return None
+
+    async def preview(self, context: ToolContext) -> str:
+        return ""
+
+    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
+        return ()
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        found = find_tools(self.query, self.tools)[:MAX_FOUND_TOOLS]
+        text = render_found_tools(found) if found else render_names(self.query, self.tools)
+        return ToolResult(llm_content=text, return_display=", ".join(tool.name for tool in found) or "nothing found")
+
+
+def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
+    def parse(arguments: object) -> FindInvocation:
+        query = arguments.get("query") if isinstance(arguments, dict) else arguments
+        if not isinstance(query, str):
+            raise ToolFailure("ValidationError", "find_tool was not run: query must be a text.")
+        return FindInvocation(query, list_tools())
+
+    return ToolSpec(
+        name=FIND_TOOL,
+        description="Find more tools by what they do.",
+        parameters=FIND_PARAMETERS,
+        category="read",
+        parse=parse,
+        risk=Risk.LOW,
+        reads_only=True,
+    )
+
+
+def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
+    """The tools whose names or descriptions hold words of the query, the best first. A word that few tools have says
+    more than one that many have, and a name more than a description."""
+    words = list(dict.fromkeys(_split_words(query))) or re.findall(r"\w+", query.lower())
+    named = {tool.name: set(_split_words(tool.name)) for tool in tools}
+    told = {tool.name: set(_split_words(tool.description)) for tool in tools}
+    weights = {
+        word: math.log(1 + len(tools) / sum(_has_word(word, named[name] | told[name]) for name in named))
+        for word in words
+        if any(_has_word(word, named[name] | told[name]) for name in named)
+    }
+
+    def score(tool: ToolSchema) -> float:
+        points = sum(
+            weight * (3 * _has_word(word, named[tool.name]) + _has_word(word, told[tool.name]))
+            for word, weight in weights.items()
+        )
+        return points + 100 * (query.strip().lower() == tool.name.lower())
+
+    ranked = sorted(((score(tool), tool) for tool in tools), key=lambda pair: (-pair[0], pair[1].name))
+    best = ranked[0][0] if ranked else 0
+    return [tool for points, tool in ranked if points and points * 3 >= best]
+
+
+def _split_words(text: str) -> list[str]:
+    """Lower-case words without those that every sentence has; `listOpenPages2` is four."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
+    return [word for word in re.findall(r"[^\W\d_]+|\d+", parted) if word not in COMMON_WORDS]
+
+
+def _has_word(word: str, words: set[str]) -> bool:
+    if word in words:
+        return True
+    stem = word[: max(MIN_STEM_CHARACTERS, len(word) - 3)]
+    return len(word) >= MIN_STEM_CHARACTERS and any(
+        other.startswith(stem) or (len(other) >= MIN_STEM_CHARACTERS and word.startswith(other)) for other in words
+    )
+
+
+def render_found_tools(found: Sequence[ToolSchema]) -> str:
+    """As many as fit a small window with their arguments, the first always; the others by name."""
+    lines: list[str] = []
+    for tool in found:
+        line = f"{tool.name}: {tool.description}\n  arguments: {_render_parameters(tool)}"
+        if lines and sum(map(len, lines)) + len(line) > MAX_FOUND_CHARACTERS:
+            break
+        lines.append(line)
+    if others := [tool.name for tool in found[len(lines) :]]:
+        lines.append(f"Less near, shown when you ask by name: {', '.join(others)}.")
+    example = msgspec.json.encode({"name": found[0].name, "arguments": {}}).decode()
+    return "\n".join([*lines, f"Call one with use_tool {example}, its arguments filled in."])
+
+
+def _render_parameters(tool: ToolSchema) -> str:
+    text = msgspec.json.encode(tool.parameters).decode()
+    if len(text) <= MAX_SCHEMA_CHARACTERS:
+        return text
+
+    described = ToolDescription(name=tool.name, description=tool.description, parameters=tool.parameters)
+    return msgspec.json.encode(shorten_schema(described, 0).parameters).decode()[:MAX_SCHEMA_CHARACTERS]
+
+
+def render_names(query: str, tools: Sequence[ToolSchema]) -> str:
+    names = [tool.name for tool in tools]
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return f"No tool fits {query!r}. There are: {', '.join(names[:MAX_LISTED_NAMES])}{more}."
+
+
+TINY_WINDOW_TOKENS, SMALL_WINDOW_TOKENS = 3_000, 8_000  # windows below these
+BARE_WINDOW_TOKENS = 2_600  # below, tools whose names say what they do come without a word: what they require has room
+MAX_OPTIONAL_PARAMETERS = 4
+
+
+def shorten_schema(tool: ToolDescription, window: int) -> ToolSchema:
+    """The same tool in fewer words. Tools that do not say how keep their first sentence and their required parameters,
+    or the first ones where none is."""
+    form = tool.small
+    if form is None:
+        required = tuple(tool.parameters.get("required", ()))
+        kept = required or tuple(tool.parameters.get("properties", ()))[:MAX_OPTIONAL_PARAMETERS]
+        description = tool.description.split(". ")[0][:120]
+        return ToolSchema(name=tool.name, description=description, parameters=_shorten_object(tool.parameters, kept))
+    full = form.schema or tool.parameters
+    kept = (*full.get("required", ()), *form.parameters)
+    if window >= SMALL_WINDOW_TOKENS:
+        kept += form.useful_parameters
+    description = "" if window < BARE_WINDOW_TOKENS and form.clear_name else form.description
+    return ToolSchema(name=tool.name, description=description, parameters=_shorten_object(full, kept))
+
+
+def _shorten_object(parameters: JsonObject, kept: tuple[str, ...]) -> JsonObject:
+    properties = parameters.get("properties", {})
+    small = {name: _shorten_value(value) for name, value in properties.items() if name in kept}
+    needed = [name for name in parameters.get("required", ()) if name in small]
+    shared = {
+        key: {name: _shorten_value(value) for name, value in parameters[key].items()}
+        for key in ("$defs", "definitions")
+        if isinstance(parameters.get(key), dict)
+    }
+    return {"type": "object", "properties": small, **({"required": needed} if needed else {}), **shared}
+
+
+def _shorten_value(schema: JsonObject) -> JsonObject:
+    """Types, choices and references stay, words go. Of an object its required parameters stay, or all of them."""
+    small = {key: value for key, value in schema.items() if key in ("type", "enum", "const", "$ref")}
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if isinstance(schema.get(key), list):
+            small[key] = [_shorten_value(choice) for choice in schema[key] if isinstance(choice, dict)]
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            small[key] = _shorten_value(schema[key])
+    if isinstance(schema.get("properties"), dict):
+        needed = schema.get("required") or schema["properties"]
+        small = {**small, **_shorten_object(schema, tuple(needed))}
+    return small
+
 
 MIN_FOREIGN_TOOLS = 2  # find_tool and use_tool, whatever a model was seen to bear: a person configured a server
 MIN_TINY_TOOLS, MIN_TOOLS, MAX_TOOLS, MAX_ROOMY_TOOLS = 4, 5, 10, 12
 TINIEST_WINDOW_TOKENS = 2_000  # they get one tool less
-MAX_SCHEMA_TOKENS, MAX_ROOMY_SCHEMA_TOKENS = 1_500, 2_000
+MAX_SCHEMA_TOKENS, MAX_ROOMY_SCHEMA_TOKENS = 1_500, 1_850
 MAX_WINDOW_SHARE = 0.15
 WIDE_WINDOW_TOKENS = 16_000  # smaller windows get the tools in few words
 ROOMY_WINDOW_TOKENS = 32_000  # from here on there is room for those that spare a window, too
@@ -71,7 +343,6 @@ def _select_foreign(
     """The tools from outside that are shown, with their tokens, and those that find the others where not all fit."""
     if not foreign:
         return {}
-    from ollm.tools.framework.deferred_tools import build_deferred_schemas, split_by_budget
 
     count_exactly = TokenCounter().count_schema_texts
     schemas = [tool.schema if window >= WIDE_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
@@ -103,7 +374,6 @@ def _get_schema_limit(window: int) -> int:
 
 
 def _count_limits(window: int, most: int | None) -> tuple[int, int]:
-    """How many of our tools are shown whatever they cost, and how many at the most."""
     least = MIN_TINY_TOOLS - (window < TINIEST_WINDOW_TOKENS) if window < TINY_WINDOW_TOKENS else MIN_TOOLS
     limit = MIN_TOOLS if window < SMALL_WINDOW_TOKENS else MAX_TOOLS
     if window >= ROOMY_WINDOW_TOKENS:

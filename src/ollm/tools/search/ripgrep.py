@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
+import subprocess
 import sys
 import sysconfig
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
+from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
+from ollm.domain.suggest import suggest_names
 from ollm.system.helper_process import HelperProcess, start_helper
+from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
@@ -143,7 +150,7 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
 
 
 def _must_ask_sizes(options: Sequence[str]) -> bool:
-    """Whether the size of a file must be known before it is opened: a search over several lines takes all of it into
+    """True if the size of a file must be known before it is opened: a search over several lines takes all of it into
     memory, and only Linux says which files a process has open."""
     return sys.platform != "linux" or "--multiline" in options
 
@@ -171,7 +178,6 @@ class _FileSizeWatch:
 
 
 def _has_huge_file(pid: int) -> bool:
-    """Whether a child of ours has one open; also when that cannot be seen."""
     try:
         opened = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
@@ -196,3 +202,130 @@ def make_pattern_failure(complaint: str) -> ToolFailure:
         f"Invalid regular expression: {reason}.\n{where}".rstrip(),
         action="Set literal to true to search for plain text.",
     )
+
+
+async def find_type_globs(name: str) -> tuple[str, ...]:
+    """The globs of a file type, or a ValidationError with the nearest names there are."""
+    types = await asyncio.to_thread(_load_types)
+    if name not in types:
+        near = suggest_names(name, sorted(types), 3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ", such as py, ts, rust, md."
+        raise ToolFailure("ValidationError", f"fileType: there is no type {name!r}{hint}")
+    return types[name]
+
+
+@cache
+def _load_types() -> dict[str, tuple[str, ...]]:
+    printed = start_confined(_run_type_list, home=choose_home(find_ripgrep()))
+    listed = (line.partition(": ") for line in printed.splitlines())
+    return {name: tuple(globs.split(", ")) for name, _, globs in listed}
+
+
+def _run_type_list() -> str:
+    command = [find_ripgrep(), "--no-config", "--type-list"]
+    return subprocess.run(
+        command, capture_output=True, check=True, text=True, env=make_helper_environment(os.environ)
+    ).stdout
+
+
+_MAX_LINE_CHARS = 400  # characters of a line that are shown
+_CHARS_BEFORE_MATCH = 120
+_MAX_RECORD_BYTES = 64 << 20  # bytes of one line of output
+MAX_COUNTED_MATCHES = 10_000
+
+
+class FoundLine(NamedTuple):
+    """A line of a file: one that matches, or one near it. A match over several lines `starts` with the first."""
+
+    number: int
+    text: str
+    matches: bool
+    starts: bool
+
+
+class MatchCollector:
+    """Fed with ripgrep's output as it comes. Stops wanting more when far more was found than anyone reads. What it says
+    of files that were not to be searched is passed over."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self._paths = wanted
+        self.files: dict[str, list[FoundLine]] = {}
+        self.binary: set[str] = set()
+        self.count = 0
+        self.too_long = 0
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._decode = msgspec.json.Decoder().decode
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        """Only asked for when something was found."""
+        return frozenset(self._paths)
+
+    @property
+    def is_full(self) -> bool:
+        return self.count >= MAX_COUNTED_MATCHES
+
+    def feed(self, chunk: bytes) -> None:
+        first, *others = chunk.split(b"\n")
+        self._buffer_part(first)
+        for part in others:
+            self._finish_line()
+            self._buffer_part(part)
+
+    def _buffer_part(self, part: bytes) -> None:
+        """A part of a line. One that is far too long is forgotten, not gathered."""
+        self._size += len(part)
+        if self._size <= _MAX_RECORD_BYTES:
+            self._waiting.append(part)
+
+    def _finish_line(self) -> None:
+        if self._size > _MAX_RECORD_BYTES:
+            self.too_long += 1
+        elif self._size:
+            self._take_record(self._decode(b"".join(self._waiting)))
+        self._waiting, self._size = [], 0
+
+    def _take_record(self, record: Any) -> None:
+        kind, data = record["type"], record["data"]
+        if kind in ("match", "context"):
+            path = _decode_text(data["path"], "surrogateescape").removeprefix("./")
+            if path not in self._wanted:
+                return
+            start = data["submatches"][0]["start"] if data["submatches"] else 0
+            lines = self.files.setdefault(path, [])
+            lines.extend(_make_lines(data, start, matches=kind == "match"))
+            self.count += kind == "match"
+        elif kind == "end" and data["binary_offset"] is not None:
+            self._drop_binary(_decode_text(data["path"], "surrogateescape").removeprefix("./"))
+
+    def _drop_binary(self, path: str) -> None:
+        lines = self.files.pop(path, None)
+        if lines:
+            self.binary.add(path)
+            self.count -= sum(line.starts for line in lines)
+
+
+def _make_lines(data: Any, start: int, *, matches: bool) -> list[FoundLine]:
+    text = _decode_text(data["lines"], "replace")
+    texts = text.removesuffix("\n").split("\n")
+    first = data["line_number"]
+    return [
+        FoundLine(first + at, _trim_line(line.removesuffix("\r"), 0 if at else start), matches, matches and not at)
+        for at, line in enumerate(texts)
+    ]
+
+
+def _trim_line(line: str, start: int) -> str:
+    """A line of readable length, with the match in it. `start` is in bytes, which is near enough."""
+    if len(line) <= _MAX_LINE_CHARS:
+        return line
+    begin = max(min(start, len(line)) - _CHARS_BEFORE_MATCH, 0)
+    end = begin + _MAX_LINE_CHARS
+    left = f"… {format_count(begin, 'character')} … " if begin else ""
+    right = f" … {format_count(len(line) - end, 'character')} …" if end < len(line) else ""
+    return left + line[begin:end] + right
+
+
+def _decode_text(record: dict[str, str], errors: str) -> str:
+    return record["text"] if "text" in record else base64.b64decode(record["bytes"]).decode("utf-8", errors)

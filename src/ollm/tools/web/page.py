@@ -12,8 +12,7 @@ from collections.abc import Mapping
 
 from ollm.domain.errors import ToolFailure
 from ollm.system.sandbox.confined import start_confined
-from ollm.tools.files.encoding import detect_encoding
-from ollm.tools.files.pictures import describe_kind
+from ollm.tools.files.file_text import describe_kind, detect_encoding
 from ollm.tools.web.client import WebResponse
 
 CONVERSION_TIMEOUT_SECONDS = 25

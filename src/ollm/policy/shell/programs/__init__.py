@@ -1,18 +1,14 @@
-"""What is known of shell programs: one record each."""
+"""Knowledge of shell programs: one record each."""
 
 from __future__ import annotations
 
 from ollm.policy.shell.programs.build_tools import BUILD_TOOLS
-from ollm.policy.shell.programs.file_tools import FILE_TOOLS
-from ollm.policy.shell.programs.find import FIND_TOOLS
-from ollm.policy.shell.programs.launchers import LAUNCHERS
 from ollm.policy.shell.programs.record import Program
 from ollm.policy.shell.programs.script_tools import SCRIPT_TOOLS
-from ollm.policy.shell.programs.search_tools import SEARCH_TOOLS
-from ollm.policy.shell.programs.shells import SHELLS
-from ollm.policy.shell.programs.system_tools import SYSTEM_TOOLS
+from ollm.policy.shell.programs.search_tools import FIND_TOOLS, SEARCH_TOOLS
+from ollm.policy.shell.programs.system_tools import FILE_TOOLS, SYSTEM_TOOLS
 from ollm.policy.shell.programs.text_tools import TEXT_TOOLS
-from ollm.policy.shell.programs.wrappers import WRAPPERS
+from ollm.policy.shell.programs.wrappers import LAUNCHERS, SHELLS, WRAPPERS
 
 FAMILIES: tuple[dict[str, Program], ...] = (
     TEXT_TOOLS,

@@ -1,4 +1,4 @@
-"""Which of a program's words name files that it writes, reads or removes, as its record tells."""
+"""Find the words of a command that name files it writes, reads or removes, by the program's record."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ def _find_copy_targets(writer: Writing, operands: list[ShellWord], directories: 
 
 
 def _join_name(place: ShellWord, source: ShellWord) -> ShellWord:
-    """The name that a source gets in a directory."""
     name = source.text.rstrip("/").rpartition("/")[2]
     if name in ("", ".", ".."):
         return place

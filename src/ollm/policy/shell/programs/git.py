@@ -6,13 +6,44 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.arguments import check_secrets
 from ollm.policy.shell.model import CommandPart
+from ollm.policy.shell.options import check_secrets
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
-from ollm.policy.shell.programs.git_options import GIT_LONG_OPTIONS
 from ollm.policy.shell.programs.inner_commands import join_script, make_guess
 from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
+
+GIT_LONG_OPTIONS = frozenset(
+    split_names(
+        "abbrev abbrev-commit abbrev-ref absolute-git-dir after after-context ahead-behind algorithm all all-match "
+        "allow- always ancestry-path anchored and author author-date-order basic-regexp batch batch-all-objects "
+        "batch-check before before-context binary bisect bool boundary branch branches break buffer cached candidates "
+        "cc check cherry cherry-mark cherry-pick children color color-moved color-moved-ws color-words column "
+        "combined combined-all-paths committer compact-summary contains context count create-reflog date date-order "
+        "dd decorate decorate-refs decorate-refs-exclude deduplicate default delete deleted dense dereference diff- "
+        "diff-filter diff-merges directory dirstat dirty dst-prefix email empty-directory encoding eol error-unmatch "
+        "exact-match exclude exclude-existing exclude-first-parent-only exclude-standard exit-code expand-tabs "
+        "extended-regexp files-with-matches files-without-match find- find-copies find-copies-harder first-parent "
+        "fixed-strings flags follow fork-point format full- full-diff full-history full-index function-context get "
+        "get-all get-regexp git-common-dir git-dir git-path glob global graph grep group hash head heading heads help "
+        "histogram human-readable ignore-all-space ignore-blank-lines ignore-case ignore-cr-at-eol "
+        "ignore-matching-lines ignore-missing ignore-rev ignore-space-at-eol ignore-space-change ignore-submodules "
+        "ignored includes incremental independent index int inter-hunk-context invert-grep irreversible-delete "
+        "is-ancestor is-bare-repository is-inside-git-dir is-inside-work-tree is-shallow- killed left-only left-right "
+        "line-number line-porcelain line-prefix list local log-size long mailmap match max-count max-depth "
+        "max-parents merge-base merged merges min-parents minimal modified name name- name-only name-status no-walk "
+        "not notes null numbered numstat objects objects-edge octopus oneline only only-matching or others "
+        "output-indicator-context output-indicator-new output-indicator-old parents patch path path-format patience "
+        "perl-regexp pickaxe-all pickaxe-regex points-at porcelain prefix pretty quiet raw recurse-submodules "
+        "regexp-ignore-case relative relative-date remerge-diff remotes renames repository reverse revs-only "
+        "right-only root score-debug short shortstat show- show-cdup show-current show-email show-function show-name "
+        "show-number show-origin show-prefix show-pulls show-scope show-stats show-toplevel simplify-by-decoration "
+        "simplify-merges since skip sort source sparse src-prefix stage staged stat stdin submodule summary "
+        "superproject-working-tree symbolic symbolic-full-name system tags text topo-order tree type unified "
+        "unknown-type unmerged unordered until untracked untracked-files use-mailmap verbose verify version "
+        "walk-reflogs width word-diff word-diff-regex word-regexp worktree "
+    )
+)
 
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
 _HARMLESS_GLOBALS = (
@@ -49,9 +80,13 @@ _READING_ACTIONS = {
     "submodule": {"status", "summary"},
     "notes": {"list", "show"},
     "bisect": {"log"},
-    "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
+    "config": {"get", "--get", "--get-all"},
 }
 _CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
+# settings that hold no credential; a list of all, URLs, headers and helpers may
+_PLAIN_SETTINGS = (
+    r"(?i)(user|core|init|branch|pull|push|merge|diff|log|color|rebase|fetch|status|commit)\..+|remote\..+\.fetch"
+)
 _RUNNING_SUBCOMMANDS = frozenset(
     {"filter-branch", "bisect run", "submodule foreach", "send-email", "instaweb", "daemon"}
 )
@@ -77,11 +112,14 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     found = parse_git(part.words)
     objections = judge.check_directory()
     subcommand = None if found.subcommand is None else part.words[found.subcommand].text
-    if found.reads or subcommand == "add":
+    shows = subcommand == "config" and not found.reads and _shows_settings(part.words)
+    if found.reads or shows or subcommand == "add":
         objections += sum((judge.check_read(word) for word in found.paths), NO_OBJECTIONS)
     else:
         objections += _check_writes(part, judge, found.subcommand) + check_secrets(part.words, judge)
-    if not found.reads and subcommand == "config":
+    if shows:
+        objections += Objections(remarks=("git's settings may contain credentials",))
+    elif not found.reads and subcommand == "config":
         settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
         objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
     if part.may_differ:
@@ -89,6 +127,12 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     if judge.is_in_other_repository():
         objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
     return add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)
+
+
+def _shows_settings(words: Sequence[ShellWord]) -> bool:
+    texts = [word.text for word in words]
+    shows = {"list", "get", "-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch"} & set(texts)
+    return bool(shows) and not any(re.match(_CHANGES_CONFIG, text) for text in texts)
 
 
 def _check_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -> Objections:
@@ -100,7 +144,7 @@ def _check_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -
 
 
 def parse_git(words: Sequence[ShellWord]) -> GitCommand:
-    """What a `git …` command is."""
+    """Parse a `git …` command."""
     index, dangers = _scan_globals(words)
     if index is None:
         answers = all(word.text in _GLOBAL_ANSWERS for word in words[1:])
@@ -183,8 +227,9 @@ def _is_listing(name: str, words: Sequence[ShellWord], start: int) -> bool:
         return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
     if name == "config" and any(re.match(_CHANGES_CONFIG, text) for text in rest):
         return False
-    if name == "config" and len(rest) == 1 and not rest[0].startswith("-") and "." in rest[0]:
-        return True
+    if name == "config":
+        reads = len(rest) == 1 or (len(rest) == 2 and rest[0] in _READING_ACTIONS[name])
+        return reads and re.fullmatch(_PLAIN_SETTINGS, rest[-1]) is not None
     return name in _READING_ACTIONS and bool(rest) and rest[0] in _READING_ACTIONS[name]
 
 

@@ -9,9 +9,26 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ollm.policy.shell.options import OptionGrammar, scan_options
-from ollm.policy.shell.programs.languages import find_called_commands
 from ollm.policy.shell.programs.record import MAX_WORDS, InnerCommand, Launching, Program, Wrapping
 from ollm.policy.shell.words import ShellWord
+
+_STRING = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_CALL = (
+    r"(?:\b(?:system\w*|popen\w*|exec\w*|spawn\w*|getoutput|getstatusoutput|passthru|shell_exec|proc_open|execute)"
+    r"|shell-command|shell script|subprocess\.\w+|\b(?:run|call|check_call|check_output|Popen)(?=\s*\())"
+    rf"[\s(\[{{]*({_STRING}(?:\s*,\s*\[?\s*{_STRING})*)"
+)
+_BACKTICKS = r"`([^`]+)`|(?:qx|%x)\s*[({\[/|!]([^)}\]/|!]+)"
+
+
+def find_called_commands(code: str) -> Iterator[str]:
+    """The commands in calls that start programs, and between backticks."""
+    for call in re.finditer(_CALL, code):
+        strings = [one[1:-1] for one in re.findall(_STRING, call.group(1))]
+        yield strings[0] if " " in strings[0] else " ".join(strings)
+    for found in re.finditer(_BACKTICKS, code):
+        yield found.group(1) or found.group(2)
+
 
 _ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*\+?="
 _COMMAND_PREFIX = (
@@ -42,7 +59,7 @@ def make_guess(script: str) -> InnerCommand:
 
 
 def split_off_command(program: Program, words: Sequence[ShellWord]) -> tuple[ShellWord, ...] | None:
-    """What a harmless wrapper runs, if this is one used harmlessly; None otherwise."""
+    """Return the command that a harmless wrapper runs; None for other uses."""
     if program.wraps is None or not program.wraps.harmless:
         return None
     found, skip = scan_options(words, program.options), program.wraps.operands
@@ -103,7 +120,6 @@ def _find_launched(how: Launching, words: Sequence[ShellWord]) -> list[InnerComm
 
 
 def _find_starts(words: Sequence[ShellWord], own: int) -> list[int]:
-    """Where the command may begin: a word right after an option may be its value."""
     found: list[int] = []
     for index, word in enumerate(words):
         if word.text.startswith("-") and word.text != "--":
@@ -130,7 +146,6 @@ def strip_command_prefix(text: str) -> str:
 
 
 def _find_in_options(options: Sequence[str], words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """The values of options that are commands."""
     texts = [word.text for word in words]
     given = [
         value if equals else "".join(texts[index + 1 : index + 2])
@@ -142,7 +157,7 @@ def _find_in_options(options: Sequence[str], words: Sequence[ShellWord]) -> list
 
 
 def abbreviates(text: str, options: Sequence[str]) -> bool:
-    """Whether a word is one of these long options, written out or shortened."""
+    """True if a word is one of these long options, written out or shortened."""
     given = text.partition("=")[0]
     return given.startswith("--") and len(given) > 2 and any(one.startswith(given) for one in options)
 

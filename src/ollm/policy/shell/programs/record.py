@@ -28,18 +28,18 @@ class InnerCommand(Data, frozen=True):
 
 
 class Reading(Data, frozen=True):
-    """How a program that only reads treats its words. Every operand is a path, and every option that the grammar does
-    not know may be anything.
+    """Words of a program that only reads. Every operand is a path, and every option that the grammar does not know may
+    be anything.
 
-    `danger`: options that run something or write. `names`: options that take the files to read from a file.
-    `skip`: so many operands are no paths (a pattern), unless one of `pattern_options` gives it. `paths` false: operands
-    are text. `read_options`: options whose value is a file read. `output`: the operand from which on files are
-    written. `deep`: options that make it read a whole tree, hidden files too, `selecting` those that do so for the
-    names in their value, `following` those that follow its links. `walks`: options with which it goes through trees,
-    and `compares`: it goes through directories without any. `responses`: `@FILE` stands for the words in a file.
-    `setting`: operands with which it sets or tells more, as an expression, and what that is. `evaluate` finds words
-    that are code. `only_with`: it reads only with one of these as its first word. `exact`: there is nothing about it
-    to be mistaken in. `counts`: with these options alone it prints a number.
+    `danger`: options that run something or write. `names`: options that take the files to read from a file. `skip`: so
+    many operands are no paths (a pattern), unless one of `pattern_options` gives it. `paths` false: operands are text.
+    `read_options`: options whose value is a file read. `output`: the operand from which on files are written. `deep`:
+    options that make it read a whole tree, hidden files too, `selecting` those that do so for the names in their value,
+    `following` those that follow its links. `walks`: options with which it goes through trees, and `compares`: it goes
+    through directories without any. `responses`: `@FILE` stands for the words in a file. `setting`: operands with which
+    it sets or tells more, as an expression, and what that is. `evaluate` finds words that are code. `only_with`: it
+    reads only with one of these as its first word. `exact`: there is nothing about it to be mistaken in. `counts`: with
+    these options alone it prints a number.
     """
 
     danger: tuple[str, ...] = ()
@@ -104,8 +104,8 @@ class Launching(Data, frozen=True):
 
 
 class Granting(Data, frozen=True):
-    """How many words name what it does, and with which subcommands; others are granted word by word. `third` are
-    words whose next one belongs to the name. `never`: not by its name alone."""
+    """Number of words that name an operation, and the subcommands it holds for; others are granted word by word.
+    `third` are words whose next one belongs to the name. `never`: not by its name alone."""
 
     depth: int = 0
     subcommands: tuple[str, ...] = ()
@@ -114,13 +114,13 @@ class Granting(Data, frozen=True):
 
 
 class Program(Data, frozen=True):
-    """What is known of one program; a part that is None says that it does no such thing, or that nobody knows.
+    """Record of one program; a part that is None means that it does no such thing, or that nobody knows.
 
     `inspect` takes the place of what is done with words generally, `find_commands` that of unwrapping. `commands` are
     options whose value is a command, `acting` others that make it run or use something else, `acting_words` such words
     as an expression. `code`: its words may be programs in another language. `changes`: what it does to the shell.
-    `evaluates`: it looks into subscripts. `fed`: what its input is to it. `steering` letters and `flag_letters` are
-    for grants and rules, the latter by subcommand. `global_values` come before a subcommand with a value,
+    `evaluates`: it looks into subscripts. `fed`: what its input is to it. `steering` letters and `flag_letters` are for
+    grants and rules, the latter by subcommand. `global_values` come before a subcommand with a value,
     `harmless_globals` without an effect.
     """
 
@@ -149,7 +149,7 @@ class Program(Data, frozen=True):
 
     @property
     def runs_others(self) -> bool:
-        """Whether it may start another program that it is told about."""
+        """True if it may start another program that it is told about."""
         parts = (self.wraps, self.launches, self.find_commands)
         return any(part is not None for part in parts) or bool(self.commands or self.code or self.kind == "shell")
 

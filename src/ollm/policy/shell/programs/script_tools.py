@@ -49,7 +49,7 @@ def _inspect_awk(part: CommandPart, judge: PathJudge) -> CommandPart:
 
 
 def _only_prints(program: str) -> bool:
-    """Whether an awk program neither redirects what it prints nor runs anything. A statement goes on over the end of a
+    """True if an awk program neither redirects what it prints nor runs anything. A statement goes on over the end of a
     line behind a comma; and where a regular expression or a comment may be, it is not sure where a string begins."""
     bare = re.sub(_AWK_STRING, "0", program)
     sure = not set(bare) & set('"/#\\')
@@ -98,13 +98,11 @@ def _is_setting(word: ShellWord) -> bool:
 
 
 def _find_in_awk(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """What awk hands to `system` and to pipes."""
     found = (match[0] or match[1] for word in words[1:] for match in re.findall(_AWK_RUNS, word.text))
     return [make_guess(text) for text in found if text.strip()]
 
 
 def _find_in_sed(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """What GNU sed runs with `e` and `s///e`."""
     replaced = [match[1] for word in words[1:] for match in re.findall(_SED_REPLACES, word.text)]
     run = [text for word in words[1:] for text in re.findall(_SED_RUNS, word.text)]
     return [make_guess(text) for text in (*run, *replaced) if text.strip()]

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from ollm.policy.shell.programs.inner_commands import unwrap_parallel, unwrap_rest, unwrap_ssh, unwrap_user_shell
-from ollm.policy.shell.programs.record import Launching, Program, share_record, wrap_command
+from ollm.policy.shell.options import OptionGrammar
+from ollm.policy.shell.programs.inner_commands import (
+    unwrap_alias,
+    unwrap_callback,
+    unwrap_eval,
+    unwrap_parallel,
+    unwrap_rest,
+    unwrap_shell,
+    unwrap_ssh,
+    unwrap_trap,
+    unwrap_user_shell,
+)
+from ollm.policy.shell.programs.record import (
+    Granting,
+    Launching,
+    Program,
+    Writing,
+    launch_command,
+    share_record,
+    wrap_command,
+)
 
 _SCRIPTS = ("c", "command", "session-command")
 _ANYWHERE = Launching()
@@ -101,4 +120,104 @@ WRAPPERS: dict[str, Program] = {
         find_commands=unwrap_parallel,
     ),
     "--": Program(find_commands=unwrap_rest),
+}
+
+_MARKED = Launching(words=False, marked=True)
+_CONTAINERS = launch_command("run exec", own=1, quoted=False)
+_TMUX_COMMANDS = (
+    "new new-session new-window neww split-window splitw run-shell run if-shell if respawn-pane respawn-window"
+    " send-keys send pipe-pane popup display-popup"
+)
+
+LAUNCHERS: dict[str, Program] = {
+    **share_record(
+        "bwrap perf start-stop-daemon nodemon ld.so ld-linux-x86-64.so.2 capsh flatpak-spawn ssh-agent cgexec dtach"
+        " abduco sem dotenv envdir setlock chpst softlimit concurrently torify tsocks graftcp wine qemu-x86_64"
+        " qemu-aarch64 autossh pssh clush et lldb rr xterm konsole alacritty kitty gnome-terminal screen hyperfine"
+        " watchmedo chokidar nc ncat socat",
+        launch_command(),
+    ),
+    "gdb": launch_command(fed="commands"),
+    **share_record("at batch", launch_command(fed="commands")),
+    **share_record("crontab newgrp", Program(fed="commands")),
+    **share_record("npx pnpx bunx uvx", launch_command(own=0)),
+    "docker": Program(
+        launches=_CONTAINERS.launches,
+        grants=Granting(third=("compose",)),
+        global_values="-H --host -c --context --config -l --log-level",
+    ),
+    **share_record("podman nerdctl docker-compose podman-compose", _CONTAINERS),
+    "kubectl": launch_command(
+        "exec run debug",
+        own=1,
+        quoted=False,
+        global_values="-n --namespace --context --kubeconfig -s --server --cluster --user",
+    ),
+    **share_record("oc lxc incus", launch_command("exec run debug", own=1, quoted=False)),
+    "uv": launch_command("run", own=0, grants=Granting(third=("run",))),
+    **share_record("poetry pipenv pdm hatch rye pixi conda mamba micromamba pipx", launch_command("run", own=0)),
+    **share_record("op doppler dotenvx infisical zellij nix", launch_command("run shell develop exec", own=1)),
+    **share_record("bundle mise direnv asdf aws-vault chamber", launch_command("exec dlx x", own=1)),
+    "ip": launch_command("exec"),
+    "adb": launch_command("shell"),
+    **share_record("vagrant gcloud", launch_command("ssh", words=False)),
+    **share_record("ansible nix-shell expect", launch_command(words=False)),
+    "tmux": launch_command(_TMUX_COMMANDS, fed="commands"),
+    **share_record("view less more most mariadb ftp lftp", Program(launches=_MARKED)),
+    **share_record("sqlite3 psql mysql", Program(launches=_MARKED, fed="commands")),
+    "man": Program(commands="-P --pager", acting="--html --browser --config-file -H -C"),
+    "systemctl": Program(global_values="-H --host -M --machine -t --type"),
+}
+
+_VARIABLES = "changes the shell's variables"
+_NAMES = "changes what a name means"
+_CODE = "runs code that cannot be checked"
+_SHELL = Program(kind="shell", find_commands=unwrap_shell, fed="script")
+_INTERPRETER = Program(kind="interpreter", code=True)
+_EDITOR = Program(options=OptionGrammar(values="cSu"), writes=Writing(shape="all"), launches=_MARKED, code=True)
+_CALLBACK = Program(options=OptionGrammar(values="dnOsuCc"), find_commands=unwrap_callback, changes=_VARIABLES)
+
+SHELLS: dict[str, Program] = {
+    **share_record("sh dash ksh mksh ash fish rbash csh tcsh yash posh oksh", _SHELL),
+    **share_record("bash zsh", Program(kind="shell", find_commands=unwrap_shell, fed="script", versioned=True)),
+    **share_record(
+        "export declare typeset local readonly", Program(changes=_VARIABLES, evaluates=True, sets_variables=True)
+    ),
+    **share_record("read unset", Program(changes=_VARIABLES, evaluates=True)),
+    "getopts": Program(changes=_VARIABLES),
+    "let": Program(evaluates=True),
+    **share_record("mapfile readarray", _CALLBACK),
+    "alias": Program(changes=_NAMES, find_commands=unwrap_alias),
+    **share_record("unalias hash enable compopt bind", Program(changes=_NAMES)),
+    "complete": Program(changes=_NAMES, launches=Launching(words=False)),
+    **share_record("set shopt ulimit umask", Program(changes="changes how the shell works")),
+    **share_record("source .", Program(changes=_CODE, fed="script")),
+    "eval": Program(changes=_CODE, find_commands=unwrap_eval),
+    "fc": Program(changes=_CODE),
+    "trap": Program(find_commands=unwrap_trap),
+    **share_record("python2 pypy3 deno ts-node tsx php lua luajit tclsh Rscript osascript", _INTERPRETER),
+    "node": Program(kind="interpreter", code=True, versioned=True),
+    **share_record(
+        "python python3", Program(kind="interpreter", code=True, versioned=True, grants=Granting(third=("-m",)))
+    ),
+    "java": Program(versioned=True),
+    "perl": Program(
+        options=OptionGrammar(values="eEIMm"),
+        writes=Writing(shape="all", needs=("i",)),
+        acting="-e -E -i -M -m",
+        kind="interpreter",
+        code=True,
+        versioned=True,
+    ),
+    "ruby": Program(
+        options=OptionGrammar(values="eIr"),
+        writes=Writing(shape="all", needs=("i",)),
+        acting="-e -i -r",
+        kind="interpreter",
+        code=True,
+    ),
+    **share_record("vim vi nvim", _EDITOR),
+    "emacs": Program(writes=Writing(shape="all"), launches=_MARKED, code=True),
+    "ed": Program(writes=Writing(shape="all"), launches=_MARKED, fed="commands"),
+    "ex": Program(options=OptionGrammar(values="c"), writes=Writing(shape="all"), launches=_MARKED, fed="commands"),
 }

@@ -1,1 +1,0 @@
-"""Mutation testing: break one thing at a time, and see whether a test notices."""

@@ -1,0 +1,264 @@
+"""Runs tasks: a nested conversation with its parent's sandbox, questions and grants, and its agent's tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ollm.app.storage import Storage
+from ollm.app.toolbox import Toolbox
+from ollm.domain.context import Usage
+from ollm.domain.errors import ToolFailure
+from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
+from ollm.domain.tasks import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ollm.policy.engine import PolicyEngine
+    from ollm.runtime.base import ChangeWatch, ConversationOptions
+    from ollm.runtime.calls.permission import Asker, BeforeQuestion
+    from ollm.runtime.conversation import LocalConversation
+    from ollm.runtime.model.model import Model
+    from ollm.services.edit_ledger import EditLedger
+    from ollm.system.processes import ProcessHost
+    from ollm.system.sandbox.sandbox import Sandbox
+    from ollm.tools.framework.base import ToolRegistry
+
+OpenTask = Callable[["TaskOrigin", "ConversationOptions", AsyncExitStack], Awaitable["LocalConversation"]]
+
+WORDS_PER_TOKEN = 0.6
+CLOSING_REQUEST = "Stop here. Call no more tools. Write your report now, from what you have seen so far."
+
+
+class TaskRunner:
+    """The tasks of one conversation. `get_model` gives the model it talks to at the moment."""
+
+    def __init__(self, toolbox: Toolbox, get_model: Callable[[], Model], open_task: OpenTask) -> None:
+        self._toolbox = toolbox
+        self._get_model = get_model
+        self._open_task = open_task
+        self._one_at_a_time = asyncio.Lock()
+        self._used = Usage()
+
+    def take_usage(self) -> Usage:
+        """The tokens of tasks since this was last asked."""
+        used, self._used = self._used, Usage()
+        return used
+
+    @property
+    def agent_directories(self) -> tuple[Path, ...]:
+        return self._toolbox.storage.agent_directories
+
+    def list_agents(self) -> list[AgentListing]:
+        """What people defined, to be shown."""
+        from ollm.app.agents import list_agents
+
+        return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
+
+    async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
+        """Raises ToolFailure for an unknown agent, or when there is nothing to report."""
+        agent = self._load_agent(request.agent) if request.agent else None
+        async with self._one_at_a_time, AsyncExitStack() as stack:
+            origin = TaskOrigin(toolbox=self._toolbox, model=self._get_model(), agent=agent)
+            conversation = await self._open_task(origin, self._make_options(request, agent), stack)
+            work = _TaskWork(conversation, emit, self._toolbox.process.settings.tools.task.max_seconds)
+            try:
+                await work.run(self._build_prompt(request, agent))
+            finally:
+                self._used = self._used + conversation.usage
+                session_id = conversation.session_id or ""
+                await conversation.close()
+            return self._build_report(work, session_id)
+
+    def _load_agent(self, name: str) -> Agent:
+        from ollm.app.agents import check_agent_tools, load_agent
+
+        agent = load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-").lower())
+        check_agent_tools(agent, [spec.name for spec in self._toolbox.registry.list()])
+        return agent
+
+    def _make_options(self, request: TaskRequest, agent: Agent | None) -> ConversationOptions:
+        from ollm.runtime.base import ConversationOptions
+
+        storage = self._toolbox.storage
+        if storage.session.id is None:
+            raise ToolFailure("NotFound", "A task belongs to a conversation, and there is none here. Use the chat.")
+        return ConversationOptions(
+            workspace=storage.options.workspace,
+            one_shot=True,
+            interactive=storage.options.interactive,
+            yes=storage.options.yes,
+            mode=agent.mode if agent else "plan",
+            parent=ParentCall(session_id=storage.session.id, call_id=request.call_id),
+            max_steps=self._toolbox.process.settings.tools.task.max_steps,
+        )
+
+    def _build_prompt(self, request: TaskRequest, agent: Agent | None) -> str:
+        words = int(self._toolbox.process.settings.tools.task.report_tokens * WORDS_PER_TOKEN)
+        changes = "" if agent and agent.mode in ("code", "debug") else " Change nothing."
+        rules = (
+            f"This is a part of a larger job.{changes} When you know enough, answer with a report of at most {words} "
+            "words: what you found first, each fact with its file and line as path:line. Only this report is read."
+        )
+        begin = f"Begin with these files: {', '.join(request.files)}." if request.files else ""
+        return "\n\n".join(filter(None, (agent.instructions if agent else "", request.prompt, begin, rules)))
+
+    def _build_report(self, work: _TaskWork, session_id: str) -> TaskReport:
+        limit = self._toolbox.process.settings.tools.task.report_tokens
+        text = _cut_report(work.text.strip(), limit, self._toolbox.count_tokens)
+        if not text:
+            raise ToolFailure("Timeout" if work.timed_out else "Interrupted", work.problem or "It gave no report.")
+        return TaskReport(
+            text=text, session_id=session_id, steps=work.steps, files=tuple(work.files), problem=work.problem
+        )
+
+
+class _TaskWork:
+    """One task at work: what it said last, what it looked at, and why it ended."""
+
+    def __init__(self, conversation: LocalConversation, emit: Callable[[str], None], max_seconds: float) -> None:
+        self._conversation = conversation
+        self._emit = emit
+        self._max_seconds = max_seconds
+        self.text = self.problem = ""
+        self.steps = 0
+        self.files: dict[str, None] = {}
+        self.timed_out = False
+
+    async def run(self, prompt: str) -> None:
+        try:
+            async with asyncio.timeout(self._max_seconds):
+                reason = await self._take_turn(prompt)
+                if reason == "loop":
+                    reason = await self._ask_for_report()
+        except TimeoutError:
+            self.timed_out = True
+            self.problem = f"The task was stopped after {self._max_seconds:g} seconds."
+
+    async def _ask_for_report(self) -> str:
+        """Its steps are used up, or it went in circles: what it has seen still counts."""
+        from ollm.config.settings import LoopSettings
+
+        before = self.problem
+        self._conversation.parts.loops.configure(LoopSettings(max_turns=1))
+        reason = await self._take_turn(CLOSING_REQUEST)
+        self.problem = before if self.text.strip() else self.problem
+        return reason
+
+    async def _take_turn(self, text: str) -> str:
+        self.text, reason = "", "model-error"
+        async with self._conversation.turn(text) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    self.text += event.text
+                elif isinstance(event, ToolStarted):
+                    self._note_call(event)
+                elif isinstance(event, Notice) and event.level != "info":
+                    self._emit(f"{event.text}\n")
+                elif isinstance(event, TurnFinished):
+                    reason = event.reason
+                    self.problem = _describe_end(event)
+        return reason
+
+    def _note_call(self, event: ToolStarted) -> None:
+        self.steps += 1
+        self.text = ""  # what was said on the way to the answer
+        self._emit(f"{event.summary}\n")
+        named = event.args.get("path") if event.name in ("read_file", "outline") else None
+        paths = event.args.get("paths") if event.name == "read_many_files" else None
+        for path in (named, *(paths if isinstance(paths, list | tuple) else ())):
+            if isinstance(path, str) and path not in ("", "."):
+                self.files[path] = None
+
+
+def _describe_end(event: TurnFinished) -> str:
+    if event.reason == "answered":
+        return ""
+    return f"The task ended early: {event.message or event.reason}".rstrip(".") + "."
+
+
+def _cut_report(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
+    """The head of a report that is too long, with a word that it was cut."""
+    whole = text
+    while text and (needed := count(text)) > max_tokens:
+        text = text[: min(int(len(text) * max_tokens / needed), len(text) - 1)].rstrip()
+    return text if text == whole else f"{text} […]"
+
+
+UNSUITED_TOOLS = ("task", "goal", "write_todos")  # no task inside a task; plans are the parent's
+
+
+class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a task comes from: the calls of its parent, the model that talks there, and the agent it is for."""
+
+    toolbox: Toolbox
+    model: Model
+    agent: Agent | None = None
+
+
+class TaskToolbox(Toolbox):
+    """What a task's calls run with: the parent's sandbox and processes. What must be asked is asked in the parent's
+    conversation, and what is granted there counts here. A task may never do more than its parent."""
+
+    mcp = None  # the servers are the parent's: no others are started
+
+    def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
+        super().__init__(storage, stack, origin.toolbox.attached)
+        self._parent = origin.toolbox
+        self._agent = origin.agent
+
+    @property
+    def takes_checkpoints(self) -> bool:
+        """What a task changes belongs to the turn of its parent."""
+        return False
+
+    @property
+    def change_watch(self) -> ChangeWatch:
+        return self._parent.change_watch
+
+    @cached_property
+    def policy(self) -> PolicyEngine:
+        from ollm.services.modes import MODES
+
+        engine = self.scope.create_policy((), self.sandbox)
+        engine.grants = self._parent.policy.grants
+        engine.approval = MODES[self.storage.mode].approval or self._parent.policy.approval
+        if self._parent.policy.approval == "read-only":
+            engine.approval = "read-only"
+        return engine
+
+    @cached_property
+    def registry(self) -> ToolRegistry:
+        from ollm.tools.catalogue import build_registry
+
+        registry = build_registry(self, self.process.tool_cache)
+        for spec in self._parent.registry.list():
+            if spec.category is None and registry.get(spec.name) is None:
+                registry.register(spec)  # of the parent's servers and extensions; policy says which may be called
+        wanted = self._agent.tools if self._agent else ()
+        for spec in registry.list():
+            if spec.name in UNSUITED_TOOLS or (wanted and spec.name not in wanted):
+                registry.unregister(spec.name)
+        return registry
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        return self._parent.sandbox
+
+    @cached_property
+    def host(self) -> ProcessHost:
+        return self._parent.host
+
+    @cached_property
+    def edits(self) -> EditLedger:
+        """The parent's: /undo takes back what its tasks did."""
+        return self._parent.edits
+
+    def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
+        return self._parent.create_asker(self._parent.checkpoint_observer.get().before_question)

@@ -1,0 +1,191 @@
+"""Connections to the archive: time limits, the role to act as, schema migrations, and faults as one sentence each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ollm.archive.schema_steps import STEPS
+from ollm.domain.errors import OllmError, StorageError, UsageError
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+CONNECT_TIMEOUT_SECONDS = 5
+STATEMENT_TIMEOUT_SECONDS = 60
+_LOCK_TIMEOUT_SECONDS = 20
+_KEEPALIVE: dict[str, Any] = {  # a peer that vanished is noticed in half a minute, also in the middle of a write
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+
+class ArchiveAwayError(OllmError):
+    """The archive's server cannot be reached or ended the connection; what was not confirmed is sent again later."""
+
+
+class ArchiveTarget(Data, frozen=True):
+    """Address of the archive; `owner` is the role to act as if it is not the one that logs in."""
+
+    url: str
+    owner: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Host and database for people, without user, password or options."""
+        scheme, _, rest = self.url.partition("://")
+        if rest and scheme in ("postgresql", "postgres"):
+            return rest.partition("?")[0].rpartition("@")[2].rstrip("/") or "localhost"
+        words = dict(word.split("=", 1) for word in self.url.split() if "=" in word)
+        port = f":{words['port']}" if "port" in words else ""
+        return f"{words.get('host', 'localhost')}{port}/{words.get('dbname', '')}"
+
+
+def open_connection(target: ArchiveTarget, *, timeout: float = CONNECT_TIMEOUT_SECONDS) -> Connection:
+    """A connection in autocommit mode: a transaction is `with connection.transaction()`."""
+    psycopg = import_psycopg()
+    with translate_faults(target):
+        connection: Connection = psycopg.connect(
+            target.url,
+            autocommit=True,
+            connect_timeout=max(2, round(timeout)),
+            application_name="ollm",
+            client_encoding="UTF8",
+            **_KEEPALIVE,
+        )
+        try:
+            prepare_connection(connection, target)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def prepare_connection(connection: Connection, target: ArchiveTarget) -> None:
+    from psycopg import sql
+
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise UsageError(
+            f"The archive's database has the encoding {encoding}.", action="Create one with the encoding UTF8."
+        )
+    for name, seconds in (("statement_timeout", STATEMENT_TIMEOUT_SECONDS), ("lock_timeout", _LOCK_TIMEOUT_SECONDS)):
+        connection.execute(sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(f"{seconds}s")))
+    connection.execute("SET search_path = pg_catalog")
+    if target.owner:
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(target.owner)))
+
+
+def import_psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        from ollm.system.install_command import describe_extra_install
+
+        command = describe_extra_install("postgres")
+        raise UsageError(
+            "The archive needs psycopg, which is not installed.", action=f"Install it: {command}"
+        ) from error
+    return psycopg
+
+
+@contextlib.contextmanager
+def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
+    """Faults of the server, the network and the settings as one sentence each; never a password in it."""
+    psycopg = import_psycopg()
+    errors = psycopg.errors
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise StorageError(
+            f"The archive refused: {_get_first_line(error)}.",
+            action="Ask who runs the archive to add you: `ollm archive setup --person NAME`.",
+        ) from error
+    except (errors.QueryCanceled, errors.LockNotAvailable) as error:
+        raise ArchiveAwayError(
+            f"The archive took too long: {_get_first_line(error)}.", action="Try again later."
+        ) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        where = f" at {target.place}" if target else ""
+        raise ArchiveAwayError(
+            f"Cannot reach the archive{where}: {_get_first_line(error)}.",
+            action="Check the server, the network and `archive.url`; nothing is lost, unsent records are sent later.",
+        ) from error
+    except psycopg.ProgrammingError as error:
+        raise StorageError(f"The archive cannot be used: {_get_first_line(error)}.", action=_SETUP_HINT) from error
+    except psycopg.Error as error:
+        raise StorageError(f"The archive failed: {_get_first_line(error)}.") from error
+
+
+_SETUP_HINT = "Check `archive.url`, and run `ollm archive setup` as the role that owns the database."
+
+
+def _get_first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".")
+
+
+_LOCK_KEY = 0x6F6C6C6D  # one machine at a time changes the schema
+
+
+def read_schema_version(connection: Connection) -> int:
+    """Read the version of the schema; 0 if there is none."""
+    found = connection.execute("SELECT to_regclass('ollm.schema_version') IS NOT NULL").fetchone()
+    if not found or not found[0]:
+        return 0
+    [(version,)] = connection.execute("SELECT coalesce(max(version), 0) FROM ollm.schema_version").fetchall()
+    return int(version)
+
+
+def migrate_schema(connection: Connection, upto: int | None = None) -> int:
+    """Run what is missing and give the version before. Raises StorageError where the schema is newer than this ollm, or
+    this role may not change it."""
+    wanted = len(STEPS) if upto is None else upto
+    before = read_schema_version(connection)
+    _refuse_newer(before)
+    for _ in range(before, wanted):
+        with _explain_refusal(before, wanted), connection.transaction():
+            _run_next_step(connection, wanted)
+    return before
+
+
+@contextlib.contextmanager
+def _explain_refusal(before: int, wanted: int) -> Iterator[None]:
+    """Explain a refusal to change tables, and name who can change them."""
+    from psycopg.errors import InsufficientPrivilege
+
+    try:
+        yield
+    except InsufficientPrivilege as error:
+        if not before:
+            raise
+        raise StorageError(
+            f"The archive's tables are of an older ollm (schema {before}; this version needs {wanted}).",
+            action="Ask who runs the archive to run `ollm archive setup` with this version.",
+        ) from error
+
+
+def _run_next_step(connection: Connection, wanted: int) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+    connection.execute("CREATE SCHEMA IF NOT EXISTS ollm")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS ollm.schema_version (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
+    )
+    version = read_schema_version(connection)  # another machine may have been quicker
+    _refuse_newer(version)
+    if version < wanted:
+        connection.execute("SET LOCAL statement_timeout = 0")  # a large archive takes its time, once
+        connection.execute(STEPS[version].encode())
+        connection.execute("INSERT INTO ollm.schema_version (version) VALUES (%s)", (version + 1,))
+
+
+def _refuse_newer(version: int) -> None:
+    if version > len(STEPS):
+        raise StorageError(
+            f"The archive was set up by a newer ollm (schema {version}; this version reads {len(STEPS)}).",
+            action="Upgrade ollm on this machine.",
+        )

@@ -1,0 +1,125 @@
+"""Sessions of other machines in the team archive, for lists, the picker and searches.
+
+The list is the one the shipper keeps (`archive.db`), asked for anew where it is old; a server that does not answer at
+once costs a list its newest rows and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ollm.domain.clock import to_epoch_ms
+from ollm.domain.errors import NotFoundError, OllmError
+
+if TYPE_CHECKING:
+    from ollm.archive.host import ArchiveHost
+
+MAX_AGE_SECONDS = 30
+ASK_TIMEOUT_SECONDS = 2.0
+Warn = Callable[[str], None]
+
+
+def is_archive_used(process: ArchiveHost, *, ask: bool) -> bool:
+    """True if this home has an archive. One that is not to be asked is told by a file first: others pay nothing, nor
+    does a home without settings."""
+    if not ask and not process.home.archive_state.exists():
+        return False
+    if process.workspace is None and not process.home.config.exists():
+        return False
+    settings = process.settings.archive
+    return bool(settings.url or settings.url_env)
+
+
+def list_archived_rows(
+    process: ArchiveHost, *, ask: bool, tasks: bool = False, warn: Warn = lambda _text: None
+) -> list[dict[str, Any]]:
+    """List sessions that are in the archive and not here, in the form of the local list, with `archive` in each: its
+    owner, its machine, and where it is in use. `ask` refreshes an old list, `tasks` includes tasks."""
+    if not is_archive_used(process, ask=ask):
+        return []
+    from ollm.archive.state import ArchiveState
+
+    with contextlib.closing(ArchiveState(process.home.archive_state, process.clock)) as state:
+        if ask and to_epoch_ms(process.clock()) - int(state.get_fact("listed-at") or 0) > MAX_AGE_SECONDS * 1000:
+            try:
+                refresh_list(process)
+            except OllmError as error:
+                warn(f"the archive's sessions are from an earlier list: {error.message}")
+        rows: list[dict[str, Any]] = msgspec.json.decode(state.load_listed())
+    here = set(process.session_files.places.list_ids())
+    shown = (row for row in rows if tasks or row["origin"] != "task")
+    return [_make_row(row) for row in shown if row["sessionId"] not in here]
+
+
+def refresh_list(process: ArchiveHost) -> None:
+    """Ask the archive for its list and keep that."""
+    from ollm.archive.reading import list_sessions
+    from ollm.archive.team_archive import TeamArchive
+
+    archive = TeamArchive(process)
+    with contextlib.closing(archive), archive.connect(timeout=ASK_TIMEOUT_SECONDS) as connection:
+        archive.state.save_listed(list_sessions(connection, tasks=True))
+
+
+def _make_row(row: dict[str, Any]) -> dict[str, Any]:
+    names = ("sessionId", "startTime", "lastActivity", "model", "messageCount", "tokenCount", "title", "workspace")
+    place = {"owner": row["owner"], "host": row["host"], "inUse": row["inUse"]}
+    kept = {name: row[name] for name in names}
+    return {**kept, "status": "closed", "damaged": row["damaged"], "origin": row["origin"], "archive": place}
+
+
+def list_workspace_rows(process: ArchiveHost, workspace: str) -> list[dict[str, Any]]:
+    """Those of the same folder: other machines may have it elsewhere, so its name counts."""
+    name = PurePath(workspace).name
+    rows = list_archived_rows(process, ask=False)
+    return [row for row in rows if row["workspace"] and PurePath(row["workspace"]).name == name]
+
+
+def search_archived(
+    process: ArchiveHost, text: str, limit: int, warn: Warn, *, tasks: bool = False, **filters: str | None
+) -> list[dict[str, Any]]:
+    """Hits in sessions that are in the archive and not here, as the local search has them, with `archive` in each."""
+    if not is_archive_used(process, ask=True):
+        return []
+    from ollm.archive.reading import search_messages
+    from ollm.archive.team_archive import TeamArchive
+
+    archive = TeamArchive(process)
+    try:
+        with contextlib.closing(archive), archive.connect(timeout=ASK_TIMEOUT_SECONDS) as connection:
+            hits = search_messages(connection, text, limit=limit, tasks=tasks, **filters)
+    except OllmError as error:
+        warn(f"the archive was not searched: {error.message}")
+        return []
+    here = set(process.session_files.places.list_ids())
+    rows: list[dict[str, Any]] = msgspec.to_builtins([hit for hit in hits if hit.session_id not in here])
+    return [{**row, "archive": {"owner": row.pop("owner"), "host": row.pop("host")}} for row in rows]
+
+
+def pull_when_archived(process: ArchiveHost, prefix: str, workspace: Path) -> str | None:
+    """The id of a session that is not here but was listed in the archive, after getting it; None when it was not.
+
+    Done by a process of its own: nothing of the archive is imported before the first request.
+    """
+    from ollm.store.session_files.places import match_prefix
+
+    try:
+        session_id = match_prefix([row["sessionId"] for row in list_archived_rows(process, ask=False)], prefix)
+    except NotFoundError:
+        return None
+    from ollm.archive.process import ArchiveProcess
+
+    ArchiveProcess(process).pull(session_id, workspace)
+    return session_id
+
+
+def describe_place(row: dict[str, Any]) -> str:
+    """Whose a session in the archive is and where it was held."""
+    place = row["archive"]
+    in_use = f", in use on {place['inUse']}" if place.get("inUse") else ""
+    return f"{place['owner']} on {place['host']}{in_use}"

@@ -1,0 +1,204 @@
+"""A session as the records that leave this machine, without secrets and without results about hidden files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from ollm.archive.sending import ArchivedHead, ArchiveRecord
+from ollm.domain.messages import JsonObject, Message
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import document, journal, lenient
+from ollm.store.session_files.files import DamageReport
+from ollm.store.session_files.loading import complete_head, make_partial_message, read_calls, read_messages
+from ollm.store.session_index.entries import make_call_entry, make_message_entry
+
+if TYPE_CHECKING:
+    from ollm.store.session_files import SessionStream
+
+RedactField = Callable[[str, str], str]
+IsHidden = Callable[[str], bool]
+HIDDEN_TEXT = "(left out of the archive: .ollmignore hides this file)"
+_KEPT_MESSAGE_FIELDS = frozenset({"id", "role", "timestamp"})
+_KEPT_PART_FIELDS = frozenset({"type", "id", "mediaType", "data"})
+_KEPT_CALL_FIELDS = frozenset({"id", "name", "timestamp", "messageId", "status"})
+_KEPT_HEAD_FIELDS = frozenset({"sessionId", "startTime", "lastActivity", "model", "provider"})
+_RESULT_TEXTS = ("llmContent", "returnDisplay", "fullOutput", "diff")
+_WRITTEN_ARGUMENTS = ("content", "edits")
+_LISTED_PATH = re.compile(r"^\s*([^\s:][^:\n]*?)(?:[:-]\d+[:-].*|:\s*.*|\s*)$")
+
+
+class RecordCleaner:
+    """`redact` takes secrets out of a named text; None leaves them in. `is_hidden` tells the paths that stay here."""
+
+    def __init__(self, redact: RedactField | None, is_hidden: IsHidden) -> None:
+        self.redact = redact
+        self._is_hidden = is_hidden
+
+    def clean_message(self, message: JsonObject) -> JsonObject:
+        if self.redact is None:
+            return message
+        parts = message.get("parts")
+        cleaned = self._redact_fields(message, _KEPT_MESSAGE_FIELDS | {"parts"})
+        if isinstance(parts, list):
+            cleaned["parts"] = [
+                self._redact_fields(part, _KEPT_PART_FIELDS) if isinstance(part, dict) else part for part in parts
+            ]
+        return cleaned
+
+    def clean_call(self, call: JsonObject) -> JsonObject:
+        hidden = self._hide_results(call)
+        return hidden if self.redact is None else self._redact_fields(hidden, _KEPT_CALL_FIELDS)
+
+    def clean_head(self, head: JsonObject) -> JsonObject:
+        return head if self.redact is None else self._redact_fields(head, _KEPT_HEAD_FIELDS)
+
+    def _redact_fields(self, fields: JsonObject, kept: frozenset[str]) -> JsonObject:
+        return {name: value if name in kept else self._redact_named(name, value) for name, value in fields.items()}
+
+    def _redact_named(self, name: str, value: Any) -> Any:
+        if self.redact is None:
+            return value
+        if isinstance(value, str):
+            return self.redact(name, value)
+        if isinstance(value, dict):
+            return {self.redact("", key): self._redact_named(key, item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._redact_named("", item) for item in value]
+        return value
+
+    def _hide_results(self, call: JsonObject) -> JsonObject:
+        """Without the content of hidden files: all of the result when the call names one, else the lines about one."""
+        arguments, result = call.get("args"), call.get("result")
+        named = any(map(self._is_hidden, _iter_paths(arguments))) if isinstance(arguments, dict) else False
+        if named and isinstance(arguments, dict):
+            written = {name: HIDDEN_TEXT for name in _WRITTEN_ARGUMENTS if name in arguments}
+            call = {**call, "args": {**arguments, **written}}
+        if not isinstance(result, dict):
+            return call
+        texts = {name: result[name] for name in _RESULT_TEXTS if isinstance(result.get(name), str) and result[name]}
+        clean = {name: HIDDEN_TEXT if named else self._drop_hidden_lines(text) for name, text in texts.items()}
+        pictures: JsonObject = {"images": []} if named and result.get("images") else {}
+        if clean == texts and not pictures:
+            return call
+        return {**call, "result": {**result, **clean, **pictures}}
+
+    def _drop_hidden_lines(self, text: str) -> str:
+        """Lists and searches begin a line with its path; those of hidden files go."""
+        lines = text.split("\n")
+        kept = [line for line in lines if not self._begins_with_hidden(line)]
+        return text if len(kept) == len(lines) else "\n".join([*kept, HIDDEN_TEXT])
+
+    def _begins_with_hidden(self, line: str) -> bool:
+        found = _LISTED_PATH.match(line[:1000])
+        return bool(found and _looks_like_path(found[1]) and self._is_hidden(found[1]))
+
+
+def _iter_paths(arguments: JsonObject) -> Iterator[str]:
+    for name, value in arguments.items():
+        for text in value if isinstance(value, list) else [value]:
+            if not isinstance(text, str) or not text:
+                continue
+            if name in ("path", "paths", "cwd", "file", "files", "filePattern"):
+                yield text
+            elif name == "command":
+                yield from _iter_command_words(text)
+
+
+def _iter_command_words(command: str) -> Iterator[str]:
+    try:
+        words = shlex.split(command, comments=False)
+    except ValueError:
+        words = command.split()
+    for word in words:
+        for part in re.split(r"[<>;|&()=]+", word):
+            if part and not part.startswith("-"):
+                yield part
+
+
+def _looks_like_path(text: str) -> bool:
+    return len(text) < 500 and ("/" in text or "." in text or " " not in text)
+
+
+PIECE_BYTES = 256 * 1024
+FILE_ENDS = (".json", ".journal")
+_JOURNAL_POSITION = 1_000_000_000
+
+
+class OutgoingSession:
+    """One reading of a session. `describe` says what a list shows of what was read so far."""
+
+    def __init__(self, stream: SessionStream, cleaner: RecordCleaner, directory: Path) -> None:
+        self._stream = stream
+        self._cleaner = cleaner
+        self._directory = directory
+        self._head = cleaner.clean_head(complete_head(stream.reader.head, stream.session))
+        self._messages = 0
+
+    def iter_records(self) -> Iterator[ArchiveRecord]:
+        yield ArchiveRecord("head", "", document.encode_head(self._head), 0)
+        yield from self._iter_messages()
+        for call, data, sound in read_calls(self._stream.reader):
+            yield self._make_call(call, lenient.preserve_bytes(data, call, sound))
+        if self._cleaner.redact is None and (self._stream.damage or self._stream.reader.foreign):
+            yield from self._iter_pieces()
+
+    def _iter_messages(self) -> Iterator[ArchiveRecord]:
+        last = 0
+        for message, data, sound in read_messages(self._stream.reader):
+            last = max(last, message.id)
+            yield self._make_message(message, lenient.preserve_bytes(data, message, sound))
+        if self._stream.reader.partial:
+            message = make_partial_message(self._stream.reader, last + 1)
+            yield self._make_message(message, journal.encode_json(message))
+
+    def _make_message(self, message: Message, body: bytes) -> ArchiveRecord:
+        self._messages += 1
+        before = lenient.parse_object(body)
+        clean = self._cleaner.clean_message(before)
+        if clean != before:
+            body = journal.encode_json(clean)
+            message = lenient.parse_message(body, message.id, DamageReport()) or replace(message, parts=())
+        entry = make_message_entry(message)
+        return ArchiveRecord("message", str(message.id), body, message.id, entry if entry.text else None)
+
+    def _make_call(self, call: ToolCallRecord, body: bytes) -> ArchiveRecord:
+        before = lenient.parse_object(body)
+        clean = self._cleaner.clean_call(before)
+        if clean != before:
+            body = journal.encode_json(clean)
+            call = lenient.parse_call(body, DamageReport()) or replace(call, args={}, result=None)
+        return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
+
+    def _iter_pieces(self) -> Iterator[ArchiveRecord]:
+        """The files as they lie there."""
+        for number, end in enumerate(FILE_ENDS):
+            path = self._directory / f"{self._stream.session.session_id}{end}"
+            if path.is_symlink() or not path.is_file():
+                continue
+            with path.open("rb") as file:
+                for index, piece in enumerate(iter(lambda: file.read(PIECE_BYTES), b"")):
+                    position = number * _JOURNAL_POSITION + index
+                    yield ArchiveRecord("file", f"{end}:{index:08d}", piece, position)
+
+    def describe(self) -> ArchivedHead:
+        session = self._stream.session
+        metadata: JsonObject = self._head.get("metadata") or {}
+        title = metadata.get("title")
+        return ArchivedHead(
+            title=title if isinstance(title, str) else "",
+            model=session.model,
+            workspace=session.metadata.workspace,
+            origin=session.metadata.origin,
+            start_time=session.start_time,
+            last_activity=session.last_activity,
+            message_count=self._messages,
+            token_count=session.metadata.token_count,
+            redacted=self._cleaner.redact is not None,
+            damaged=self._stream.damage,
+        )

@@ -1,0 +1,196 @@
+"""The shipper process as the rest of the program sees it: started when there is something to send, never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ollm.archive.state import ArchiveState
+from ollm.domain.errors import BusyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ollm.archive.host import ArchiveHost
+
+CHECK_TIMEOUT_SECONDS = 4.0
+LOCK_NAME, WAKE_NAME, TROUBLE_NAME = "archive.lock", "archive.wake", "archive.trouble"
+ANNOUNCED_NAME = "archive.announced"
+
+
+class ArchiveProcess:
+    """Starts the shipper of a home, asks it to look again, and reads what it could not do."""
+
+    def __init__(self, process: ArchiveHost) -> None:
+        self._process = process
+        self._run = process.home.run
+        self._looked = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if the settings say that sessions are sent without being asked for."""
+        return self._process.settings.archive.is_pushed
+
+    def wake(self, *, keeper: int | None = None) -> None:
+        """Have somebody send what is new. With `keeper` the shipper stays as long as that process lives."""
+        from ollm.system.atomic import make_private_directory
+        from ollm.system.locks import read_owner
+
+        make_private_directory(self._run)
+        (self._run / WAKE_NAME).write_text(str(keeper or ""), encoding="ascii")
+        if read_owner(self._run / LOCK_NAME) is None:
+            self._start("push", "--watch", *(["--keeper", str(keeper)] if keeper else []))
+
+    def _start(self, *words: str) -> None:
+        import subprocess
+
+        subprocess.Popen(
+            [sys.executable, "-m", "ollm", "archive", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env=dict(self._process.environment),
+        )
+
+    def pull(self, session_id: str, workspace: Path) -> None:
+        """Get a session from the archive into a workspace. Raises BusyError with what that process said."""
+        import subprocess
+
+        done = subprocess.run(
+            [sys.executable, "-m", "ollm", "archive", "pull", session_id, "--workspace", str(workspace)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd="/",
+            env=dict(self._process.environment),
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").removeprefix("ollm: ").strip()
+            message, _, action = said.partition("\n")
+            raise BusyError(message, action=action.strip())
+
+    def take_trouble(self) -> str:
+        """Take the shipper's message, once."""
+        path = self._run / TROUBLE_NAME
+        if not path.exists():
+            return ""
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        path.unlink(missing_ok=True)
+        return text
+
+    def tell(self, text: str) -> None:
+        """Have something said at the end of the next turn."""
+        from ollm.system.atomic import make_private_directory, replace_file
+
+        make_private_directory(self._run)
+        replace_file(self._run / TROUBLE_NAME, text.encode(), durable=False)
+
+    def announce(self) -> str:
+        """Describe what will be sent, the first time an archive is used this way from this home; empty afterwards."""
+        marker, way = self._run / ANNOUNCED_NAME, self._describe_way()
+        if self._looked or (marker.exists() and marker.read_text(encoding="ascii", errors="replace") == way):
+            return ""
+        self._looked = True
+        from ollm.archive.team_archive import TeamArchive
+        from ollm.system.atomic import make_private_directory
+
+        archive = TeamArchive(self._process)
+        try:
+            text = archive.announce()
+            if archive.is_announced:
+                make_private_directory(self._run)
+                marker.write_text(way, encoding="ascii")
+            return text
+        finally:
+            archive.close()
+
+    def _describe_way(self) -> str:
+        import hashlib
+
+        settings = self._process.settings.archive
+        text = f"{settings.url}|{settings.url_env}|{settings.owner}|{settings.redact}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    async def require_lease(self, session_id: str, *, force: bool) -> None:
+        """Raise BusyError if another machine continues the session, or has continued it since. A server that does not
+        answer in time keeps nobody from their own session. Where nothing is sent by itself nobody would keep the lease:
+        then it is not taken."""
+        if not self._process.home.archive_state.exists() or (force and not self.is_wanted):
+            return
+        words = ["status", session_id, *(["--take"] if self.is_wanted else []), *(["--force"] if force else [])]
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "ollm",
+            "archive",
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd="/",
+            env=dict(self._process.environment),
+        )
+        try:
+            out, _ = await asyncio.wait_for(child.communicate(), CHECK_TIMEOUT_SECONDS)
+        except TimeoutError:
+            child.kill()
+            await child.wait()
+            return
+        if child.returncode == HELD_EXIT_CODE:
+            raise BusyError(out.decode("utf-8", "replace").strip())
+
+
+HELD_EXIT_CODE = 5
+
+
+def is_process_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+class ArchivedCopies:
+    """Made before sessions are deleted, because what is known of their copies goes with them; asked afterwards."""
+
+    def __init__(self, process: ArchiveHost, ids: Sequence[str]) -> None:
+        self._process = process
+        with contextlib.closing(ArchiveState(process.home.archive_state, process.clock)) as state:
+            sent = state.list_sent()
+        self._owners = {name: sent[name].owner for name in ids if name in sent and sent[name].owner}
+        self._has_own = any(name not in self._owners for name in ids)
+
+    def explain_deletion(self) -> str:
+        """Explain what becomes of the copies, and wake the shipper if it sends by itself."""
+        settings = self._process.settings.archive
+        if not (settings.url or settings.url_env):
+            return ""
+        return (self._explain_own(settings.deletes) if self._has_own else "") + self._explain_others()
+
+    def _explain_own(self, deletes: str) -> str:
+        if deletes == "keep":
+            return " Copies in the archive stay (archive.deletes: keep); `ollm archive forget ID` deletes one."
+        shipping = ArchiveProcess(self._process)
+        if shipping.is_wanted:
+            shipping.wake()
+            return " What you have of it in the archive is deleted too."
+        return " The next `ollm archive push` deletes what you have of it in the archive."
+
+    def _explain_others(self) -> str:
+        if not self._owners:
+            return ""
+        if len(self._owners) > 1:
+            return (
+                f" {len(self._owners)} were copies of other people's sessions; those stay in the archive and in lists."
+            )
+        (owner,) = self._owners.values()
+        return f" It was a copy: {owner}'s session stays in the archive and in lists; only {owner} can delete it there."

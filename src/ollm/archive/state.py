@@ -1,0 +1,125 @@
+"""This machine's record of what it sent, and of deletions the archive has yet to follow."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import msgspec
+
+from ollm.domain.clock import Clock, now, to_epoch_ms
+from ollm.store.database import Database
+from ollm.store.migrations import ARCHIVE_STATE_MIGRATIONS
+
+
+class SentState(NamedTuple):
+    """The state of a session when it was last sent: its files' stamp, for which target, up to which sequence number."""
+
+    stamp: str
+    target: str
+    seq: int
+    owner: str  # another person's name, where it was pulled from theirs
+
+
+class ArchiveState:
+    """One SQLite file in the home; used by one thread, shared by processes."""
+
+    def __init__(self, path: Path, clock: Clock = now) -> None:
+        self._database = Database(path, ARCHIVE_STATE_MIGRATIONS, report=lambda _text: None)
+        self._clock = clock
+
+    def close(self) -> None:
+        self._database.close()
+
+    def get_machine_id(self) -> str:
+        """The same for as long as the file lives."""
+        with self._database.begin_write() as connection:
+            query = "INSERT INTO facts VALUES ('machine', ?) ON CONFLICT DO NOTHING"
+            connection.execute(query, (str(uuid4()),))
+            return str(connection.execute("SELECT value FROM facts WHERE name = 'machine'").fetchone()[0])
+
+    def get_fact(self, name: str) -> str:
+        with self._database.begin_read() as connection:
+            row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_fact(self, name: str, value: str) -> None:
+        with self._database.begin_write() as connection:
+            connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def get_sent(self, session_id: str) -> SentState | None:
+        with self._database.begin_read() as connection:
+            row = connection.execute(
+                "SELECT stamp, target, seq, owner FROM sent WHERE session_id = ?", (session_id,)
+            ).fetchone()
+        return SentState(*row) if row else None
+
+    def set_sent(self, session_id: str, sent: SentState) -> None:
+        with self._database.begin_write() as connection:
+            connection.execute("INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?)", (session_id, *sent))
+
+    def list_sent(self) -> dict[str, SentState]:
+        with self._database.begin_read() as connection:
+            rows = connection.execute("SELECT session_id, stamp, target, seq, owner FROM sent").fetchall()
+        return {row[0]: SentState(*row[1:]) for row in rows}
+
+    def forget_sent(self, session_id: str) -> None:
+        with self._database.begin_write() as connection:
+            connection.execute("DELETE FROM sent WHERE session_id = ?", (session_id,))
+
+    def add_tombstone(self, session_id: str) -> None:
+        """Note that the session was deleted here and must be deleted there, unless it is another person's and this was
+        a copy."""
+        query = (
+            "INSERT OR REPLACE INTO tombstones SELECT ?, ?"
+            " WHERE NOT EXISTS (SELECT 1 FROM sent WHERE session_id = ? AND owner <> '')"
+        )
+        with self._database.begin_write() as connection:
+            connection.execute(query, (session_id, to_epoch_ms(self._clock()), session_id))
+
+    def list_tombstones(self) -> list[str]:
+        with self._database.begin_read() as connection:
+            return [row[0] for row in connection.execute("SELECT session_id FROM tombstones ORDER BY at")]
+
+    def confirm_deletion(self, session_id: str) -> None:
+        """Forget a session that is deleted there."""
+        with self._database.begin_write() as connection:
+            for table in ("tombstones", "sent"):
+                connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
+
+    def remove_tombstone(self, session_id: str) -> None:
+        with self._database.begin_write() as connection:
+            connection.execute("DELETE FROM tombstones WHERE session_id = ?", (session_id,))
+
+    def save_listed(self, rows: Iterable[object]) -> None:
+        """Keep the archive's list for when the server is away."""
+        self.set_fact("listed", msgspec.json.encode(list(rows)).decode())
+        self.set_fact("listed-at", str(to_epoch_ms(self._clock())))
+
+    def load_listed(self) -> bytes:
+        return self.get_fact("listed").encode() or b"[]"
+
+
+class ArchiveTombstones:
+    """Remembers what is deleted in a home that has sent something. The shipper, or the next push, does the rest."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+
+    def add_deletion(self, session_id: str) -> None:
+        if self._path.exists():
+            with contextlib.closing(self._open_state()) as state:
+                state.add_tombstone(session_id)
+
+    def withdraw_deletion(self, session_id: str) -> None:
+        if self._path.exists():
+            with contextlib.closing(self._open_state()) as state:
+                state.remove_tombstone(session_id)
+
+    def _open_state(self) -> ArchiveState:
+
+        return ArchiveState(self._path, self._clock)

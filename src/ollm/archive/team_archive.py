@@ -1,0 +1,343 @@
+"""The team archive put together: settings, this machine's state, the connection, and what is done with them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import socket
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ollm.archive import reading
+from ollm.archive.connection import ArchiveTarget, open_connection, translate_faults
+from ollm.archive.host import ArchiveHost
+from ollm.archive.outgoing import OutgoingSession, RecordCleaner
+from ollm.archive.pulling import write_fork, write_pulled
+from ollm.archive.pushing import Progress, PushReport, SessionPusher, ship_session
+from ollm.archive.reading import refuse_held_lease, take_lease
+from ollm.archive.sending import ArchivedSession, Machine, SessionSender, make_diverged_error
+from ollm.archive.state import ArchiveState, SentState
+from ollm.domain.clock import make_id
+from ollm.domain.counting import format_count
+from ollm.domain.errors import BusyError, DamagedError, DeniedError, OllmError, UsageError
+from ollm.domain.struct import Data
+from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from ollm.config.settings import ArchiveSettings
+
+
+class PulledSession(Data, frozen=True):
+    """A session that was brought here from the archive's `source`; `unchanged`: it was here already."""
+
+    session_id: str
+    source: str
+    damaged: str | None = None
+    unchanged: bool = False
+
+
+class TeamArchive:
+    """The archive of one run of the program. Raises UsageError when none is set."""
+
+    def __init__(self, host: ArchiveHost) -> None:
+        self.host = host
+        self.settings: ArchiveSettings = host.settings.archive
+        self.target = ArchiveTarget(url=find_url(host), owner=self.settings.owner)
+
+    def open_again(self) -> TeamArchive:
+        return TeamArchive(self.host)
+
+    def prepare(self) -> None:
+        _ = self.machine, self.host.session_files, self.host.session_directories, self.host.redact_field("", "")
+
+    @cached_property
+    def state(self) -> ArchiveState:
+        return ArchiveState(self.host.home.archive_state, self.host.clock)
+
+    @cached_property
+    def machine(self) -> Machine:
+        return Machine(id=self.state.get_machine_id(), host=socket.gethostname())
+
+    @cached_property
+    def target_key(self) -> str:
+        """Tells one way of sending from another: what went elsewhere, or was redacted otherwise, is sent again."""
+        text = f"{self.target.place}|{self.target.owner}|{self.settings.redact}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @contextlib.contextmanager
+    def connect(self, timeout: float = 5) -> Iterator[Connection]:
+        """A connection to an archive of this version; a new or older one is set up if this role may."""
+        from ollm.archive.connection import migrate_schema
+
+        with contextlib.closing(open_connection(self.target, timeout=timeout)) as connection:
+            with translate_faults():
+                migrate_schema(connection)
+            yield connection
+
+    def list_candidates(self) -> dict[str, Stamp]:
+        """List the sessions of this machine to send, by their files."""
+        stamps, _ = read_stamps(self.host.session_directories)
+        wanted = self.settings.workspaces
+        if not wanted:
+            return stamps
+        rows = self.host.session_index.list_sessions()
+        places = {row["sessionId"]: row["workspace"] for row in rows}
+        return {name: stamp for name, stamp in stamps.items() if self.is_wanted(places.get(name))}
+
+    def is_wanted(self, workspace: str | None) -> bool:
+        """True if sessions of this workspace are sent."""
+        globs = self.settings.workspaces
+        return not globs or (workspace is not None and any(self._matches(workspace, glob) for glob in globs))
+
+    def _matches(self, workspace: str, glob: str) -> bool:
+        pattern = str(self.host.resolve_user_path(glob)).rstrip("/")
+        return fnmatchcase(workspace, pattern) or fnmatchcase(workspace, f"{pattern}/*")
+
+    def list_unsent(self) -> dict[str, Stamp]:
+        sent = self.state.list_sent()
+        return {
+            name: stamp for name, stamp in self.list_candidates().items() if not self._is_sent(sent.get(name), stamp)
+        }
+
+    def _is_sent(self, sent: SentState | None, stamp: Stamp) -> bool:
+        return sent is not None and sent.stamp == stamp.text and (sent.target == self.target_key or bool(sent.owner))
+
+    def push(
+        self, connection: Connection, ids: Sequence[str] | None = None, progress: Progress | None = None
+    ) -> PushReport:
+        """Send what is not there yet; ArchiveAwayError leaves the rest for the next time."""
+        deleted = self.send_deletions(connection)
+        unsent = self.list_unsent()
+        names = sorted(unsent, key=lambda name: unsent[name].newest_time) if ids is None else ids
+        report = SessionPusher(self, names, progress).push(connection)
+        return msgspec.structs.replace(report, deleted=deleted)
+
+    def push_session(self, connection: Connection, session_id: str) -> int:
+        """Send one session; gives how many records that took."""
+        stamp = read_stamp(self.host.session_directories, session_id)
+        known = self.state.get_sent(session_id)
+        sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
+        count = ship_session(lambda: self._open_outgoing(session_id), sender, known=known is not None)
+        text = stamp.text if stamp else ""
+        self.state.set_sent(session_id, SentState(text, self.target_key, sender.seq, ""))
+        return count
+
+    @contextlib.contextmanager
+    def _open_outgoing(self, session_id: str) -> Iterator[OutgoingSession]:
+        files = self.host.session_files
+        with files.open_stream(session_id) as stream:
+            redact = self.host.redact_field if self.settings.redact else None
+            cleaner = RecordCleaner(redact, self.host.make_path_filter(stream.session.metadata.workspace))
+            yield OutgoingSession(stream, cleaner, files.places.find_home(session_id) or Path())
+
+    def describe_push(self, ids: Sequence[str] | None = None) -> str:
+        """Describe what a push would send."""
+        unsent = self.list_unsent()
+        chosen = {name: unsent[name] for name in (ids if ids is not None else unsent) if name in unsent}
+        size = sum(stamp.size for stamp in chosen.values()) / 1e6
+        where = ", ".join(self.settings.workspaces) or "all workspaces"
+        secrets = "secrets redacted" if self.settings.redact else "secrets NOT redacted"
+        return (
+            f"{format_count(len(chosen), 'session')} ({size:,.1f} MB) of {where} for the archive at {self.target.place}"
+            f": every message, tool call and result, {secrets}, without results about files that .ollmignore hides."
+            " Snapshots, undo copies and your files stay here."
+        )
+
+    @property
+    def is_announced(self) -> bool:
+        return bool(self.state.get_fact(f"announced-{self.target_key}"))
+
+    def announce(self, ids: Sequence[str] | None = None) -> str:
+        """Describe what is sent, the first time something goes to this target this way; empty afterwards."""
+        if self.is_announced or not (ids or self.list_unsent()):
+            return ""
+        self.state.set_fact(f"announced-{self.target_key}", "yes")
+        return f"first push: {self.describe_push(ids)}"
+
+    def pull(self, connection: Connection, prefix: str, *, fork: bool = False) -> PulledSession:
+        """Make a local session of an archived one. BusyError: another machine uses it, or this one has messages that
+        the archive lacks."""
+        found = reading.find_session(connection, prefix)
+        if fork:
+            return self._pull_fork(connection, found)
+        refuse_held_lease(connection, found.session_id, self.machine)
+        pulled = PulledSession(session_id=found.session_id, source=found.session_id, damaged=found.damaged)
+        if self.host.session_files.places.find_home(found.session_id) and self._has_all(found):
+            return msgspec.structs.replace(pulled, unchanged=True)
+        with reading.open_records(connection, found.session_id) as records:
+            write_pulled(self.host.session_files, found.session_id, records)
+        stamp = read_stamp(self.host.session_directories, found.session_id)
+        theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
+        sent = SentState(stamp.text if stamp else "", self.target_key, found.last_seq, theirs)
+        self.state.set_sent(found.session_id, sent)
+        return pulled
+
+    def _has_all(self, found: ArchivedSession) -> bool:
+        sent = self.state.get_sent(found.session_id)
+        stamp = read_stamp(self.host.session_directories, found.session_id)
+        if sent is None or stamp is None or sent.stamp != stamp.text:
+            if sent is not None and sent.seq >= found.last_seq:
+                return True
+            raise make_diverged_error(found.session_id, found.host)
+        return sent.seq >= found.last_seq
+
+    def _pull_fork(self, connection: Connection, found: ArchivedSession) -> PulledSession:
+        source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
+        name = make_id()
+        with reading.open_records(connection, found.session_id) as records:
+            write_fork(self.host.session_files, name, records, source)
+        return PulledSession(session_id=name, source=found.session_id, damaged=found.damaged)
+
+    def require_free(self, connection: Connection, session_id: str, *, take: bool, force: bool = False) -> None:
+        """Raise BusyError if another machine continues the session, or has continued it since it was last here."""
+        known = self.state.get_sent(session_id)
+        if known is None or known.owner:
+            return
+        row = connection.execute(
+            "SELECT last_seq, host FROM ollm.sessions WHERE session_id = %s AND writer <> %s",
+            (session_id, self.machine.id),
+        ).fetchone()
+        if row and row[0] > known.seq and not force:
+            stamp = read_stamp(self.host.session_directories, session_id)
+            if stamp and stamp.text != known.stamp:
+                raise make_diverged_error(session_id, row[1])
+            raise BusyError(
+                f"Session {session_id} was continued on {row[1]}.",
+                action=f"Get it with `ollm archive pull {session_id}`, or continue anyway with --force.",
+            )
+        if take:
+            take_lease(connection, session_id, self.machine, force=force)
+        else:
+            refuse_held_lease(connection, session_id, self.machine)
+
+    def find_own(self, connection: Connection, prefix: str) -> ArchivedSession:
+        """A session of this person's in the archive."""
+        found = reading.find_session(connection, prefix)
+        if found.owner != reading.read_viewer(connection):
+            raise DeniedError(
+                f"Session {found.session_id} belongs to {found.owner}.", action="Only its owner deletes it."
+            )
+        return found
+
+    def forget(self, connection: Connection, session_id: str) -> None:
+        """Delete a session there and remember that it is not to be sent again."""
+        reading.forget_session(connection, session_id)
+        self.state.forget_sent(session_id)
+
+    def describe(self) -> dict[str, Any]:
+        """The state of the archive, for `archive status`. A server that does not answer is part of the answer."""
+        unsent = self.list_unsent()
+        found: dict[str, Any] = {
+            "configured": True,
+            "place": self.target.place,
+            "settings": {name: getattr(self.settings, name) for name in ("push", "workspaces", "redact", "deletes")},
+            "unsentSessions": len(unsent),
+            "unsentBytes": sum(stamp.size for stamp in unsent.values()),
+            "deletionsWaiting": len(self.state.list_tombstones()),
+            "lastError": self.state.get_fact("last-error"),
+        }
+        try:
+            with contextlib.closing(open_connection(self.target)) as connection:
+                found |= self._describe_server(connection)
+        except OllmError as error:
+            found |= {"reachable": False, "error": str(error)}
+        return found
+
+    def _describe_server(self, connection: Connection) -> dict[str, Any]:
+        from ollm.archive.connection import read_schema_version
+
+        with translate_faults():
+            version = read_schema_version(connection)
+            user = connection.execute("SELECT current_user").fetchone()
+        everything, own = reading.count_sessions(connection) if version >= 2 else (0, 0)
+        return {
+            "reachable": True,
+            "schema": version,
+            "owner": user[0] if user else "",
+            "sessions": everything,
+            "ownSessions": own,
+        }
+
+    def send_deletions(self, connection: Connection) -> int:
+        """Delete there what was deleted here; a tombstone goes when that is confirmed."""
+        names = self.state.list_tombstones()
+        gone = 0
+        for name in names:
+            gone += reading.forget_session(connection, name)
+            self.state.confirm_deletion(name)
+        return gone
+
+    def close(self) -> None:
+        if "state" in self.__dict__:
+            self.state.close()
+
+
+def find_url(host: ArchiveHost) -> str:
+    """Read the archive's URL from the settings. Raises UsageError if there is none."""
+    settings = host.settings.archive
+    url = host.environment.get(settings.url_env, "") if settings.url_env else settings.url
+    scheme = (url or "").partition("://")[0]
+    if url and scheme not in ("postgresql", "postgres") and "=" not in scheme:
+        raise UsageError(
+            "The archive's address is not that of a PostgreSQL database.",
+            action="Set it as postgresql://USER@HOST/DATABASE.",
+        )
+    if url:
+        return url
+    if settings.url_env:
+        raise UsageError(
+            f"The variable {settings.url_env} that archive.urlEnv names is not set.", action="Set it, or archive.url."
+        )
+    raise UsageError(
+        "No archive is set; nothing is sent anywhere.",
+        action="Set one with `ollm config set archive.url postgresql://USER@HOST/DATABASE`.",
+    )
+
+
+_BEHIND = -1  # no sequence number: whatever the archive holds is newer
+
+
+class SentFork(Data, frozen=True):
+    """Result of a fork, now in `session_id`; `behind` says why its `source` could not follow the archive yet."""
+
+    session_id: str
+    source: str
+    owner: str
+    host: str
+    behind: str = ""
+
+
+def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> SentFork:
+    """Send what this machine has of an archived session as a new one, and bring the session to where the archive is.
+    Raises BusyError while it is open here."""
+    files = archive.host.session_files
+    if files.is_open(session_id):
+        raise BusyError(f"Session {session_id} is open.", action="Close it and try again.")
+    found = reading.find_session(connection, session_id)
+    stamp = read_stamp(archive.host.session_directories, session_id)
+    name = make_id()
+    with files.open_stream(session_id) as stream:
+        if stream.damage:
+            raise DamagedError(
+                f"Session {session_id} is damaged: {stream.damage}.",
+                action="Repair it first with `ollm sessions check --repair`.",
+            )
+        whole = OutgoingSession(stream, RecordCleaner(None, lambda _path: False), files.places.directory)
+        source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
+        write_fork(files, name, whole.iter_records(), source)
+    archive.push_session(connection, name)
+    theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
+    archive.state.set_sent(session_id, SentState(stamp.text if stamp else "", archive.target_key, _BEHIND, theirs))
+    behind = ""
+    try:
+        archive.pull(connection, session_id)
+    except BusyError as error:  # it goes on elsewhere just now, or was opened here meanwhile
+        behind = error.message
+    return SentFork(session_id=name, source=session_id, owner=found.owner, host=found.host, behind=behind)

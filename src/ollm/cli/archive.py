@@ -1,0 +1,356 @@
+"""`ollm archive`: share sessions between machines through PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ollm.cli.commands import LazyGroup
+from ollm.cli.completers import complete_session
+from ollm.cli.options import (
+    confirm_or_fail,
+    json_option,
+    print_json,
+    print_table,
+    resolve_workspace,
+    warn,
+    workspace_option,
+    yes_option,
+)
+from ollm.domain.clock import format_age
+from ollm.domain.errors import BusyError, ExitCode, UsageError
+from ollm.domain.short_ids import shorten_ids
+from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.app import ProcessScope
+    from ollm.archive.pushing import PushReport
+    from ollm.archive.team_archive import TeamArchive
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@click.option("--take", is_flag=True, help="Take the session's lease, if it is free.")
+@click.option("--force", is_flag=True, help="Take the lease from the machine that has it.")
+@json_option
+def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
+    """Show where the archive is, whether it answers and what is not sent yet; exit code 1 if it does not answer.
+
+    With ID: whether this machine may go on with that session; exit code 5 if another one does.
+    """
+    from ollm.app import ProcessScope
+    from ollm.archive.team_archive import TeamArchive
+
+    process = ProcessScope()
+    settings = process.settings.archive
+    if not (settings.url or settings.url_env):
+        found: dict[str, Any] = {"configured": False}
+        text = "No archive is set; nothing is sent. See `ollm archive --help` and docs/team-archive.md."
+        print_json(found) if as_json else print(text)
+        return ExitCode.DONE
+    if session:
+        return show_lease(TeamArchive(process), session, take=take or force, force=force)
+    found = TeamArchive(process).describe()
+    if as_json:
+        print_json(found)
+    else:
+        print(
+            "\n".join(f"{name + ':':<12}{make_printable(str(value))}" for name, value in format_status(found).items())
+        )
+    return ExitCode.DONE if found["reachable"] else ExitCode.FAILED
+
+
+def show_lease(archive: TeamArchive, prefix: str, *, take: bool, force: bool) -> int:
+    """Say whether the session may be gone on with here."""
+    session_id = archive.host.session_files.places.find(prefix)
+    try:
+        with archive.connect(timeout=2) as connection:
+            archive.require_free(connection, session_id, take=take, force=force)
+    except BusyError as error:
+        print(make_printable(str(error)))
+        return ExitCode.DENIED
+    print(f"Session {session_id} can be gone on with here.")
+    return ExitCode.DONE
+
+
+def format_status(found: dict[str, Any]) -> dict[str, str]:
+    from ollm.domain.counting import format_count
+
+    settings = found["settings"]
+    schema = f"schema {found.get('schema')}" if found.get("schema") else "not set up yet (a push does that)"
+    lines = {
+        "archive": found["place"],
+        "server": f"answers, {schema}, as {found['owner']}" if found["reachable"] else found["error"],
+        "push": settings["push"] + ("" if settings["redact"] else ", secrets are NOT redacted"),
+        "workspaces": ", ".join(settings["workspaces"]) or "all",
+        "deletes": settings["deletes"],
+        "to send": f"{format_count(found['unsentSessions'], 'session')} ({found['unsentBytes'] / 1e6:,.1f} MB)",
+    }
+    if found["reachable"]:
+        lines["there"] = (
+            f"{format_count(found['sessions'], 'session')} you may see, {found['ownSessions']:,} of them yours"
+        )
+    if found["deletionsWaiting"]:
+        lines["to delete"] = (
+            f"{format_count(found['deletionsWaiting'], 'session')} deleted here, not confirmed there yet"
+        )
+    if found["lastError"]:
+        lines["last error"] = found["lastError"]
+    return lines
+
+
+@click.command()
+@click.option("--person", "people", metavar="ROLE", multiple=True, help="Let a database role use the archive.")
+@click.option("--team", metavar="TEAM", help="Put these people into a team: they see each other's sessions.")
+def setup(people: tuple[str, ...], team: str | None) -> None:
+    """Create or update the archive's tables, as the role that owns the database."""
+    from ollm.app import ProcessScope
+    from ollm.archive.connection import translate_faults
+    from ollm.archive.team_archive import TeamArchive
+
+    if team and not people:
+        raise UsageError("--team needs --person.", action="For example: --person alice --person bob --team compilers.")
+    archive = TeamArchive(ProcessScope())
+    with archive.connect() as connection, translate_faults():
+        for person in people:
+            connection.execute("SELECT ollm.add_person(%s, %s)", (person, team))
+    print(f"The archive at {archive.target.place} is ready.")
+    for person in people:
+        print(f"Added {make_printable(person)}" + (f" to team {make_printable(team)}." if team else "."))
+
+
+@click.command()
+@click.argument("sessions", metavar="[ID]...", nargs=-1, shell_complete=complete_session)
+@click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option(
+    "--fork", is_flag=True, help="Send what is here as a new session: for one that was also continued elsewhere."
+)
+@click.option("--watch", is_flag=True, help="Stay and send what is new while a session is open (archive.push decides).")
+@click.option("--keeper", type=int, hidden=True)
+@click.option("--linger", type=float, default=5.0, hidden=True)
+@json_option
+def push(
+    sessions: tuple[str, ...],
+    dry_run: bool,
+    fork: bool,
+    watch: bool,
+    keeper: int | None,
+    linger: float,
+    as_json: bool,
+) -> int:
+    """Send sessions to the archive: those named, or all that changed since they were last sent.
+
+    Exit code 1 if one could not be sent.
+    """
+    from ollm.app import ProcessScope
+    from ollm.archive.team_archive import TeamArchive
+    from ollm.cli.sessions.listing import make_progress
+
+    process = ProcessScope()
+    archive = TeamArchive(process)
+    ids = [process.session_files.places.find(prefix) for prefix in sessions] or None
+    if dry_run:
+        print(archive.describe_push(ids))
+        return ExitCode.DONE
+    if watch:
+        from ollm.archive.shipper import ArchiveShipper, run_quietly
+
+        run_quietly(ArchiveShipper(archive, keeper=keeper, linger=linger).run)
+        return ExitCode.DONE
+    if fork:
+        return push_forks(archive, ids or [], as_json=as_json)
+    with archive.connect() as connection:
+        if notice := archive.announce(ids):
+            warn(notice)
+        report = archive.push(connection, ids, make_progress("Sending"))
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report)
+    return ExitCode.FAILED if report.skipped else ExitCode.DONE
+
+
+def push_forks(archive: TeamArchive, ids: list[str], *, as_json: bool) -> int:
+    """Send each of these as a session of its own; the sessions themselves become what the archive has."""
+    from ollm.archive.team_archive import push_fork
+
+    if not ids:
+        raise UsageError("--fork needs the ID of a session.", action="For example: ollm archive push ID --fork.")
+    with archive.connect() as connection:
+        forks = [push_fork(archive, connection, session_id) for session_id in ids]
+    if as_json:
+        print_json(forks)
+        return ExitCode.DONE
+    for fork in forks:
+        there = make_printable(f"{fork.owner} on {fork.host}")
+        print(f"Sent what was said here as session {fork.session_id}.")
+        print(
+            f"Session {fork.source} stays as it is here: {make_printable(fork.behind)}"
+            if fork.behind
+            else f"Session {fork.source} is now as it is in the archive, from {there}."
+        )
+    return ExitCode.DONE
+
+
+def print_report(report: PushReport) -> None:
+    from ollm.domain.counting import format_count
+
+    for session_id, why in report.skipped.items():
+        warn(f"{session_id} was not sent: {make_printable(why)}")
+    if report.sessions:
+        print(f"Sent {format_count(report.sessions, 'session')} ({format_count(report.records, 'record')}).")
+    if report.deleted:
+        print(f"Deleted {format_count(report.deleted, 'session')} there.")
+    if not (report.sessions or report.deleted or report.skipped):
+        print("Nothing to send; the archive is up to date.")
+
+
+TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
+
+
+@click.command("list")
+@click.option("--limit", type=click.IntRange(min=1, max=1000), default=100, show_default=True, help="Maximum to show.")
+@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
+@json_option
+def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
+    """List the sessions in the archive that you may see, last active first."""
+    from ollm.app import ProcessScope
+    from ollm.archive.reading import list_sessions
+    from ollm.archive.team_archive import TeamArchive
+    from ollm.cli.sessions.listing import cut_text
+
+    archive = TeamArchive(ProcessScope())
+    with archive.connect() as connection:
+        found = list_sessions(connection, limit=limit, tasks=tasks)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        warn("the archive holds no session that you may see.")
+        return
+    short = shorten_ids(row.session_id for row in found)
+    rows = [
+        (
+            short[row.session_id],
+            ("● " if row.in_use else "")
+            + ("↳ " if row.origin == "task" else "")
+            + cut_text(f"! {row.title or row.damaged}" if row.damaged else row.title or "(no title)", TITLE_CELLS),
+            format_age(row.last_activity),
+            f"{row.owner} on {row.host}",
+            cut_text(row.model, MODEL_CELLS),
+            row.message_count,
+            cut_text(row.workspace or "", WORKSPACE_CELLS, keep_end=True),
+        )
+        for row in found
+    ]
+    print_table(("ID", "TITLE", "LAST ACTIVE", "FROM", "MODEL", "MESSAGES", "WORKSPACE"), rows)
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role.")
+@click.option("--since", metavar="TIME", help="Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
+@click.option("--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum to show.")
+@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
+@json_option
+def search(text: tuple[str, ...], role: str | None, since: str | None, limit: int, tasks: bool, as_json: bool) -> None:
+    """Search all messages in the archive that you may see. TEXT is taken literally; all its words must be there."""
+    from ollm.app import ProcessScope
+    from ollm.archive.reading import search_messages
+    from ollm.archive.team_archive import TeamArchive
+    from ollm.cli.sessions.listing import parse_since
+
+    wanted = parse_since(since) if since else None
+    archive = TeamArchive(ProcessScope())
+    with archive.connect() as connection:
+        hits = search_messages(connection, " ".join(text), limit=limit, role=role, since=wanted, tasks=tasks)
+    if as_json:
+        print_json(hits)
+        return
+    if not hits:
+        warn("no matches.")
+    short = shorten_ids(hit.session_id for hit in hits)
+    for hit in hits:
+        where = f"{short[hit.session_id]} #{hit.number} {hit.role}, {format_age(hit.timestamp)}"
+        print(f"{where}, {make_printable(f'{hit.owner} on {hit.host}')}  {make_printable(hit.title)}")
+        print(f"    {make_printable(hit.snippet)}")
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@click.option("--fork", is_flag=True, help="Make a new session from it, with an id of its own.")
+@workspace_option
+def pull(session: str, fork: bool, workspace: str | None) -> None:
+    """Get a session from the archive as it was archived; go on with it with `ollm -r ID`.
+
+    A session of a folder that this machine does not have goes to the current one, or to --workspace.
+    """
+    from ollm.app import ProcessScope
+    from ollm.archive.team_archive import TeamArchive
+
+    process = ProcessScope()
+    archive = TeamArchive(process)
+    with archive.connect() as connection:
+        pulled = archive.pull(connection, session, fork=fork)
+    place = find_place(process, pulled.session_id, resolve_workspace(workspace))
+    if pulled.damaged:
+        warn(f"it was damaged when it was archived: {make_printable(pulled.damaged)}.")
+    if pulled.unchanged:
+        print(f"Session {pulled.session_id} is up to date.")
+        return
+    what = f"Forked session {pulled.source} as" if fork else "Pulled session"
+    short = process.session_files.places.shorten_id(pulled.session_id)
+    print(f"{what} {pulled.session_id}. Continue it in {make_printable(str(place))}: `ollm -r {short}`.")
+
+
+def find_place(process: ProcessScope, session_id: str, here: Path) -> Path:
+    """Find the folder to continue a pulled session in: its own, or `here` if this machine does not have that."""
+    held = process.session_files.describe_session(session_id).metadata.workspace
+    if held is None or Path(held) == here:
+        return here
+    if Path(held).is_dir():
+        return Path(held)
+    from ollm.app.workspace import WorkspaceScope
+
+    with contextlib.closing(WorkspaceScope(process, here)) as scope:
+        scope.context.adopt(session_id, held)
+    return here
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@yes_option
+def forget(session: str, yes: bool) -> None:
+    """Delete a session of yours from the archive. It stays on this machine and is not sent again."""
+    from ollm.app import ProcessScope
+    from ollm.archive.team_archive import TeamArchive
+
+    archive = TeamArchive(ProcessScope())
+    with archive.connect() as connection:
+        found = archive.find_own(connection, session)
+        title = f" “{make_printable(found.title)}”" if found.title else ""
+        confirm_or_fail(f"Delete session {found.session_id}{title} from the archive? This cannot be undone.", yes)
+        archive.forget(connection, found.session_id)
+    print(f"Deleted session {found.session_id} from the archive.")
+
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "status": ("ollm.cli.archive:status", "Show where the archive is and what is not sent yet."),
+    "setup": ("ollm.cli.archive:setup", "Create or update the archive's tables; add people and teams."),
+    "push": ("ollm.cli.archive:push", "Send sessions to the archive."),
+    "list": ("ollm.cli.archive:list_archived", "List the sessions in the archive."),
+    "search": ("ollm.cli.archive:search", "Search all messages in the archive."),
+    "pull": ("ollm.cli.archive:pull", "Get a session from the archive, to continue it here."),
+    "forget": ("ollm.cli.archive:forget", "Delete a session from the archive; it stays on this machine."),
+}
+
+
+@click.command(cls=LazyGroup, table=COMMANDS)
+def archive() -> None:
+    """Share sessions between machines through PostgreSQL.
+
+    ID is a session id or a prefix of at least 4 characters.
+    """

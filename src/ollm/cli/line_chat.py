@@ -1,0 +1,273 @@
+"""The chat as plain lines: for screen readers, pipes and poor terminals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from ollm.cli.other_terminals import wait_for_input
+from ollm.cli.screen.choice import SessionChoice, filter_sessions
+from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
+from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
+from ollm.cli.sessions.session_list import SessionListItem
+from ollm.cli.signals import ShutdownHandler
+from ollm.cli.text_printer import TextPrinter
+from ollm.domain.clock import format_age
+from ollm.domain.counting import format_count
+from ollm.domain.errors import OllmError
+from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
+from ollm.system.terminal_text import clean_lines, make_printable, strip_controls
+
+
+class LineReader:
+    """Typed lines that were not read yet; None marks the end of input."""
+
+    def __init__(self) -> None:
+        self._typed: asyncio.Queue[str | None] = asyncio.Queue()
+
+    @contextmanager
+    def start_reading(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(0, self._read)
+        loop.add_signal_handler(signal.SIGINT, self.put, None)
+        try:
+            yield
+        finally:
+            loop.remove_reader(0)
+
+    async def ask(self, prompt: str) -> str | None:
+        """A line; one that ends with a backslash continues with the next. None when there are no more."""
+        said: list[str] = []
+        while True:
+            sys.stdout.write(prompt if not said else "| ")
+            sys.stdout.flush()
+            line = await self._typed.get()
+            if line is None or not line.endswith("\\"):
+                return line if not said else "\n".join([*said, line or ""])
+            said.append(line[:-1])
+
+    def put(self, line: str | None) -> None:
+        """As if it had been typed."""
+        self._typed.put_nowait(line)
+
+    def _read(self) -> None:
+        """A terminal gives a whole line at a time."""
+        data = os.read(0, 65536)
+        for line in data.decode("utf-8", "replace").splitlines() if data else [None]:
+            self._typed.put_nowait(line)
+
+
+MAX_SHOWN_SESSIONS = 20
+
+QUESTION = "Number to resume, words to search, Enter for a new session, q to quit: "
+
+
+async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
+    """Ask until the answer is a number, empty, or q; anything else narrows the list, or is the first message of a new
+    session if nothing matches."""
+    unarchived = [line for line in lines if not line.archived]
+    shown = unarchived
+    while True:
+        print(format_list(shown))
+        said = await typed.ask(QUESTION)
+        word = (said or "").strip()
+        if said is None or word.lower() == "q":
+            return SessionChoice(action="leave")
+        if not word:
+            return SessionChoice(action="new")
+        if not word.isdecimal():
+            shown = filter_sessions(unarchived, word)
+            if not shown:
+                return SessionChoice(action="new", text=word)
+        elif 1 <= int(word) <= len(shown):
+            return SessionChoice(action="resume", session_id=shown[int(word) - 1].session_id)
+
+
+def format_list(lines: list[SessionListItem]) -> str:
+    rows = [f"{number}. {format_session(line)}" for number, line in enumerate(lines[:MAX_SHOWN_SESSIONS], start=1)]
+    more = (
+        [f"and {len(lines) - MAX_SHOWN_SESSIONS} more; type words to narrow the list"]
+        if len(lines) > MAX_SHOWN_SESSIONS
+        else []
+    )
+    return "\n".join(["Sessions of this workspace:", *(rows or ["No matching sessions."]), *more])
+
+
+def format_session(line: SessionListItem) -> str:
+    """One session in a sentence."""
+    count = "" if line.messages is None else f", {format_count(line.messages, 'message')}"
+    origin = f", from {line.origin}" if line.origin else ""
+    return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")
+
+
+EXIT_REPLY = CommandReply(follow_up="exit")
+
+RECAP_MESSAGES = 6
+
+
+class LineChat:
+    """Reads a line, prints what comes. Ctrl-C stops a turn, and at the prompt it leaves; so does Ctrl-D."""
+
+    def __init__(self, conversation: Conversation, lines: LineReader, workspace: Path) -> None:
+        self._conversation = conversation
+        self._lines = lines
+        self._workspace = workspace
+        self._attached: list[Attachment] = []
+        self._busy = False
+
+    async def run(self, ending: ShutdownHandler) -> CommandReply:
+        """Talk until the person leaves or wants another session."""
+        asked = getattr(self._conversation, "asked_to_close", lambda: False)
+        ending.attach(self._leave, lambda: bool(asked()))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt_turn)
+        status = await self._conversation.status()
+        await self._greet(status)
+        if status.turn_after is not None:
+            await self._run_safely(self._follow_turn(status.turn_after))
+        while (text := await self._read_line()) is not None:
+            after = await self._handle_input(text.strip()) if text.strip() else None
+            if after:
+                return after
+        return EXIT_REPLY
+
+    async def _greet(self, status: Status) -> None:
+        for message in await self._conversation.history(get_recap_end(status), RECAP_MESSAGES):
+            said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+            if said.strip() and message["role"] in ("user", "assistant"):
+                print(strip_controls(f"{'> ' if message['role'] == 'user' else ''}{said}"))
+        for notice in status.notices:
+            print(strip_controls(notice))
+        print(f"{status.model} · {status.window:,}-token context · /help for commands, Ctrl-D to quit")
+
+    async def _read_line(self) -> str | None:
+        """The next line; a turn that another terminal begins meanwhile is shown."""
+        asking = asyncio.ensure_future(self._lines.ask("> "))
+        try:
+            return await wait_for_input(asking, self._conversation, self._show_remote_turn)
+        finally:
+            asking.cancel()
+
+    async def _show_remote_turn(self, begun: ForeignTurn) -> None:
+        print(f"\n(from another terminal) {strip_controls(begun.text)}")
+        await self._run_safely(self._follow_turn(begun.after, asked=False))
+        print("> ", end="", flush=True)
+
+    async def _handle_input(self, text: str) -> CommandReply | None:
+        """Handle a typed line; returns what follows once this chat is over."""
+        if text == "/quit":
+            return EXIT_REPLY
+        if text.startswith("!"):
+            await self._run_own_command(text[1:].strip())
+        elif text.startswith("/") and not text.startswith("//"):
+            return await self._run_slash_command(text)
+        else:
+            await self._run_safely(self._run_turn(text.removeprefix("/") if text.startswith("//") else text))
+        return None
+
+    async def _run_slash_command(self, text: str) -> CommandReply | None:
+        name, _, arguments = text[1:].partition(" ")
+        try:
+            reply = await self._conversation.command(name, arguments.strip())
+        except OllmError as error:
+            print(strip_controls(str(error)))
+            return None
+        if reply.text:
+            print(strip_controls(reply.text))
+        if reply.follow_up == "send":
+            await self._run_safely(self._run_turn(reply.argument))
+        return reply if reply.follow_up not in ("none", "send") else None
+
+    async def _run_turn(self, text: str) -> None:
+        found, problems = collect_mentions(text, self._workspace, read_file)
+        resources, unread = await collect_resources(text, self._conversation)
+        found, problems = [*found, *resources], [*problems, *unread]
+        for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
+            print(strip_controls(line))
+        attachments, self._attached = (*found, *self._attached), []
+        async with self._conversation.turn(text, attachments) as events:
+            await self._print_events(events)
+
+    async def _follow_turn(self, after: int, *, asked: bool = True) -> None:
+        """Follow a running turn; questions of one started elsewhere are answered there."""
+        async with self._conversation.follow_turn(after) as events:
+            await self._print_events(events, asked=asked)
+
+    async def _print_events(self, events: AsyncIterator[AnyEvent], *, asked: bool = True) -> None:
+        printer = TextPrinter()
+        async for event in events:
+            printer.show(event)
+            if isinstance(event, ConfirmationRequested) and asked:
+                said = await self._lines.ask(format_question(event.details))
+                await self._conversation.respond(event.correlation_id, parse_answer(said, event.details))
+        printer.close("")
+
+    async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
+        self._busy = True
+        try:
+            await work
+        except OllmError as error:
+            print(strip_controls(str(error)))
+        finally:
+            self._busy = False
+
+    async def _run_own_command(self, command: str) -> None:
+        from ollm.cli.screen.composing import run_own_command
+
+        if not command:
+            return
+        code, output = await run_own_command(command, self._workspace, nullcontext())
+        said = await self._lines.ask(f"exit {code}; attach the output to your next message? [y/N] ")
+        if (said or "").strip().lower() in ("y", "yes"):
+            self._attached.append(output)
+
+    def _interrupt_turn(self) -> None:
+        if self._busy:
+            print("\n(stopped)")
+            self._stopping = asyncio.ensure_future(self._conversation.cancel())
+            self._lines.put("")
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._lines.put(None)
+        if self._busy:
+            self._stopping = asyncio.ensure_future(self._conversation.cancel())
+
+
+def format_question(details: ConfirmationDetails) -> str:
+    """Format a question with its reason and its answers; hidden characters are shown as escapes."""
+    allowed, asking = split_parts(details)
+    lines = [f"\n  {clean_lines(details.command)}" if details.command else ""]
+    lines += [clean_lines(details.diff)] if details.diff else []
+    lines += (
+        [f"{allowed} of its {allowed + len(asking)} parts {'is' if allowed == 1 else 'are'} allowed; this asks:"]
+        if allowed
+        else []
+    )
+    lines += [clean_lines(line) for line in asking] if details.command else [clean_lines(details.description)]
+    lines += [f"({details.risk} risk): {clean_lines(details.reason)}"]
+    if details.typed:
+        return "\n".join([*lines, "Your answer (/no to refuse): "])
+    grant = f" · {describe_grants(details)}" if details.grant and not details.locked else ""
+    return "\n".join([*lines, f"[y] yes, once{grant}, or type a reason to refuse: "])
+
+
+def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
+    """Anything but a letter that is offered is a no, with what was typed as its reason."""
+    word = (said or "").strip()
+    key = word.lower()
+    if details.typed and said is not None and key not in ("/n", "/no"):
+        return ConfirmationAnswer(approved=True, text=word)
+    scope = KEY_SCOPES.get(key)
+    offered = scope == "once" or bool(scope and details.grant and not details.locked)
+    if scope and offered and (key != "p" or details.prefix):
+        return ConfirmationAnswer(approved=True, scope=scope, prefix=key == "p")
+    return ConfirmationAnswer(approved=False, reason="" if word.lower() in ("n", "no", "") else word)

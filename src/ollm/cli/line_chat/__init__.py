@@ -1,1 +1,0 @@
-"""The chat as plain lines, for simple terminals and screen readers."""

@@ -1,0 +1,258 @@
+"""`ollm policy`: show the rules, try them on a call or on every recorded one, and revoke grants (T7)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ollm.app.policy_views import check_call
+from ollm.cli.completers import complete_tool
+from ollm.cli.options import (
+    confirm_or_fail,
+    json_option,
+    print_json,
+    print_table,
+    resolve_workspace,
+    style_text,
+    warn,
+    workspace_option,
+    yes_option,
+)
+from ollm.domain.errors import UsageError
+from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.app import ProcessScope
+    from ollm.policy.engine import PolicyEngine
+
+
+@click.group()
+def policy() -> None:
+    """Show, check and revoke permissions."""
+
+
+@policy.command()
+@workspace_option
+@json_option
+def show(workspace: str | None, as_json: bool) -> None:
+    """List the rules and the grants.
+
+    Rules are listed in order of precedence; revoke a grant by its number.
+    """
+    from ollm.app.policy_views import serialize_policy
+
+    document = serialize_policy(_make_engine(_make_process(workspace), None))
+    if as_json:
+        print_json(document)
+    else:
+        print_policy(document)
+
+
+@policy.command()
+@click.argument("number", type=int, required=False)
+@click.option("--all", "everything", is_flag=True, help="Revoke all of them.")
+@yes_option
+@json_option
+def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> None:
+    """Revoke grant NUMBER from `ollm policy show`, or all."""
+    if everything == (number is not None):
+        raise UsageError("Give a grant number, or --all.", action="List them with `ollm policy show`.")
+    from ollm.app import ProcessScope
+    from ollm.policy.grants import GrantBook
+
+    book = GrantBook(ProcessScope().home.grants)
+    if number is not None:
+        taken = [str(book.revoke(number))]
+    else:
+        taken = [str(grant) for grant in book.list_saved()]
+        confirm_or_fail(f"Revoke {'the grant' if len(taken) == 1 else f'all {len(taken):,} grants'}?", yes)
+        book.revoke_all()
+    if as_json:
+        print_json({"revoked": taken})
+    else:
+        print("\n".join(f"Revoked: {text}" for text in taken) or "Nothing to revoke.")
+
+
+@policy.command()
+@click.argument("tool", shell_complete=complete_tool)
+@click.option(
+    "--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the call (repeatable)."
+)
+@click.option("--args", "arguments", metavar="JSON", help="All parameters as one JSON object.")
+@click.option("--rules", metavar="FILE", help="Use only the rules in this file.")
+@click.option("--batch", is_flag=True, help="Read one {id, params} per line from stdin; print one verdict per line.")
+@workspace_option
+@json_option
+def check(
+    tool: str,
+    parameters: tuple[str, ...],
+    arguments: str | None,
+    rules: str | None,
+    batch: bool,
+    workspace: str | None,
+    as_json: bool,
+) -> None:
+    """Show whether a call of TOOL would be allowed, and why.
+
+    The result is allow, ask or deny; nothing runs.
+    """
+    from ollm.app.policy_views import check_call
+
+    params = parse_parameters(parameters, arguments)
+    engine = _make_engine(_make_process(workspace), rules)
+    if batch:
+        check_batch(engine, tool, params)
+        return
+    verdict = check_call(engine, tool, params)
+    if as_json:
+        print_json(verdict)
+    else:
+        print_verdict(tool, verdict)
+        warn_unknown_tool(tool)
+
+
+@policy.command()
+@click.argument("file")
+@workspace_option
+@json_option
+def backtest(file: str, workspace: str | None, as_json: bool) -> None:
+    """Test the rules in FILE on all recorded calls.
+
+    Counts how many would be allowed, asked about and denied.
+    """
+    from ollm.app.policy_views import run_backtest
+
+    process = _make_process(workspace)
+    result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True), warn)
+    if as_json:
+        print_json(result)
+    else:
+        print_result(result)
+
+
+def _make_process(workspace: str | None) -> ProcessScope:
+    from ollm.app import ProcessScope
+
+    return ProcessScope(workspace=resolve_workspace(workspace))
+
+
+def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = False) -> PolicyEngine:
+    from pathlib import Path
+
+    from ollm.app import WorkspaceScope
+
+    assert process.workspace is not None
+    scope = WorkspaceScope(process, process.workspace)
+    engine = scope.create_policy() if rules is None else scope.create_policy_from_file(Path(rules), builtin=builtin)
+    for problem in engine.rules.problems:
+        warn(problem)
+    return engine
+
+
+_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
+    """`--args` first, then `--param`s over it."""
+    found: dict[str, Any] = {}
+    if arguments is not None:
+        try:
+            found = json.loads(arguments)
+        except ValueError as error:
+            raise UsageError(f"--args is not JSON: {error}.") from error
+        if not isinstance(found, dict):
+            raise UsageError("--args must be a JSON object.", action="""For example --args '{"path": "a.txt"}'.""")
+    for one in named:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--param {one} is not NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def check_batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:
+    """Check one JSON object per line; an invalid line gets an error and does not stop the others."""
+    for line in sys.stdin.buffer:
+        if line.strip():
+            answer = _check_line(engine, tool, common, line)
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+
+def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {"id": None, "error": f"not JSON: {error}"}
+    if not isinstance(request, dict):
+        return {"id": None, "error": "not a JSON object"}
+    params = request.get("params")
+    if not isinstance(params, dict):
+        return {"id": request.get("id"), "error": "params must be an object"}
+    try:
+        return {"id": request.get("id"), **check_call(engine, str(request.get("tool") or tool), {**common, **params})}
+    except UsageError as error:
+        return {"id": request.get("id"), "error": str(error)}
+
+
+def warn_unknown_tool(tool: str) -> None:
+    """A name that no tool here has may be one of an MCP server or an extension, or a slip."""
+    from pathlib import Path
+
+    from ollm.app import create_tool_registry
+    from ollm.domain.suggest import format_suggestion
+
+    known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
+    if tool not in known and (hint := format_suggestion(tool, known)):
+        warn(f"there is no tool {make_printable(tool)} here; {hint}")
+
+
+def print_verdict(tool: str, document: dict[str, Any]) -> None:
+    """The same for people."""
+    decision = document["decision"]
+    click.echo(
+        f"{style_text(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {make_printable(document['reason'])}"
+    )
+    rule = document["rule"]
+    if rule is not None:
+        place = f" ({rule['file']}:{rule['line']})" if rule["file"] and rule["line"] else ""
+        click.echo(f"rule   {rule['layer']}: {make_printable(rule['text'])}{place}")
+    for part in document["parts"]:
+        shown = style_text(part["decision"], fg=_COLOURS[part["decision"]])
+        click.echo(f"  {shown}  {make_printable(part['command'])}  ({make_printable(part['reason'])})")
+    if document["locked"]:
+        click.echo("ollm always asks about this; grants, approval levels and --yes do not apply.")
+    elif decision == "ask" and document["grant"]:
+        click.echo(f"To allow it: ollm … --allow {json.dumps(document['grant'])}")
+
+
+def print_result(result: dict[str, Any]) -> None:
+    rows = [(name, result["today"][name], result[name]) for name in ("allow", "ask", "deny")]
+    print(f"{result['calls']} recorded calls.\n")
+    print_table(("", "today", "with these rules"), rows)
+    if result["changes"]:
+        print()
+        changed = [(one["now"], one["then"], one["tool"], one["what"]) for one in result["changes"]]
+        print_table(("today", "then", "tool", "what"), changed)
+
+
+def print_policy(document: dict[str, Any]) -> None:
+    """The same for people."""
+    trust = "trusted" if document["trusted"] else "not trusted: git commands ask"
+    print(f"Approval level: {document['approval']}. This workspace is {trust}.\n")
+    rows = []
+    for rule in document["rules"]:
+        place = f"{rule['file']}:{rule['line']}" if rule["file"] else rule["layer"]
+        rows.append((rule["action"], rule["text"].partition(" ")[2], place, rule["problem"] or rule["message"]))
+    rows.append((document["defaultAction"], "everything else", "default", ""))
+    print_table(("action", "what", "where", "why"), rows)
+    print()
+    if document["grants"]:
+        granted = [(one["number"], one["grant"], one["workspace"] or "everywhere") for one in document["grants"]]
+        print_table(("number", "granted", "where"), granted)
+    else:
+        print("No permanent grants.")

@@ -1,1 +1,0 @@
-"""`ollm policy`: read the rules, try them, and revoke grants."""

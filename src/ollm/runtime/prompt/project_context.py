@@ -1,0 +1,209 @@
+"""Context entries about the project: AGENTS.md files, skills and the map of its code (S5.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ollm.domain.context import ContextEntry
+from ollm.domain.errors import OllmError
+from ollm.domain.files import DiscoveryOptions, FileEntry
+from ollm.domain.front_matter import split_front_matter
+from ollm.domain.struct import Data
+from ollm.services.token_counting import estimate_units
+from ollm.system.paths import Boundary
+from ollm.system.terminal_text import strip_controls
+
+if TYPE_CHECKING:
+    from ollm.services.code_map import CodeMapService
+    from ollm.services.file_discovery import FileDiscoveryService
+
+FILE_NAME = "AGENTS.md"
+MAX_FILE_BYTES = 65_536  # bytes
+MAX_OUTLINE_HEADINGS = 24
+INSTRUCTIONS_PRIORITY = 60.0
+
+
+def find_instruction_files(workspace: Path, directory: Path | None = None) -> list[Path]:
+    """The files there are, outermost first. A directory outside the workspace counts as the workspace itself."""
+    inside = directory is not None and directory.is_relative_to(workspace)
+    steps = directory.relative_to(workspace).parts if inside and directory is not None else ()
+    places = [workspace.joinpath(*steps[:depth]) for depth in range(len(steps) + 1)]
+    return [place / FILE_NAME for place in places if (place / FILE_NAME).is_file()]
+
+
+def read_project_instructions(
+    boundary: Boundary, directory: Path | None = None
+) -> tuple[list[ContextEntry], list[str]]:
+    """Entries to add, and what to tell the person about files that could not be used. Only for trusted workspaces."""
+    entries: list[ContextEntry] = []
+    warnings: list[str] = []
+    for depth, file in enumerate(find_instruction_files(boundary.workspace, directory)):
+        name = file.relative_to(boundary.workspace).as_posix()
+        try:
+            with boundary.open_file(str(file)) as opened:
+                data = opened.read(MAX_FILE_BYTES + 1)
+        except (OllmError, OSError) as error:
+            warnings.append(f"Skipped {name}: {error}")
+            continue
+        if len(data) > MAX_FILE_BYTES:
+            warnings.append(f"Using only the first {MAX_FILE_BYTES // 1024} KiB of {name}.")
+        text = _decode_text(data[:MAX_FILE_BYTES])
+        if text:
+            entries.append(_build_entry(name, text, depth))
+    return entries, warnings
+
+
+def _build_entry(name: str, text: str, depth: int) -> ContextEntry:
+    """Nearer files are later, so that they have the last word; all of them are before what the user adds."""
+    return ContextEntry(
+        key=name, content=text, timestamp="", priority=INSTRUCTIONS_PRIORITY - depth / 100, source="system"
+    )
+
+
+def _decode_text(data: bytes) -> str:
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    return strip_controls(text).strip()
+
+
+def shorten_instructions(entry: ContextEntry, tokens: int, cost: Callable[[str], int]) -> ContextEntry | None:
+    """A file that is too long as its beginning and the headings of the rest; None where not even that has room."""
+    lines = entry.content.splitlines()
+    for kept in (64, 32, 16, 8, 4, 2):
+        rest = [line.strip() for line in lines[kept:] if line.startswith("#")][:MAX_OUTLINE_HEADINGS]
+        told = f"[{len(lines) - kept} more lines; read {entry.key} for them" + (". They are about:]" if rest else "]")
+        shown = msgspec.structs.replace(entry, content="\n".join((*lines[:kept], told, *rest)))
+        if len(lines) > kept and cost(shown.content) <= tokens:
+            return shown
+    return None
+
+
+PROJECT_MAP_KEY = "project map"
+MAP_PRIORITY = 0.0  # it is last, and is the first to go when there is no space
+CHARS_PER_TOKEN = 3
+CODE_PERCENT = 60  # of the map, for definitions
+MIN_CODE_TOKENS = 80
+CODE_SECONDS = 5.0
+CODE_INTRODUCTION = "What other files use most, with line numbers:"
+INTRODUCTION = "The files there were when this conversation began, names only; look again before you rely on them."
+
+
+async def build_project_map_entry(
+    discovery: FileDiscoveryService, workspace: Path, tokens: int, code_map: CodeMapService | None = None
+) -> ContextEntry | None:
+    """A map within so many tokens: the files, and in what is left the definitions that others use most; None when there
+    is no file or no space. Only for trusted workspaces: whoever names a file writes into the prompt."""
+    answer = await discovery.collect_result(DiscoveryOptions(root=str(workspace)))
+    if not answer.entries:
+        return None
+    paths = [entry.relative_path for entry in answer.entries if entry.type == "file"]
+    code = await _draw_code(code_map, workspace, paths, tokens * CODE_PERCENT // 100) if code_map else ""
+    content = await asyncio.to_thread(_render_within, answer.entries, tokens - math.ceil(estimate_units(code)))
+    if not content:
+        return None
+    content += code
+    return ContextEntry(key=PROJECT_MAP_KEY, content=content, timestamp="", priority=MAP_PRIORITY, source="system")
+
+
+async def _draw_code(code_map: CodeMapService, workspace: Path, paths: list[str], tokens: int) -> str:
+    """The map of the code behind bars; nothing when there is none, or when a first look takes too long: what was read
+    is remembered for the next conversation."""
+    if tokens < MIN_CODE_TOKENS:
+        return ""
+    try:
+        async with asyncio.timeout(CODE_SECONDS):
+            drawn = await code_map.build_map(workspace, paths, tokens, lambda text: math.ceil(estimate_units(text)))
+    except TimeoutError:
+        return ""
+    lines = [f"| {line}" for line in drawn.text.split("\n")] if drawn.text else []
+    while lines and estimate_units("\n".join([CODE_INTRODUCTION, *lines])) > tokens:
+        lines.pop()
+    return "\n".join(["", "", CODE_INTRODUCTION, "", *lines]) if lines else ""
+
+
+def _render_within(entries: tuple[FileEntry, ...], tokens: int) -> str:
+    """Each line starts with a bar, so that no name passes for a heading."""
+    from ollm.services.file_discovery.project_map import render_project_map
+
+    max_chars = tokens * CHARS_PER_TOKEN
+    while max_chars > 0:
+        lines = render_project_map(entries, max_chars).split("\n")
+        content = "\n".join([INTRODUCTION, "", *(f"| {line}" for line in lines)])
+        if estimate_units(content) <= tokens:
+            return content
+        max_chars = max_chars * 4 // 5
+    return ""
+
+
+SKILL_FILE_NAME = "SKILL.md"
+MAX_SKILLS = 64
+MAX_HEAD_BYTES = 8_192
+MAX_LINE_CHARS = 200
+MAX_TOKENS = 400
+MIN_WINDOW_TOKENS = 3_000
+MIN_LIST_CHARS = 360
+SKILLS_PRIORITY = 59.0
+_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+_HEAD = "Skills: when one fits the request, read its file first and follow it."
+
+
+class Skill(Data, frozen=True):
+    """A skill, and how the model names its file."""
+
+    name: str
+    description: str
+    path: str
+
+
+def find_skills(directories: Sequence[Path], workspace: Path) -> list[Skill]:
+    """All skills by name; of two with one name that of the earlier directory counts."""
+    found: dict[str, Skill] = {}
+    for directory in directories:
+        for skill in _read_directory(directory, workspace):
+            found.setdefault(skill.name, skill)
+    return [found[name] for name in sorted(found)][:MAX_SKILLS]
+
+
+def build_skills_entry(skills: Sequence[Skill], window: int) -> ContextEntry | None:
+    """One line for each skill, as many as a small share of the window holds; None where there is nothing to say."""
+    if window < MIN_WINDOW_TOKENS:
+        return None
+    left = max(min(window // 40, MAX_TOKENS) * CHARS_PER_TOKEN, MIN_LIST_CHARS) - len(_HEAD)
+    lines = [f"- {skill.name}: {skill.description[: left // 4]} ({skill.path})" for skill in skills]
+    shown: list[str] = []
+    while lines and len(lines[0]) < left:
+        left -= len(lines[0]) + 1
+        shown.append(lines.pop(0))
+    if not shown:
+        return None
+    more = [f"({len(lines)} more in .ollm/skills)"] if lines else []
+    content = "\n".join([_HEAD, *shown, *more])
+    return ContextEntry(key="skills", content=content, timestamp="", priority=SKILLS_PRIORITY, source="system")
+
+
+def _read_directory(directory: Path, workspace: Path) -> Iterator[Skill]:
+    try:
+        folders = sorted(folder for folder in directory.iterdir() if re.fullmatch(_NAME, folder.name))
+    except OSError:
+        return
+    for folder in folders:
+        file = folder / SKILL_FILE_NAME
+        if file.is_file() and not file.is_symlink() and not folder.is_symlink():
+            yield _read_skill(file, workspace)
+
+
+def _read_skill(file: Path, workspace: Path) -> Skill:
+    with file.open("rb") as opened:
+        text = opened.read(MAX_HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+    fields, body = split_front_matter(text)
+    name = fields.get("name", "") if re.fullmatch(_NAME, fields.get("name", "")) else file.parent.name
+    first = next((line.strip("# \t") for line in body.splitlines() if line.strip()), "")
+    about = " ".join(strip_controls(fields.get("description") or first).split())
+    path = str(file.relative_to(workspace)) if file.is_relative_to(workspace) else str(file)
+    return Skill(name=name, description=about[:MAX_LINE_CHARS], path=path)

@@ -1,0 +1,323 @@
+"""Reads the blocks of an answer: fenced shell commands, files under their names, and tools by their names.
+
+A model that knows no tool calls writes what it has seen most: a fenced block. Pure: text in, blocks out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Literal
+
+from ollm.domain.struct import Data
+
+BlockKind = Literal["shell", "file", "tool", "code"]
+FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
+
+SHELLS = frozenset({"bash", "sh", "shell", "console", "zsh", "terminal", "shell-session", "shellsession", "cmd"})
+BARE_NAMES = frozenset(
+    {"makefile", "dockerfile", "readme", "license", "licence", "changelog", "procfile", "gemfile", "justfile", "notes"}
+)
+# What a block without a language runs when it is all of the answer and begins with one of these.
+PROGRAMS = frozenset(
+    (  # noqa: SIM905
+        "ls cat grep rg sed awk python python3 pytest mv rm cp mkdir rmdir touch echo printf git wc find head tail "
+        "sort uniq node npm make go cargo sh bash chmod diff pwd tree"
+    ).split()
+)
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
+MAX_INNER_FENCES = 12  # in a text whose end has not come; then it is taken for forgotten
+_FENCE_START = re.compile(r"^[ \t]*(`{3,}|~{3,})")
+_MAY_BE_NAME = re.compile(r"^[\s`~*#\d.)]*(?:[Ff]ile(?:name)?:?\s*)?[\w./@+`*:-]*\s*$")
+_PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+-]*(?:/[\w.@+-]+)*")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
+_WINDOWS = re.compile(r"(?:[\w.@+-]+\\)+[\w.@+-]+", re.ASCII)
+_NAME_MARKS = re.compile(r"^[\s*#`]*(?:\d+[.)]\s+)?[\s*#`]*(?:[Ff]ile(?:name)?:\s*)?")
+_COMMENT_NAME = re.compile(
+    r"^\s*(?:#|//|--|;|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S+?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE
+)
+_INFO_NAME = re.compile(r"(?:title|file(?:name)?|path)\s*[=:]\s*[\"']?([^\"'\s]+)", re.IGNORECASE)
+
+
+class Block(Data, frozen=True):
+    """A fenced block. `end` is where the text behind it begins; `closed` is false where the answer stopped early."""
+
+    kind: BlockKind
+    body: str
+    start: int
+    end: int
+    path: str = ""
+    language: str = ""
+    closed: bool = True
+
+
+def read_blocks(text: str, tools: Collection[str] = (), known: Collection[str] = ()) -> list[Block]:
+    """All blocks of an answer in their order. `known` are the paths of files that exist."""
+    blocks: list[Block] = []
+    lines = text.splitlines(keepends=True)
+    place, number = 0, 0
+    while number < len(lines):
+        opening = _FENCE.match(lines[number].rstrip("\r\n"))
+        if opening is None:
+            place += len(lines[number])
+            number += 1
+            continue
+        last, closed = _find_end(lines, number, opening, known)
+        body = _remove_indent("".join(lines[number + 1 : last]).replace("\r\n", "\n"), len(opening["indent"]))
+        end = place + sum(map(len, lines[number : last + closed]))
+        blocks.append(_classify(opening["info"].strip(), body, lines[:number], place, end, closed, tools, known))
+        number, place = last + closed, end
+    return _admit_bare_command(blocks, text)
+
+
+def find_steps(text: str, tools: Collection[str] = (), known: Collection[str] = ()) -> tuple[list[Block], int]:
+    """The blocks that are calls, and where the text behind them begins: any number of files, then at most one command
+    or tool. What follows those was written without their result."""
+    steps: list[Block] = []
+    for block in read_blocks(text, tools, known):
+        if block.kind == "code":
+            if steps:
+                break
+            continue
+        steps.append(block)
+        if block.kind != "file":
+            break
+    return steps, steps[-1].end if steps else len(text)
+
+
+def _find_end(lines: list[str], opened: int, opening: re.Match[str], known: Collection[str]) -> tuple[int, bool]:
+    """The line that closes the block, and whether there is one. A page of text may hold blocks of its own, and so may
+    the text that a command writes."""
+    mark, depth = opening["mark"], 1
+    nested = _is_page(opening["info"], lines[:opened], known)
+    shell = _name_in_info(opening["info"].strip(), known)[1] in SHELLS
+    number = opened
+    while (number := number + 1) < len(lines):
+        if shell and (end := find_heredoc_end(lines, number)):
+            number = end
+            continue
+        found = _FENCE.match(lines[number].rstrip("\r\n"))
+        if found is None or found["mark"][0] != mark[0] or len(found["mark"]) < len(mark):
+            continue
+        if found["info"].strip() or (nested and depth == 1 and _opens_inner(lines, number, known)):
+            depth += nested
+            continue
+        depth -= 1
+        if depth <= 0:
+            return number, True
+    return len(lines), False
+
+
+def find_heredoc_end(lines: list[str], number: int) -> int:
+    """The line that ends the text which begins behind this line of a command; 0 where none does."""
+    begins = HEREDOC.search(lines[number])
+    ends = (place for place in range(number + 1, len(lines)) if begins and lines[place].strip() == begins[2])
+    return next(ends, 0)
+
+
+def _opens_inner(lines: list[str], number: int, known: Collection[str]) -> bool:
+    """Whether a bare fence in a page begins a block in it: text follows at once, and two more fences come."""
+    follows = lines[number + 1].strip() if number + 1 < len(lines) else ""
+    if not follows or follows.startswith("#") or looks_like_path(follows.strip("*#:` \t"), known):
+        return False
+    fences = [line for line in lines[number + 1 :] if _FENCE.match(line.rstrip("\r\n"))]
+    bare = [line for line in fences if not line.strip().strip("`~")]
+    return len(bare) == len(fences) and len(fences) >= 2 and len(fences) % 2 == 0
+
+
+def _remove_indent(body: str, indent: int) -> str:
+    """The lines of a block that is under a list item, as far left as its fence."""
+    if not indent:
+        return body
+    lines = body.splitlines(keepends=True)
+    return "".join(line[min(indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
+
+
+def _is_page(info: str, before: list[str], known: Collection[str]) -> bool:
+    name = _name_in_info(info, known)[0] or _name_before(before, known)
+    return name.endswith((".md", ".rst", ".mdx")) or info.split(" ", maxsplit=1)[0].lower() in ("markdown", "md")
+
+
+def _classify(
+    info: str,
+    body: str,
+    before: list[str],
+    start: int,
+    end: int,
+    closed: bool,
+    tools: Collection[str],
+    known: Collection[str],
+) -> Block:
+    path, language = _name_in_info(info, known)
+    path = path or _name_before(before, known)
+    kind: BlockKind = "code"
+    if language in tools:
+        kind, path = "tool", ""
+    elif language in SHELLS and not (path and path.endswith((".sh", ".bash"))):
+        kind, path, body = "shell", "", clean_command(body)
+    elif language not in ("output", "text", "txt", "console", "plaintext") or path:
+        found, rest = ("", body) if path else _name_inside(body, known)
+        path, body = path or found, rest
+        kind = "file" if path else "code"
+    if kind == "shell" and not body.strip():
+        kind = "code"
+    return Block(kind=kind, body=body, start=start, end=end, path=path, language=language, closed=closed)
+
+
+def _admit_bare_command(blocks: list[Block], text: str) -> list[Block]:
+    """A block without a language that is all of the answer and begins with a program's name is a command."""
+    if len(blocks) != 1 or blocks[0].kind != "code" or blocks[0].language:
+        return blocks
+    block = blocks[0]
+    words = block.body.split()
+    alone = not text[: block.start].strip() and not text[block.end :].strip()
+    if alone and words and words[0] in PROGRAMS and len(block.body.splitlines()) <= 3:
+        return [Block(kind="shell", body=block.body.strip("\n"), start=block.start, end=block.end, closed=block.closed)]
+    return blocks
+
+
+def clean_command(body: str) -> str:
+    """The command without the prompts of a terminal; where there are some, what is between them is output."""
+    lines = body.strip("\n").splitlines()
+    prompted = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
+    return "\n".join(prompted) if prompted else body.strip("\n")
+
+
+def looks_like_path(text: str, known: Collection[str] = ()) -> bool:
+    """Whether this is a file's name and nothing else."""
+    bare = text.removeprefix("./")
+    if bare in known:
+        return True
+    if not bare or not _PATH.fullmatch(text) or bare.endswith("/") or ".." in bare.split("/"):
+        return False
+    last = bare.rsplit("/", 1)[-1]
+    return bool(_EXTENSION.search(last)) or last.lower() in BARE_NAMES
+
+
+def _name_in_info(info: str, known: Collection[str]) -> tuple[str, str]:
+    """A file's name behind the fence, and the language: `python app.py`, `app.py`, `python:app.py`, `title=app.py`."""
+    if named := _INFO_NAME.search(info):
+        return named[1].removeprefix("./"), info.split(maxsplit=1)[0].lower()
+    words = info.replace(":", " ").split()
+    language = words[0].lower() if words else ""
+    for word in words[:2]:
+        if looks_like_path(word, known) and (word in known or "." in word):
+            return word.removeprefix("./"), "" if word == words[0] else language
+    return "", language.strip("{}.")
+
+
+def _name_before(before: list[str], known: Collection[str]) -> str:
+    """Find the file's name on the line above. It stands there alone, but for marks, a number or the label `File:`: a
+    name inside a sentence says nothing about what the block is."""
+    above = [line.strip() for line in before[-2:]]
+    line = above[-1] if above and above[-1] else above[0] if above else ""
+    plain = _NAME_MARKS.sub("", line).strip("*#:` \t\"'")
+    plain = plain.replace("\\", "/") if _WINDOWS.fullmatch(plain) else plain
+    return plain.removeprefix("./") if looks_like_path(plain, known) else ""
+
+
+def _name_inside(body: str, known: Collection[str]) -> tuple[str, str]:
+    """The file's name in a comment on the first line, or alone above a search block; and the rest."""
+    first, _, rest = body.partition("\n")
+    comment = _COMMENT_NAME.match(first)
+    if comment and looks_like_path(comment[1], known) and ("." in comment[1] or comment[1] in known):
+        return comment[1].removeprefix("./"), rest
+    if looks_like_path(first.strip(), known) and re.match(r"\s*<{5,9}", rest):
+        return first.strip().removeprefix("./"), rest
+    return "", body
+
+
+class BlockStreamParser:
+    """Takes the text of one answer as it comes and returns what a person may see. `known` are files that exist."""
+
+    def __init__(self, tools: Collection[str], known: Collection[str] = ()) -> None:
+        self.steps: list[Block] = []
+        self.cut = ""  # what was written behind the steps
+        self.shown = ""
+        self._tools = tools
+        self._known = known
+        self._text = ""
+        self._decided = 0  # up to here every line was looked at
+        self._released = 0
+        self._fence = ""  # what closes the block that is open
+        self._opened = self._inner_fences = 0  # where it begins, and fences in the text that its command writes
+
+    @property
+    def is_over(self) -> bool:
+        """A command or a tool was called: whatever comes now is made up."""
+        return bool(self.steps) and self.steps[-1].kind != "file"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something is kept from the screen at this moment."""
+        return bool(self._fence)
+
+    def feed(self, text: str) -> str:
+        self._text += text
+        while (end := self._text.find("\n", self._decided)) >= 0:
+            self._look_at_line(self._text[self._decided : end])
+            self._decided = end + 1
+            if self.is_over:
+                return self._release(self._released)
+        return self._release(self._find_free_end())
+
+    def finish(self) -> str:
+        """The answer is over: what is held is a step, or words after all."""
+        self.steps, end = find_steps(self._text, self._tools, self._known)
+        self.cut = self._text[end:].strip()
+        return self._release(self.steps[0].start if self.steps else len(self._text), final=True)
+
+    def _look_at_line(self, line: str) -> None:
+        fence = _FENCE_START.match(line)
+        if not self._fence:
+            self._fence = fence[1] if fence else ""
+            self._opened, self._inner_fences = self._decided, 0
+            return
+        closes = fence is not None and line.strip().strip(self._fence[0]) == "" and len(fence[1]) >= len(self._fence)
+        if closes and not self._writes_text():
+            self._fence = ""
+            end = self._decided + len(line) + 1
+            self.steps, _ = find_steps(self._text[:end], self._tools, self._known)
+
+    def _writes_text(self) -> bool:
+        """Whether a command is in the middle of a text that it writes: a fence may be part of that."""
+        lines = self._text[self._opened : self._decided].splitlines()
+        if lines[0].strip().strip("`~ ").lower() not in SHELLS or self._inner_fences > MAX_INNER_FENCES:
+            return False
+        number = 0
+        while (number := number + 1) < len(lines):
+            if HEREDOC.search(lines[number]):
+                number = find_heredoc_end(lines, number) or len(lines)
+        open_text = number > len(lines)
+        self._inner_fences += open_text
+        return open_text
+
+    def _find_free_end(self) -> int:
+        """Up to where the text cannot belong to a step: not inside a block, nor a line that may name its file."""
+        if self.steps or self._fence:
+            return self._released
+        free = len(self._text)
+        last = self._text[self._decided :]
+        if not last or _MAY_BE_NAME.match(last):
+            free = self._decided
+            lines = self._text[self._released : free].splitlines(keepends=True)
+            while lines and (not lines[-1].strip() or _MAY_BE_NAME.match(lines[-1])):
+                free -= len(lines.pop())
+        return max(free, self._released)
+
+    def _release(self, end: int, *, final: bool = False) -> str:
+        text = self._text[self._released : end] if end > self._released else ""
+        if final and self.steps and (not self.shown or self.shown.endswith("\n") or "\n" in text.rstrip()):
+            text = _drop_name_line(text, self._known)
+        self._released = max(end, self._released)
+        self.shown += text
+        return text
+
+
+def _drop_name_line(text: str, known: Collection[str]) -> str:
+    """The words before a block without the line that only names its file."""
+    lines = text.rstrip().splitlines()
+    if lines and looks_like_path(lines[-1].strip("*#:` \t"), known):
+        return "\n".join(lines[:-1])
+    return text

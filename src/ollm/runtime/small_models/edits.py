@@ -1,0 +1,205 @@
+"""What a block under a file's name means for the file as it is: all of it, some definitions, or lines to replace.
+
+A small model that is asked to change one function of a long file writes that function and nothing else. Pure: texts in,
+a change out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ollm.domain.struct import Data
+from ollm.runtime.small_models.placement import (
+    WHOLE_SHARE,
+    append_lines,
+    compute_kept_share,
+    find_definitions,
+    has_ellipsis,
+    list_defined_names,
+    place_added_lines,
+    place_block,
+    place_definitions,
+    place_keyed_lines,
+    place_section,
+    place_similar,
+    place_similar_line,
+)
+
+SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
+NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
+LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
+EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
+PAGES = (".md", ".markdown", ".rst", ".txt")  # written anew as often as added to
+_SEARCH = re.compile(
+    r"^<{5,9} ?(?:SEARCH|ORIGINAL|OLD)?[^\n]*\n(.*?)^={5,9}[^\n]*\n(.*?)^>{5,9}[^\n]*$",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
+_REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
+_MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
+_HUNK = re.compile(r"^@@.*$", re.MULTILINE)
+_SHOWN = re.compile(r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|It begins):", re.MULTILINE)  # as files are primed
+
+
+class Change(Data, frozen=True):
+    """`content` for the whole file, or `edits` as pairs of target and replacement, or `mistake`: why it is neither."""
+
+    content: str | None = None
+    edits: tuple[tuple[str, str], ...] = ()
+    mistake: str = ""
+
+
+def read_change(path: str, body: str, current: str | None, *, shown_whole: bool) -> Change:
+    """What this block does to the file at `path`, which holds `current` or is not there."""
+    body = match_indentation(body, current or "", path)
+    change = _read_change(path, body, current, shown_whole)
+    written = change.edits or (("", change.content or ""),)
+    known = "..." if current is None else current  # dots are the body of a new stub
+    left_out = not path.endswith(PAGES) and any(has_ellipsis(new, old or known) for old, new in written)
+    left_out = left_out or any(_SHOWN.search(new) for _, new in written)
+    return Change(mistake=LEFT_OUT.format(path)) if left_out and not change.mistake else change
+
+
+def _read_change(path: str, body: str, current: str | None, shown_whole: bool) -> Change:
+    if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
+        return _check_pairs(path, pairs, current)
+    if _MARKER.search(body) or _is_loose_diff(body, current or ""):
+        return Change(mistake=f"The block for {path} is not whole: nothing was changed.")
+    if current is None or not current.strip():
+        return Change(content=_end_with_newline(body))
+    if (part := _read_part(path, body, current, shown_whole)) is not None:
+        edits = tuple((old, new) for old, new in part if old != new)
+        return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path))
+    if shown_whole and body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
+        return Change(content=_end_with_newline(body))
+    return Change(mistake=_explain_partial(path, body, current) if body.strip() else EMPTY_BLOCK.format(path))
+
+
+def _is_loose_diff(body: str, current: str) -> bool:
+    """True for lines that all carry the mark of a diff, in a file whose own lines do not."""
+    return all(line[:1] in "+-" and line[:1] for line in body.splitlines()) and not any(
+        line.startswith(("+", "-")) for line in current.splitlines()
+    )
+
+
+def _may_be_whole(body: str, current: str) -> bool:
+    """Whether a block may stand for all of a file that was shown: it is about as long, or made of the file's lines."""
+    old, new = current.splitlines(), body.strip("\n").splitlines()
+    if _begins_inside(new, old):
+        return False
+    if len(old) <= SMALL_LINES or 2 * len(new) >= len(old):
+        return True
+    known = set(map(str.strip, old))
+    return sum(line.strip() in known for line in new) >= WHOLE_SHARE * len(new)
+
+
+def _begins_inside(new: list[str], old: list[str]) -> bool:
+    """Whether the block's first line is indented and the file's is not: then it is a part of it."""
+    first, there = (next((line for line in lines if line.strip()), "") for lines in (new, old))
+    return first[:1].isspace() and not there[:1].isspace()
+
+
+def _explain_partial(path: str, body: str, current: str) -> str:
+    """Why the block was not taken, with the lines of the file that come nearest to it."""
+    old = current.splitlines()
+    names = list_defined_names(body)
+    told = f"{path} has {len(old)} lines, and this block is not all of it: nothing was changed."
+    near = next((found for found in find_definitions(old) if found.name in names), None)
+    return f"{told} {near.name} is now:\n```\n{near.text[:1200]}\n```\nWrite it with your change." if near else told
+
+
+def read_replacements(body: str) -> tuple[tuple[str, str], ...]:
+    """The pairs of a search/replace block or of a unified diff; none when it is neither."""
+    body = _REPLACE_MARK.sub(">>>>>>> REPLACE", _SEARCH_MARK.sub("<<<<<<< SEARCH", body))
+    pairs = tuple((found[1].rstrip("\n"), found[2].rstrip("\n")) for found in _SEARCH.finditer(body))
+    return pairs or (_read_diff(body) if _HUNK.search(body) or body.startswith("--- ") else ())
+
+
+def _read_diff(body: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for hunk in _HUNK.split(body)[1:]:
+        lines = [line for line in hunk.strip("\n").split("\n") if not line.startswith(("\\", "---", "+++"))]
+        old = [line[1:] for line in lines if not line.startswith("+")]
+        new = [line[1:] for line in lines if not line.startswith("-")]
+        if old != new:
+            pairs.append(("\n".join(old), "\n".join(new)))
+    return tuple(pairs)
+
+
+def read_bare_diff(body: str, current: str) -> tuple[tuple[str, str], ...]:
+    """The pairs of lines marked with - and + as they were shown to the model, where no head says that it is a diff."""
+    lines, known = body.strip("\n").split("\n"), set(current.splitlines())
+    gone = [line for line in lines if line.startswith("-")]
+    if not gone or not any(line.startswith("+") for line in lines):
+        return ()
+    if any(line in known or line[1:] not in known for line in gone):
+        return ()
+    pairs: list[tuple[list[str], list[str]]] = []
+    for line in lines:
+        if line.startswith("-") and (not pairs or pairs[-1][1]):
+            pairs.append(([], []))
+        if line.startswith(("-", "+")) and pairs:
+            pairs[-1][line.startswith("+")].append(line[1:])
+    return tuple(("\n".join(old), "\n".join(new)) for old, new in pairs)
+
+
+def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | None) -> Change:
+    if current is None or not current.strip():
+        return Change(content=_end_with_newline("\n".join(new for _, new in pairs)))
+    edits = []
+    for old, new in pairs:
+        edits.append((old, new) if old.strip() else append_lines(current.splitlines(), new))
+    if all(old == new for old, new in edits):
+        return Change(mistake=f"SEARCH and REPLACE are equal: nothing was changed in {path}.")
+    return Change(edits=tuple(edits))
+
+
+def _read_part(path: str, body: str, current: str, shown_whole: bool) -> tuple[tuple[str, str], ...] | None:
+    """The edits a block asks for that holds only a part of the file; None when it may be the whole."""
+    old, new = current.splitlines(), body.strip("\n").splitlines()
+    if body.strip() == current.strip():
+        return ()
+    if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
+        return None
+    edits = place_definitions(new, old)
+    if edits is None and path.endswith((".md", ".markdown")):
+        edits = place_section(new, old)
+    if edits is None:
+        edits = place_keyed_lines(new, old)
+    if edits is None:
+        edits = place_similar_line(new, old)
+    if edits is not None:
+        return edits
+    if not path.endswith(PAGES) and 2 * len(new) <= len(old) and (added := place_added_lines(new, old)):
+        return added
+    if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
+        return None
+    return place_block(new, old) or place_similar(new, old)
+
+
+def _end_with_newline(text: str) -> str:
+    text = text.lstrip("\n") if text.strip() else text
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def match_indentation(body: str, current: str, path: str) -> str:
+    """The block by tabs where the file is, by blanks where it is not; a makefile works with tabs alone."""
+    makefile = path.rpartition("/")[2].lower().startswith("makefile")
+    tabs = _has_tabs(current) or (makefile and not current.strip())
+    blanks = find_indent(current)
+    if tabs and not blanks and (unit := find_indent(body)):
+        return re.sub(
+            r"(?m)^ +(?=\S)", lambda found: "\t" * (len(found[0]) // unit) + " " * (len(found[0]) % unit), body
+        )
+    if blanks and not tabs and _has_tabs(body):
+        return re.sub(r"(?m)^\t+", lambda found: " " * blanks * len(found[0]), body)
+    return body
+
+
+def find_indent(text: str) -> int:
+    """How many blanks the least indented of the lines has that has some; 0 where none has."""
+    return min((len(found) for found in re.findall(r"(?m)^( {2,})\S", text)), default=0)
+
+
+def _has_tabs(text: str) -> bool:
+    return "\n\t" in f"\n{text}"

@@ -1,0 +1,74 @@
+"""Steps of a turn as data: commands that ran and files that changed, rendered once for the person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from ollm.domain.struct import Data
+
+MAX_CHANGE_LINES = 14
+MAX_CHANGE_CHARS = 1_200
+MAX_COMMAND_CHARS = 60
+
+
+class Step(Data, frozen=True):
+    """Something a turn did: a command it ran, or a file it left otherwise than it was."""
+
+    kind: Literal["run", "change", "delete"]
+    path: str = ""
+    command: str = ""
+    exit_code: int = 0
+    added: int = 0
+    removed: int = 0
+
+    def render(self) -> str:
+        match self.kind:
+            case "run":
+                return f"{shorten_command(self.command)} (exit code {self.exit_code})"
+            case "delete":
+                return f"{self.path} (deleted)"
+        return f"{self.path} (+{self.added} -{self.removed})"
+
+
+def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
+    """What was in fact done, for the person: each file once, each command; `limit` of either."""
+    changed: dict[str, Step] = {}
+    for step in steps:
+        if step.kind != "run":
+            known = changed.get(step.path, Step(kind="change"))
+            counts = {"added": known.added + step.added, "removed": known.removed + step.removed}
+            changed[step.path] = msgspec.structs.replace(step, **counts)
+    ran = [step.render() for step in steps if step.kind == "run"]
+    told = (("Changed", ", ", [step.render() for step in changed.values()]), ("Ran", "; ", ran))
+    return " ".join(f"{word}: {mark.join(_shorten_list(each, limit))}." for word, mark, each in told if each)
+
+
+def _shorten_list(told: list[str], limit: int | None) -> list[str]:
+    return told if limit is None or len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
+
+
+def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -> str:
+    import difflib
+
+    _, _, *told = [*difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)] or ["", ""]
+    lines = [line for line in told if not line.startswith("@@")]
+    return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])
+
+
+def compare_file(name: str, before: str | None, after: str | None) -> Step | None:
+    """The step that made one text of a file into another; None if they are equal."""
+    if before == after:
+        return None
+    if after is None:
+        return Step(kind="delete", path=name)
+    lines = list_changed_lines(before or "", after, 10_000).splitlines()
+    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+    return Step(kind="change", path=name, added=added, removed=removed)
+
+
+def shorten_command(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= MAX_COMMAND_CHARS else f"{line[: MAX_COMMAND_CHARS - 1]}…"

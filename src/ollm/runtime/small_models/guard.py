@@ -1,0 +1,41 @@
+"""Refuses blocks that would harm a file, once each: those after which it would not parse or would lack definitions."""
+
+from __future__ import annotations
+
+import re
+
+from ollm.runtime.small_models.placement import list_defined_names
+
+MAX_REFUSALS = 1  # of one file in a turn; then the block is taken, and what is wrong with it is said
+MIN_LOST_LINES = 3
+LOST_SHARE = 0.4  # of the lines of a page or a file of settings, from which it seems cut
+HARMS = "Nothing was changed: with this block {}."
+
+
+class BlockGuard:
+    """One for each turn. `typed` is what the person typed: what it names may go."""
+
+    def __init__(self, typed: str) -> None:
+        self._typed = typed
+        self._refused: dict[str, int] = {}
+
+    def find_harm(self, path: str, before: str | None, after: str) -> str:
+        """Why a block is refused; empty if it does no harm or was refused before."""
+        if self._refused.get(path, 0) >= MAX_REFUSALS:
+            return ""
+        from ollm.services.syntax_check import describe_lost_syntax
+
+        told = describe_lost_syntax(path, before or None, after) or self._describe_loss(path, before or "", after)
+        if not told:
+            return ""
+        self._refused[path] = self._refused.get(path, 0) + 1
+        return HARMS.format(told.rstrip("."))
+
+    def _describe_loss(self, path: str, before: str, after: str) -> str:
+        gone = list_defined_names(before) - list_defined_names(after)
+        lost = sorted(name for name in gone if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._typed))
+        if lost:
+            return f"{path} loses {', '.join(lost)}"
+        lines, left = (sum(bool(line.strip()) for line in text.splitlines()) for text in (before, after))
+        cut = not gone and lines - left >= max(MIN_LOST_LINES, LOST_SHARE * lines)
+        return f"{path} loses {lines - left} of {lines} lines" if cut else ""

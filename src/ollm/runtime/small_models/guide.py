@@ -1,0 +1,217 @@
+"""Guides one turn of a model that writes blocks: files with the request, blocks as calls, an end.
+
+It never says what to do next, and reads no more of a request than the tokens that name files. Each part can be left out (`PARTS`), so that it can be measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import reduce
+
+from ollm.domain.messages import JsonObject, ToolCall
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
+from ollm.providers.base import CallPiece
+from ollm.runtime.small_models.blocks import FILE_BLOCK
+from ollm.runtime.small_models.edits import read_change
+from ollm.runtime.small_models.facts import Step, compare_file, render_steps
+from ollm.runtime.small_models.guard import BlockGuard
+from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
+from ollm.runtime.small_models.project_files import ProjectFiles
+
+PARTS = ("priming", "guard", "temperature")
+PRIMED_SHARE = 0.3  # of the window, for what goes with a request
+CHARS_PER_TOKEN = 3
+MAX_WATCHED_FILES = 400
+MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same way
+MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
+TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the last one that had some
+NOTHING_DONE = "No file was changed and no command was run."
+BROKEN_OFF = "The block was cut off before its end: nothing was done. Write less at once."
+ALREADY_RUN = "That was just run and nothing has changed since: it was not run again."
+REFUSED_BEFORE = "This was refused: it was not asked for again."
+_CAT = re.compile(r"\s*cat\s+([\w./-]+)\s*")
+
+
+class Resolved(Data, frozen=True):
+    """A call as it is run and recorded; with `refusal` it is not run, and that is its result."""
+
+    name: str
+    arguments: JsonObject | str
+    refusal: str = ""
+
+
+class TurnGuide:
+    """One for each turn. `typed` is what the person typed and nothing else; `without` names parts that are left out."""
+
+    def __init__(self, files: ProjectFiles, window: int, typed: str, *, without: Collection[str] = ()) -> None:
+        self._files = files
+        self._window = window
+        self._typed = typed
+        self._without = without
+        self._guard = BlockGuard(typed)
+        self._names: list[str] = []
+        self._shown: set[str] = set()  # files that went with the request
+        self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
+        self._before: dict[str, str] = {}
+        self._first: dict[str, str | None] = {}  # changed files as they were before the turn
+        self._states: Counter[int] = Counter()
+        self._runs: list[Step] = []
+        self._last_command = ""  # the last command, if no file changed since
+        self._seen: set[tuple[str, str]] = set()  # steps and their results since the last change
+        self._denied: set[tuple[str, str]] = set()
+        self._stalled = 0
+        self._tried_in_vain = False
+
+    # Before the first request
+
+    async def prime_request(self) -> str:
+        """The names and texts that go with the request."""
+        self._names = await self._files.list_names()
+        if "priming" in self._without:
+            primed = prime_request("", self._names, lambda _: None, self._window)
+        else:
+            max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
+            many = len(self._names) > MAX_SEARCHED_FILES
+            names = await self._files.rank_names(self._names, self._typed) if many else self._names
+            primed = prime_request(self._typed, names, self._files.read_text, max_chars)
+        for path in primed.whole:
+            self._files.remember_whole(path)
+        self._shown = set(primed.whole)
+        return primed.text
+
+    # An answer becomes calls
+
+    @property
+    def temperature(self) -> float:
+        """Asked again at 0, a model takes the step once more that had no effect."""
+        if "temperature" in self._without:
+            return TEMPERATURES[0]
+        return TEMPERATURES[min(self._stalled, len(TEMPERATURES) - 1)]
+
+    def begin_answer(self) -> None:
+        """The blocks of another answer are read next."""
+        self._pending = {}
+
+    def resolve_call(self, piece: CallPiece) -> Resolved:
+        """The call that a piece of an answer stands for: a block that names a file becomes the change it makes."""
+        arguments = piece.arguments
+        if not isinstance(arguments, dict):
+            return Resolved(name=piece.name, arguments=arguments)
+        if arguments.pop("brokenOff", False):
+            return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
+        if piece.name == FILE_BLOCK:
+            path, content = self._find_path(str(arguments["path"])), str(arguments["content"])
+            if not arguments["whole"]:
+                return Resolved(name="write_file", arguments={"path": path, "content": content}, refusal=BROKEN_OFF)
+            call = self._resolve_file(path, content)
+        else:
+            again = self._last_command and arguments.get("command") == self._last_command
+            call = Resolved(name=piece.name, arguments=arguments, refusal=ALREADY_RUN if again else "")
+        denied = not call.refusal and (call.name, str(call.arguments)) in self._denied
+        return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if denied else call
+
+    def _find_path(self, path: str) -> str:
+        """The path itself, or the only file of that name which was shown with the request."""
+        if self._files.exists(path) or path in self._names:
+            return path
+        found = [name for name in self._shown if name.endswith(f"/{path}")]
+        return found[0] if len(found) == 1 else path
+
+    def _resolve_file(self, path: str, content: str) -> Resolved:
+        saved = self._files.read_text(path)
+        if saved is None and self._files.exists(path):
+            return Resolved(name="write_file", arguments={"path": path, "content": content})
+        shown = saved is not None and self._files.knows_whole(path, saved)
+        saved = saved and saved.replace("\r\n", "\n")  # the tools keep the ends of lines as they are in the file
+        current = self._pending.get(path, saved)
+        change = read_change(path, content, current, shown_whole=shown or path in self._pending)
+        edits: list[JsonObject] = [{"target": old, "replacement": new} for old, new in change.edits]
+        after = reduce(lambda text, pair: text.replace(*pair, 1), change.edits, change.content or current or "")
+        refusal = change.mistake
+        if not refusal and "guard" not in self._without:
+            refusal = self._guard.find_harm(path, current, after)
+        if refusal:
+            return Resolved(name="write_file", arguments={"path": path, "content": content}, refusal=refusal)
+        self._pending[path] = after
+        if edits:
+            return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
+        overwrite = {"overwrite": True} if current is not None else {}
+        return Resolved(name="write_file", arguments={"path": path, "content": after, **overwrite})
+
+    # What the calls did
+
+    async def note_before(self, calls: Sequence[ToolCall]) -> None:
+        """Remember the files that these calls may change."""
+        self._names = await self._files.list_names()
+        watched = self._names if len(self._names) <= MAX_WATCHED_FILES else self._find_mentioned(calls)
+        self._before = self._files.read_texts(watched)
+
+    def _find_mentioned(self, calls: Sequence[ToolCall]) -> list[str]:
+        told = "\n".join(str(call.arguments) for call in calls)
+        return [name for name in self._names if name in told][:MAX_WATCHED_FILES]
+
+    async def note_after(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        """Remember what the calls did to the files."""
+        before, old = self._before, set(self._names)
+        self._names = await self._files.list_names()
+        after = self._files.read_texts(before if len(self._names) > MAX_WATCHED_FILES else self._names)
+        changed = before != after or set(self._names) != old
+        if changed:
+            self._note_changes(before, after, old)
+        self._note_calls(calls, records, changed=changed)
+
+    def _note_changes(self, before: dict[str, str], after: dict[str, str], old: set[str]) -> None:
+        gone = old - set(self._names)
+        for name in dict.fromkeys((*after, *before, *gone)):
+            if before.get(name) != after.get(name, "") or name in gone:
+                self._first.setdefault(name, before.get(name, "" if name in old else None))
+                self._files.remember_change(name, before.get(name))
+        self._seen, self._last_command = set(), ""
+        self._states[hash((tuple(sorted(after.items())), tuple(self._names)))] += 1
+
+    def _note_calls(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord], *, changed: bool) -> None:
+        effect = changed
+        for call, record in zip(calls, records, strict=True):
+            if record.status == "denied":
+                self._denied.add((call.name, str(call.arguments)))
+            self._tried_in_vain |= record.error is not None
+            if record.error is not None or record.result is None:
+                continue
+            if call.name == "write_file":
+                self._files.remember_whole(str(call.arguments.get("path")))
+            seen = (f"{call.name} {call.arguments}", record.result.llm_content)
+            effect |= seen not in self._seen
+            self._seen.add(seen)
+            if call.name == "shell" and record.result.exit_code is not None:
+                self._note_run(call, record.result.exit_code, changed=changed)
+        self._stalled = 0 if effect else self._stalled + 1
+
+    def _note_run(self, call: ToolCall, code: int, *, changed: bool) -> None:
+        command = str(call.arguments.get("command", ""))
+        self._runs.append(Step(kind="run", command=command, exit_code=code))
+        self._last_command = "" if changed else command
+        if code == 0 and (shown := _CAT.fullmatch(command)):
+            self._files.remember_whole(shown[1].removeprefix("./"))
+
+    # The end
+
+    def find_circle(self) -> str:
+        """How the steps go round in vain; empty while they do not."""
+        failed = Counter(step.command for step in self._runs if step.exit_code)
+        if any(count >= MAX_SAME_STATES for count in self._states.values()):
+            return "files were changed there and back"
+        return "the same command fails again and again" if any(n >= MAX_FAILURES for n in failed.values()) else ""
+
+    def describe_steps(self) -> str:
+        """What was in fact done, for the person: files with counts of lines, commands with exit codes."""
+        from ollm.services.syntax_check import describe_broken_syntax
+
+        now = {name: self._files.read_text(name) if self._files.exists(name) else None for name in self._first}
+        changes = [compare_file(name, before, now[name]) for name, before in self._first.items()]
+        told = render_steps([*filter(None, changes), *self._runs])
+        broken = [describe_broken_syntax(name, self._first[name], text) for name, text in now.items() if text]
+        broken = [f"{said.rstrip('.')}." for said in broken if said]
+        return " ".join((told, *broken)) if told else NOTHING_DONE if self._tried_in_vain else ""

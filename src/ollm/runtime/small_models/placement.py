@@ -1,0 +1,381 @@
+"""Places the parts of a block in a file: functions and classes by their names, lines by name, likeness or heading.
+
+Pure: lines in, pairs of target and replacement out.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from ollm.domain.struct import Data
+
+SIMILAR_LINE = 0.65  # how like a line must be that a single one takes the place of
+NEXT_LINE = 0.15  # how much less the next line must be like it
+SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
+KEY_LINES = 8  # a block of so few lines may be taken for lines that take the place of others
+ELLIPSIS = re.compile(
+    r"^\s*(?:\.\.\.|…)\s*$|^\s*(?:#|//|\{?/\*|--|<!--|;|%)\s*[\[(<]?"
+    r"(?:\.\.\.|…|.*?\b(?:existing|rest of|unchanged|remain|same as))",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(r"[{\[(]\s*$")
+_IMPORT = re.compile(r"^(?:import|from)\s+\w")
+_CONSTANT = re.compile(r"^[A-Z][A-Z\d_]*\s*=")
+_HEADING = re.compile(r"^(#{1,6}) +(.+?)\s*$")
+_VALUE_KEY = re.compile(r"^([A-Za-z_][\w.-]*)\s*[:=]\s*\S")
+_KEY = re.compile(r"^\s*(?:export\s+|const\s+|let\s+|var\s+|-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*(?:[:=]|$)")
+WHOLE_SHARE = 0.6  # of a file's lines that a block must hold to be taken for all of it
+_DEFINITION = re.compile(
+    r"^(?P<indent>[ \t]*)(?:export\s+|default\s+|public\s+|private\s+|static\s+|async\s+|pub\s+)*"
+    r"(?:def|class|function\*?|func|fn|interface|struct|impl|trait|type)\s+(?:\([^)]*\)\s*)?(?P<name>[A-Za-z_$][\w$]*)"
+)
+_DOCSTRING = re.compile(r"^(?:\"{3}|'{3}).*(?:\"{3}|'{3})$")
+_DECORATOR = re.compile(r"^[ \t]*@\w")
+_ANY_IMPORT = re.compile(r"^(?:import|from|const \w+ = require|use|#include)\b")
+
+
+class Definition(Data, frozen=True):
+    """A function or class in a text, with what decorates it; `start` and `end` count lines."""
+
+    name: str
+    indent: int
+    start: int
+    end: int
+    text: str
+
+
+def find_definitions(lines: list[str]) -> list[Definition]:
+    """Functions and classes, outer ones and those in them. One ends where a line is as far left again."""
+    found = []
+    for number, line in enumerate(lines):
+        if not (named := _DEFINITION.match(line)):
+            continue
+        indent, first = len(named["indent"]), number
+        while first > 0 and _DECORATOR.match(lines[first - 1]):
+            first -= 1
+        last = _find_definition_end(lines, number, indent)
+        if last == number + 1 and line.rstrip().endswith((":", "{")):
+            continue  # only its head
+        text = "\n".join(lines[first:last])
+        found.append(Definition(name=named["name"], indent=indent, start=first, end=last, text=text))
+    return found
+
+
+def list_defined_names(text: str) -> set[str]:
+    """The names of all functions and classes in a text."""
+    return {found.name for found in find_definitions(text.splitlines())}
+
+
+def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
+    end = start + 1
+    opened = braced = False  # a head of several lines ends with a line of brackets as far left as the head
+    for number in range(start + 1, len(lines)):
+        line = lines[number]
+        if not line.strip():
+            continue
+        depth = len(line) - len(line.lstrip())
+        if depth <= indent:
+            closes = line.strip()[0] in "})]"
+            if not closes or (opened and not braced):
+                break
+            end = number + 1
+            if line.strip().rstrip(";,") in ("}", "})"):
+                break
+            opened, braced = True, line.rstrip().endswith("{")
+            continue
+        end = number + 1
+    return end
+
+
+def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """Definitions take the place of those with their names; new ones come behind the last. None when the block holds
+    other things besides imports."""
+    outer = _keep_outermost(find_definitions(new))
+    if not outer or _has_other_lines(new, outer, old):
+        return None
+    present = {(found.name, found.indent): found for found in find_definitions(old)}
+    by_name = {found.name: found for found in present.values()}
+    changes: dict[int, _Change] = {}
+    added: list[Definition] = []
+    for definition, owner in (part for found in outer for part in _open_partial_class(found, new, old)):
+        if owner:
+            _place_member(definition, owner, old, changes)
+            continue
+        place = present.get((definition.name, definition.indent)) or by_name.get(definition.name)
+        place = place or _find_renamed(definition, list(present.values()))
+        if place is None:
+            added.append(definition)
+        elif place.text != (text := _indent_like(definition, place.indent)):
+            before = [found.text for found in added if found.indent == place.indent]
+            added = [found for found in added if found.indent != place.indent]
+            changes[place.start] = _Change(place, [*before, text])
+    if added:
+        _append_definitions(added, old, changes)
+    return (*(change.make_edit(old) for change in changes.values()), *_add_imports(new, outer, old))
+
+
+class _Change(NamedTuple):
+    """The texts that take the place of a definition."""
+
+    place: Definition
+    texts: list[str]
+
+    def make_edit(self, old: list[str]) -> tuple[str, str]:
+        text = ("\n\n" if self.place.indent else "\n\n\n").join(self.texts)
+        return make_edit_at(old, self.place.start, self.place.end, text)
+
+
+def _place_member(member: Definition, owner: Definition, old: list[str], changes: dict[int, _Change]) -> None:
+    """A method takes the place of its namesake in its own class, or comes at the end of that."""
+    inside = [found for found in find_definitions(old) if owner.start < found.start and found.end <= owner.end]
+    members = [found for found in inside if found.indent == min(inner.indent for inner in inside)]
+    place = next((found for found in inside if found.name == member.name), None) or _find_renamed(member, members)
+    if place:
+        if place.text != (text := _indent_like(member, place.indent)):
+            changes[place.start] = _Change(
+                place, [*changes[place.start].texts[:-1], text] if place.start in changes else [text]
+            )
+    elif members:
+        last = members[-1]
+        changes.setdefault(last.start, _Change(last, [last.text])).texts.append(_indent_like(member, last.indent))
+    else:
+        closed = old[owner.end - 1].strip()[:1] in ("}", ")")
+        text = _indent_like(member, owner.indent + 4)
+        body = (changes[owner.start].texts[0] if owner.start in changes else owner.text).split("\n")
+        lines = [*body[:-1], text, body[-1]] if closed else [*body, "", text]
+        whole = "\n".join(lines)
+        changes[owner.start] = _Change(owner, [whole])
+
+
+def _find_renamed(definition: Definition, present: list[Definition]) -> Definition | None:
+    """The definition that differs from this one in its name alone; of several the one with the nearest name."""
+
+    def rename(text: str, name: str) -> str:
+        return re.sub(rf"\b{re.escape(name)}\b", "\0", text)
+
+    wanted = rename(definition.text, definition.name)
+    alike = [found for found in present if rename(found.text, found.name) == wanted]
+    return max(alike, key=lambda found: SequenceMatcher(None, found.name, definition.name).ratio(), default=None)
+
+
+def _open_partial_class(
+    definition: Definition, new: list[str], old: list[str]
+) -> list[tuple[Definition, Definition | None]]:
+    """The methods of a class of which the block repeats only a few, with that class; otherwise the definition as it
+    is."""
+    there = next((found for found in find_definitions(old) if found.name == definition.name), None)
+    inner = [
+        found for found in find_definitions(new) if definition.start < found.end <= definition.end and found.indent
+    ]
+    inner = [found for found in inner if found.indent > definition.indent]
+    if there is None or not inner:
+        return [(definition, None)]
+    if compute_kept_share(there.text.split("\n"), definition.text.split("\n")) >= WHOLE_SHARE:
+        return [(definition, None)]
+    return [(found, there) for found in _keep_outermost(inner)]
+
+
+def _keep_outermost(found: list[Definition]) -> list[Definition]:
+    kept: list[Definition] = []
+    for definition in found:
+        if not kept or definition.start >= kept[-1].end:
+            kept.append(definition)
+    return kept
+
+
+def _has_other_lines(lines: list[str], outer: list[Definition], old: list[str]) -> bool:
+    inside = {number for found in outer for number in range(found.start, found.end)}
+    known = {_strip_quotes(line) for line in old}
+    rest = [
+        line
+        for number, line in enumerate(lines)
+        if number not in inside and line.strip() and _strip_quotes(line) not in known
+    ]
+    return any(not _ANY_IMPORT.match(line) and not ELLIPSIS.match(line) and not _DOCSTRING.match(line) for line in rest)
+
+
+def _strip_quotes(line: str) -> str:
+    return line.replace('"', "'").strip()
+
+
+def _indent_like(definition: Definition, indent: int) -> str:
+    moved = indent - definition.indent
+    if moved == 0:
+        return definition.text
+    lines = definition.text.split("\n")
+    return "\n".join(" " * moved + line if moved > 0 and line.strip() else line[max(0, -moved) :] for line in lines)
+
+
+def _append_definitions(added: list[Definition], old: list[str], changes: dict[int, _Change]) -> None:
+    """Behind the last definition that is as deep, or at the end of the file."""
+    indent = added[0].indent
+    texts = [definition.text for definition in added]
+    alike = [found for found in find_definitions(old) if found.indent == indent]
+    end = len(old)
+    last = alike[-1] if alike else Definition(name="", indent=indent, start=end - 1, end=end, text=old[-1])
+    changes.setdefault(last.start, _Change(last, [last.text])).texts.extend(texts)
+
+
+def _add_imports(new: list[str], outer: list[Definition], old: list[str]) -> list[tuple[str, str]]:
+    head = [line for line in new[: outer[0].start] if _ANY_IMPORT.match(line) and line not in old]
+    imports = [line for line in old if _ANY_IMPORT.match(line)]
+    if not head or not imports:
+        return []
+    return [(imports[0], "\n".join((*head, imports[0])))]
+
+
+def make_edit_at(old: list[str], start: int, end: int, replacement: str) -> tuple[str, str]:
+    """These lines as a target that is there only once in the file: with lines from above where they alone do not."""
+    first, text = start, "\n".join(old)
+    while first > 0 and text.count("\n".join(old[first:end])) > 1:
+        first -= 1
+    return "\n".join(old[first:end]), "\n".join((*old[first:start], replacement))
+
+
+def compute_kept_share(old: list[str], new: list[str]) -> float:
+    """How much of the file the block repeats."""
+    real = [line.strip() for line in old if line.strip()]
+    kept = SequenceMatcher(None, real, [line.strip() for line in new if line.strip()], autojunk=False)
+    return sum(match.size for match in kept.get_matching_blocks()) / max(1, len(real))
+
+
+def has_ellipsis(body: str, current: str) -> bool:
+    """Whether a comment stands for what was left out."""
+    return any(ELLIPSIS.match(line) and line.strip() not in current for line in body.splitlines())
+
+
+def append_lines(old: list[str], new: str) -> tuple[str, str]:
+    return make_edit_at(old, len(old) - 1, len(old), f"{old[-1]}\n{new}")
+
+
+def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """New lines for a file that has none of them yet: they go after the last line of their kind."""
+    lines = [line for line in new if line.strip()]
+    known = set(map(str.strip, old))
+    if not lines or lines[0][:1].isspace() or any(line.strip() in known for line in lines):
+        return None
+    keys = {found[1] for line in old if (found := _VALUE_KEY.match(line))}
+    if any((found := _VALUE_KEY.match(line)) and found[1] in keys for line in lines):
+        return None  # it sets anew what is set there
+    kind = _IMPORT if all(map(_IMPORT.match, lines)) else _CONSTANT if all(map(_CONSTANT.match, lines)) else None
+    places = [number for number, line in enumerate(old) if kind and kind.match(line)]
+    if not places:
+        return (append_lines(old, "\n".join(new)),)
+    place = places[-1]
+    return (make_edit_at(old, place, place + 1, "\n".join((old[place], *lines))),)
+
+
+def place_section(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """A section of a page takes the place of the one under its heading; a new one comes at the end."""
+    heading = _HEADING.match(new[0]) if new else None
+    if heading is None or len(heading[1]) < 2 or any(_HEADING.match(line) for line in new[1:]):
+        return None
+    start = next((number for number, line in enumerate(old) if line.strip() == new[0].strip()), None)
+    if start is None:
+        last = max(number for number, line in enumerate(old) if line.strip())
+        return (make_edit_at(old, last, last + 1, "\n".join((old[last], "", *new))),)
+    end = start + 1
+    while end < len(old) and not ((found := _HEADING.match(old[end])) and len(found[1]) <= len(heading[1])):
+        end += 1
+    while end > start + 1 and not old[end - 1].strip():
+        end -= 1
+    return (make_edit_at(old, start, end, "\n".join(new).rstrip()),)
+
+
+def place_keyed_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """A few lines `NAME = value` take the place of the only lines that set the same names."""
+    lines = [line for line in new if line.strip()]
+    if not lines or len(lines) > KEY_LINES:
+        return None
+    edits = []
+    for line in lines:
+        if line in old:
+            continue
+        key = _KEY.match(line)
+        there = [n for n, found in enumerate(old) if key and (match := _KEY.match(found)) and match[1] == key[1]]
+        if len(there) != 1:
+            return None
+        found = old[there[0]]
+        indent = found[: len(found) - len(found.lstrip())]
+        edits.append(make_edit_at(old, there[0], there[0] + 1, indent + line.strip()))
+    return tuple(edits) or None
+
+
+def place_block(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """A block that begins with a line of the file which opens one takes the place of that one: `"name": {` up to its
+    bracket."""
+    lines = [line for line in new if line.strip()]
+    start = find_only_line(lines[0], old) if lines and _OPENS.search(lines[0]) else None
+    if start is None or find_block_end(0, lines) != len(lines):
+        return None
+    end = find_block_end(start, old)
+    moved = count_indent(old[start]) - count_indent(lines[0])
+    text = "\n".join(" " * moved + line if moved > 0 else line[max(0, -moved) :] for line in lines)
+    ends = old[end - 1].endswith(","), text.endswith(",")
+    text = f"{text}," if ends == (True, False) else text[:-1] if ends == (False, True) else text
+    return (make_edit_at(old, start, end, text),)
+
+
+def find_only_line(line: str, lines: list[str]) -> int | None:
+    """Where a line stands, if once."""
+    found = [number for number, other in enumerate(lines) if other.strip() == line.strip()]
+    return found[0] if len(found) == 1 else None
+
+
+def find_block_end(start: int, lines: list[str]) -> int:
+    """Behind the last line that is deeper than the first, and the bracket that closes it."""
+    depth = count_indent(lines[start])
+    end = start + 1
+    while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):
+        end += 1
+    closes = end < len(lines) and lines[end].strip()[:1] in ("}", "]", ")")
+    return end + closes
+
+
+def count_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """A part of the file as it was shown, with changes: it takes the place of the stretch that it repeats most of."""
+    real = [line for line in new if line.strip()]
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    blocks = [
+        block
+        for block in matcher.get_matching_blocks()
+        if any(line.strip() for line in old[block.a : block.a + block.size])
+    ]
+    if len(real) < 3 or sum(block.size for block in blocks) < SIMILAR_SHARE * len(real):
+        return None
+    first, last = blocks[0], blocks[-1]
+    start, end = max(0, first.a - first.b), min(len(old), last.a + last.size + len(new) - last.b - last.size)
+    if first.b and old[start : first.a] and not _are_alike(old[start : first.a], new[: first.b]):
+        start = first.a
+    if end > last.a + last.size and not _are_alike(old[last.a + last.size : end], new[last.b + last.size :]):
+        end = last.a + last.size
+    anchor = find_only_line(real[0], old)
+    if end - start > 2 * len(new) + 4 or (anchor is not None and not start <= anchor < end):
+        return None
+    return (make_edit_at(old, start, end, "\n".join(new)),)
+
+
+def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """One line takes the place of the only one it is like."""
+    lines = [line for line in new if line.strip()]
+    if len(lines) != 1:
+        return None
+    ratios = {n: SequenceMatcher(None, line.strip(), lines[0].strip()).ratio() for n, line in enumerate(old)}
+    like = {place: ratio for place, ratio in ratios.items() if ratio >= SIMILAR_LINE}
+    best = max(like.values(), default=0.0)
+    near = [place for place, ratio in like.items() if ratio > best - NEXT_LINE]
+    if len(near) != 1:
+        return None
+    place = near[0]
+    indent = old[place][: len(old[place]) - len(old[place].lstrip())]
+    return (make_edit_at(old, place, place + 1, indent + lines[0].strip()),)
+
+
+def _are_alike(one: list[str], other: list[str]) -> bool:
+    return SequenceMatcher(None, "\n".join(one), "\n".join(other), autojunk=False).ratio() > 0.5

@@ -1,0 +1,329 @@
+"""Chooses the files that go with a request to a small model: their names, and the text that matters for it.
+
+Files that the person names come first; then those that hold the rarest tokens of the request, what a named test or
+program imports, and a tiny project whole. Of a long file only the definitions and lines that match are shown. Tokens
+are compared as they are, in any language; only what a person typed is looked at. Pure: names and texts in, text out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ollm.domain.struct import Data
+from ollm.runtime.small_models.placement import Definition, find_block_end, find_definitions, list_defined_names
+
+MAX_NAMES = 40
+MAX_WHOLE_LINES = 50
+MAX_WHOLE_CHARS = 3_200
+MAX_SEARCHED_FILES = 400
+MAX_SEARCHED_CHARS = 60_000  # of one file
+MAX_FOUND_FILES = 3  # that the tokens lead to; more of them say nothing
+MAX_IMPORTED_FILES = 3
+MAX_TINY_FILES = 6
+MAX_TINY_CHARS = 2_400  # of all files of a project that is shown whole
+MAX_OTHER_LINES = 12  # that use a named definition in files which are not shown
+MAX_LINE_CHARS = 240
+MAX_COLUMNS = 20
+MAX_EXCERPT_LINES = 60
+MAX_DEFINITION_LINES = 45
+MAX_HITS = 8  # lines a token may stand on and still say where to look
+CONTEXT_LINES = 3
+MIN_TOKEN_CHARS = 3
+MIN_PART_CHARS = 4  # of a part of a name that is compared with a token
+LONG_WORD_CHARS = 8  # from which a plain word says as much as an identifier
+NEAR_SHARE = 0.6  # of the best file's score, for another one to be shown too
+DEFINED_SCORE = 3.0  # of a file that defines a token, or is called like it; holding it scores 1 at most
+PROSE_SHARE = 0.5  # of a score in a page of prose, which holds common words too
+PROSE = (".md", ".rst", ".txt", ".markdown")  # shown first: a small model changes what it sees last
+_TOKEN = re.compile(r"[^\W\d](?:[\w-]*\w)?|\d+\.\d[\d.]*\d|\d{3,}")
+_ASCII_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[A-Za-z0-9_]")  # also between letters of scripts without blanks
+_QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|`([^`\n]{2,80})`|[“„«]([^”“»\n]{2,80})[”“»])")
+_NAME_PART = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+|[^\W\d_A-Za-z]+")
+_IDENTIFIER = re.compile(r"[_\d]|[a-z][A-Z]|^[A-Z]{3}")
+_CONSTANT = re.compile(r"^([A-Z][A-Z\d_]+)\s*(?::[^=]+)?=")
+_OPENS = re.compile(r"[{\[(:]\s*$")
+_IMPORT = re.compile(
+    r"^\s*(?:from\s+\.*([\w.]*)\s+import\s+([\w, ]+)|import\s+([\w.]+))|(?:from|require\()\s*['\"]\./([\w./-]+)['\"]",
+    re.MULTILINE,
+)
+_RUNS_ITSELF = re.compile(r"\A#!|^if __name__ ==", re.MULTILINE)
+
+Span = tuple[int, int]
+ReadText = Callable[[str], str | None]
+
+
+class Primed(Data, frozen=True):
+    """`text` goes behind the request; `whole` are the files the model has seen all of."""
+
+    text: str = ""
+    whole: tuple[str, ...] = ()
+
+
+def prime_request(typed: str, names: Sequence[str], read: ReadText, max_chars: int) -> Primed:
+    """Names and texts for what a person typed, `max_chars` at most."""
+    names = [name for name in names if "\n" not in name]  # one of several lines could pass for a file's text
+    if not names:
+        return Primed()
+    named = find_named(typed, names)
+    tokens = find_tokens(typed)
+    texts = _read_searched(named, names, read)
+    defined = {name: list_defined_names(text) for name, text in texts.items()}
+    chosen = [*named, *_find_imported(named, names, texts)]
+    chosen += _find_defining(tokens, chosen, defined)
+    chosen = chosen or find_by_tokens(tokens, texts, defined) or _find_tiny_project(names, texts)
+    chosen = list(dict.fromkeys(name for name in chosen if name in texts))
+    listed = list(dict.fromkeys([*chosen, *named, *names]))[:MAX_NAMES]
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    parts, whole = [f"Files here: {', '.join(sorted(listed))}{more}"], []
+    left = max_chars - len(parts[0])
+    for name, rendered in _render_files(tokens, chosen, texts):
+        part = rendered if len(rendered) <= left else _render_excerpt(name, texts[name], tokens, ())
+        if len(part) <= left:
+            whole += [name] if part.startswith(_render_whole(name, texts[name])) else []
+            parts.append(part)
+            left -= len(part)
+    if (others := _list_other_lines(tokens, whole, texts, defined)) and len(others) <= left:
+        parts.append(others)
+    return Primed(text="\n\n".join(parts), whole=tuple(whole))
+
+
+def find_named(typed: str, names: Iterable[str]) -> list[str]:
+    """Find the files whose path or last name the text contains, in the order of the text."""
+    places = {name: min(_find_place(name, typed), _find_place(posixpath.basename(name), typed)) for name in names}
+    return sorted((name for name, place in places.items() if place < len(typed)), key=lambda name: places[name])
+
+
+def _find_place(name: str, typed: str) -> int:
+    if name not in typed:
+        return len(typed)
+    found = re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)", typed, re.ASCII)
+    return found.start() if found else len(typed)
+
+
+def find_tokens(typed: str) -> list[str]:
+    """Words, names, numbers and quoted texts that may stand in a file, each once."""
+    quoted = ("".join(pair) for pair in _QUOTED.findall(typed))
+    words = (word for pattern in (_TOKEN, _ASCII_NAME) for word in pattern.findall(typed))
+    return list(dict.fromkeys(token for token in (*quoted, *words) if len(token) >= MIN_TOKEN_CHARS))
+
+
+def is_identifier(token: str) -> bool:
+    return _IDENTIFIER.search(token) is not None
+
+
+def _weigh(token: str) -> float:
+    """How much a token says by its shape: an identifier all, a short plain word little."""
+    if is_identifier(token) or " " in token:
+        return 1.0
+    return min(1.0, max(0, len(token) - 2) / (LONG_WORD_CHARS - 2))
+
+
+def _read_searched(named: Sequence[str], names: Sequence[str], read: ReadText) -> dict[str, str]:
+    wanted = list(dict.fromkeys((*named, *names)))[:MAX_SEARCHED_FILES]
+    texts = {name: text for name in wanted if (text := read(name))}
+    return {name: text for name, text in texts.items() if name in named or len(text) <= MAX_SEARCHED_CHARS}
+
+
+# Which files
+
+
+def find_by_tokens(tokens: Sequence[str], texts: Mapping[str, str], defined: Mapping[str, set[str]]) -> list[str]:
+    """The files that the tokens speak for, the likeliest last; none when too many are alike."""
+    scores = dict.fromkeys(texts, 0.0)
+    folded = {name: text.casefold() for name, text in texts.items()}
+    for token in tokens:
+        for name, score in _score_token(token, folded, defined).items():
+            scores[name] += score * (PROSE_SHARE if name.endswith(PROSE) else 1.0)
+    best = max(scores.values(), default=0.0)
+    near = sorted(
+        (name for name, score in scores.items() if best and score >= NEAR_SHARE * best), key=lambda name: scores[name]
+    )
+    return near if len(near) <= MAX_FOUND_FILES else []
+
+
+def _score_token(token: str, folded: Mapping[str, str], defined: Mapping[str, set[str]]) -> dict[str, float]:
+    """How much one token speaks for each file: the more the fewer hold it, most for what defines it."""
+    plain = token.casefold()
+    holding = [name for name, text in folded.items() if _holds(plain, text)]
+    rare = 0 < len(holding) <= max(2, len(folded) // 3)
+    scores = dict.fromkeys(holding, _weigh(token) / len(holding)) if rare else {}
+    defining = [name for name, names in defined.items() if token in names]
+    called = [name for name in folded if len(plain) > MIN_TOKEN_CHARS and _stem(name).casefold() == plain]
+    for found in (defining, called):
+        for name in found:
+            scores[name] = scores.get(name, 0.0) + DEFINED_SCORE / len(found)
+    if not defining and len(plain) >= MIN_PART_CHARS:
+        near = [name for name, names in defined.items() if any(_has_part(other, plain) for other in names)]
+        for name in near if len(near) <= MAX_FOUND_FILES else ():
+            scores[name] = scores.get(name, 0.0) + _weigh(token) / len(near)
+    return scores
+
+
+def _holds(token: str, text: str) -> bool:
+    return token in text and re.search(rf"(?<!\w){re.escape(token)}(?!\w)", text) is not None
+
+
+def _has_part(name: str, token: str) -> bool:
+    """Whether a part of a name is the token, but for an ending of one or two letters."""
+    parts = (part.casefold() for part in _NAME_PART.findall(name) if len(part) >= MIN_PART_CHARS)
+    return any(
+        (part.startswith(token) or token.startswith(part)) and abs(len(part) - len(token)) <= 2 for part in parts
+    )
+
+
+def _find_defining(tokens: Sequence[str], chosen: Sequence[str], defined: Mapping[str, set[str]]) -> list[str]:
+    """Beside named files the one that alone defines an identifier of the request."""
+    found = []
+    for token in filter(is_identifier, tokens) if chosen else ():
+        defining = [name for name, names in defined.items() if token in names]
+        if len(defining) == 1 and defining[0] not in chosen:
+            found.append(defining[0])
+    return list(dict.fromkeys(found))[:1]
+
+
+def _find_imported(named: Sequence[str], names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+    """The project's own files that the named tests and programs import."""
+    found: list[str] = []
+    for name in named:
+        text = texts.get(name, "")
+        if not (is_test(name) or _RUNS_ITSELF.search(text)):
+            continue
+        stems = []
+        for package, parts, module, path in _IMPORT.findall(text):
+            stem = (package or module).replace(".", "/") or path
+            stems += [stem, *(posixpath.join(stem, part.strip()) for part in parts.split(","))]
+        wanted = {f"{stem}{ending}" for stem in stems for ending in ("", ".py", ".js", ".ts", "/__init__.py")}
+        found += [other for other in names if other in wanted or other.partition("/")[2] in wanted]
+    return [name for name in dict.fromkeys(found) if name not in named][:MAX_IMPORTED_FILES]
+
+
+def is_test(name: str) -> bool:
+    stem = _stem(name)
+    return stem.startswith("test_") or stem.endswith(("_test", ".test", ".spec")) or name.startswith("tests/")
+
+
+def _stem(name: str) -> str:
+    return posixpath.splitext(posixpath.basename(name))[0]
+
+
+def _find_tiny_project(names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+    tiny = len(names) <= MAX_TINY_FILES and sum(map(len, texts.values())) <= MAX_TINY_CHARS
+    return sorted(texts, key=lambda name: not name.endswith(PROSE)) if tiny else []
+
+
+# What of them
+
+
+def _render_files(tokens: Sequence[str], chosen: Sequence[str], texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each chosen file whole if it is short, otherwise what the tokens or the short files mention of it."""
+    short = [name for name in chosen if is_short(texts[name])]
+    mentioned = {word for name in short for word in _TOKEN.findall(texts[name])}
+    rendered = []
+    for name in (*short, *(name for name in chosen if name not in short)):
+        text = texts[name]
+        part = _render_whole(name, text) if name in short else _render_excerpt(name, text, tokens, mentioned)
+        rendered.append((name, part + _number_columns(name, text)))
+    return rendered
+
+
+def is_short(text: str) -> bool:
+    return len(text) <= MAX_WHOLE_CHARS and text.count("\n") <= MAX_WHOLE_LINES
+
+
+def _render_whole(name: str, text: str) -> str:
+    return f"{name}:\n```\n{text.rstrip()}\n```"
+
+
+def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iterable[str]) -> str:
+    """The parts of a long file that match, and how long it is."""
+    lines = text.splitlines()
+    spans = _fit_spans(_choose_spans(lines, tokens, set(mentioned)))
+    shown: list[str] = []
+    for number, (start, end) in enumerate(spans):
+        shown += ["...", *lines[start:end]] if number else lines[start:end]
+    if not shown:
+        shown = [*lines[:3], "...", *lines[-20:]] if find_definitions(lines) else lines[:3]
+    body = "\n".join(line[:MAX_LINE_CHARS] for line in shown)
+    return f"{name} is long ({len(lines)} lines). {'Parts of it' if spans else 'It begins'}:\n```\n{body}\n```"
+
+
+def _choose_spans(lines: list[str], tokens: Sequence[str], mentioned: set[str]) -> list[Span]:
+    """The definitions that are named, then what holds tokens that are rare in the file; the likeliest first."""
+    definitions, wanted = find_definitions(lines), set(tokens)
+    named = [found for found in definitions if found.name in wanted]
+    named += [found for found in definitions if found.name in mentioned and found not in named]
+    spans = [(found.start, min(found.end, found.start + MAX_DEFINITION_LINES)) for found in named]
+    folded = [line.casefold() for line in lines]
+    searched = [token for token in tokens if not spans or is_identifier(token)]
+    hits = {token: [n for n, line in enumerate(folded) if _holds(token.casefold(), line)] for token in searched}
+    rare = [token for token, places in hits.items() if 0 < len(places) <= MAX_HITS]
+    for token in sorted(rare, key=lambda token: len(hits[token]) / _weigh(token)):
+        for hit in hits[token]:
+            if not any(start <= hit < end for start, end in spans):
+                spans.append(_find_around(hit, lines, definitions))
+    spoken = [found for found in definitions if any(_has_part(found.name, token.casefold()) for token in tokens)]
+    spans += [(found.start, found.end) for found in spoken[:MAX_FOUND_FILES] if len(spoken) <= MAX_FOUND_FILES]
+    return list(dict.fromkeys([*_find_constants(lines, spans, tokens), *spans]))
+
+
+def _find_around(hit: int, lines: list[str], definitions: list[Definition]) -> Span:
+    """The function that holds a line, the block that it opens, or the lines next to it."""
+    inside = [found for found in definitions if found.start <= hit < found.end]
+    inner = max(inside, key=lambda found: found.start, default=None)
+    if inner and inner.end - inner.start <= MAX_DEFINITION_LINES:
+        return inner.start, inner.end
+    if _OPENS.search(lines[hit]) and (end := find_block_end(hit, lines)) - hit <= MAX_DEFINITION_LINES:
+        return hit, end
+    return max(0, hit - CONTEXT_LINES), min(len(lines), hit + CONTEXT_LINES + 1)
+
+
+def _find_constants(lines: list[str], spans: list[Span], tokens: Sequence[str]) -> list[Span]:
+    """Lines that set what the shown parts use, or what a token names in part."""
+    used = {word for start, end in spans for line in lines[start:end] for word in _TOKEN.findall(line)}
+    constants = [(number, found[1]) for number, line in enumerate(lines) if (found := _CONSTANT.match(line))]
+    return [
+        (number, number + 1)
+        for number, name in constants
+        if name in used or any(_has_part(name, token.casefold()) for token in tokens)
+    ]
+
+
+def _fit_spans(spans: Iterable[Span]) -> list[Span]:
+    """As many as there is room for, in the order of the file, merged."""
+    kept: list[Span] = []
+    for span in spans:
+        merged: list[Span] = []
+        for start, end in sorted([*kept, span]):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        if sum(end - start for start, end in merged) <= MAX_EXCERPT_LINES:
+            kept = merged
+    return kept
+
+
+def _list_other_lines(
+    tokens: Sequence[str], whole: Sequence[str], texts: Mapping[str, str], defined: Mapping[str, set[str]]
+) -> str:
+    """Lines in files that are not shown whole which use a definition the request names, as grep prints them."""
+    wanted = [token for token in tokens if any(token in names for names in defined.values())]
+    found = [
+        f"{name}:{number}:{line.strip()[:MAX_LINE_CHARS]}"
+        for name, text in texts.items()
+        if name not in whole and any(token in text for token in wanted)
+        for number, line in enumerate(text.splitlines(), 1)
+        if any(_holds(token, line) for token in wanted)
+    ]
+    more = [f"… and {len(found) - MAX_OTHER_LINES} more lines"] if len(found) > MAX_OTHER_LINES else []
+    return "\n".join((f"Lines with {', '.join(wanted)}:", *found[:MAX_OTHER_LINES], *more)) if found else ""
+
+
+def _number_columns(name: str, text: str) -> str:
+    """The columns of a table as awk numbers them: a small model counts them wrong."""
+    head = text.partition("\n")[0].strip().split(",")
+    if not name.endswith(".csv") or not 1 < len(head) <= MAX_COLUMNS or any(not column.strip() for column in head):
+        return ""
+    return f"\nColumns: {', '.join(f'${number} {column.strip()}' for number, column in enumerate(head, 1))}"

@@ -1,0 +1,125 @@
+"""Reads the project's text files as a model may see them: under the policy of the reading tools, in the workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ollm.domain.errors import OllmError
+from ollm.domain.files import DiscoveryOptions
+from ollm.domain.tools import Location, PolicyRequest, Risk, Verdict
+from ollm.services.edit_ledger import EditLedger
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.tools.files.file_change import CurrentFile, read_current
+from ollm.tools.framework.base import ToolContext
+
+if TYPE_CHECKING:
+    from ollm.services.code_map import CodeMapService
+
+RANKING_SECONDS = 2.0
+MAX_RANKED_FILES = 40
+MAX_TEXT_BYTES = 256 * 1024
+
+
+class ReadPolicy(Protocol):
+    def evaluate(self, request: PolicyRequest) -> Verdict: ...
+
+
+class ProjectFiles:
+    """Reads nothing that a reading tool would have to ask about. `ledger` knows what the model has seen."""
+
+    def __init__(
+        self,
+        context: ToolContext,
+        policy: ReadPolicy,
+        ledger: EditLedger,
+        discovery: FileDiscoveryService,
+        code_map: Callable[[], CodeMapService] | None = None,
+    ) -> None:
+        self._context = context
+        self._policy = policy
+        self._ledger = ledger
+        self._discovery = discovery
+        self._code_map = code_map
+        self._whole: dict[str, str] = {}  # files the model was shown all of, as they were then
+
+    async def list_names(self) -> list[str]:
+        """The files there are, ignored ones left out."""
+        found = await self._discovery.collect_result(DiscoveryOptions(root=str(self._context.workspace)))
+        return sorted(found.paths)
+
+    async def rank_names(self, names: Sequence[str], typed: str) -> list[str]:
+        """The files with those first that have to do with a request by the code map; as they are if that takes long."""
+        if self._code_map is None:
+            return list(names)
+        try:
+            async with asyncio.timeout(RANKING_SECONDS):
+                found = await self._code_map().rank(self._context.workspace, names, typed, MAX_RANKED_FILES)
+        except TimeoutError:  # what was read is remembered for the next request
+            found = []
+        return list(dict.fromkeys((*(file.path for file in found), *names)))
+
+    def read_text(self, path: str) -> str | None:
+        """The text of a file that may be read without a question; None when it may not, is none, or is too long."""
+        found = self._read(path)
+        return found.text if found else None
+
+    def read_texts(self, paths: Iterable[str]) -> dict[str, str]:
+        return {path: text for path in paths if (text := self.read_text(path)) is not None}
+
+    def exists(self, path: str) -> bool:
+        try:
+            return (self._context.workspace / path).is_file()
+        except OSError:  # a name that is too long
+            return False
+
+    def knows_whole(self, path: str, text: str) -> bool:
+        """Whether the model was shown all of the file when it held this text."""
+        return self._whole.get(path) == text
+
+    def remember_whole(self, path: str) -> None:
+        """The model is shown all of this file."""
+        if found := self._read(path):
+            self._whole[path] = found.text
+            self._remember(path, found)
+
+    def remember_change(self, path: str, before: str | None) -> None:
+        """The model changed this file itself: one it knew all of it still knows."""
+        if before is not None and self.knows_whole(path, before):
+            self.remember_whole(path)
+        elif found := self._read(path):
+            self._remember(path, found)
+
+    def _remember(self, path: str, found: CurrentFile) -> None:
+        self._ledger.remember_file(self._context.boundary.check(path, "read"), found.status, found.content)
+
+    def _read(self, path: str) -> CurrentFile | None:
+        try:
+            if not self._may_read(path):
+                return None
+            found = read_current(self._context, path)
+        except (OllmError, OSError, ValueError):
+            return None
+        usable = found is not None and found.encoding is not None and len(found.content) <= MAX_TEXT_BYTES
+        return found if usable else None
+
+    def _may_read(self, path: str) -> bool:
+        request = PolicyRequest(
+            tool="read_file",
+            params={"path": path},
+            risk=Risk.LOW,
+            locations=(Location(target=path, access="read"),),
+            reads_only=True,
+        )
+        return self._policy.evaluate(request).decision == "allow"
+
+
+def _read_stamp(place: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.lstat(place)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,224 @@
+"""Renders the block protocol: how it works, worked exchanges, and calls and results as plain messages.
+
+Pure functions of the messages: the same history is always rendered to the same bytes, so a server's cache holds.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ollm.domain.messages import PromptMessage, Role, ToolCall
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece
+from ollm.runtime.small_models.placement import find_definitions
+
+SKILLS_FOLDER = "/skills/"
+REFUSED = "NotDone"  # the error type of a step that was refused before it ran
+OTHER_TOOLS = (
+    "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
+    " The tools, those parameters in brackets that may be left out:"
+)
+MAX_TOOL_LINE_CHARS = 240
+_ERROR = re.compile(r"^Error \w+: ")
+_NAME = re.compile(r"\s*[\w-]+\s*")
+COVERED_TOOLS = frozenset(
+    "shell read_file read_many_files write_file edit_file glob grep ls goal write_todos memory recall".split()  # noqa: SIM905
+)
+
+
+def build_protocol(tools: Sequence[ToolSchema]) -> str:
+    """How the model calls, for these tools; files and commands need no tool of their own."""
+    told = load_exchanges(can_change=can_change(tools))[0].content
+    others = [describe_tool(tool) for tool in tools if tool.name not in COVERED_TOOLS]
+    return "\n".join([told, OTHER_TOOLS, *others]) if others else told
+
+
+def describe_tool(tool: ToolSchema) -> str:
+    """A tool in one line: its name, its parameters and what it does."""
+    known = tool.parameters.get("properties")
+    needed = tool.parameters.get("required") or ()
+    names = [name if name in needed else f"[{name}]" for name in (known if isinstance(known, dict) else ())]
+    told = " ".join(tool.description.split())
+    line = f"- {tool.name}({', '.join(names)}): {told}"
+    return line if len(line) <= MAX_TOOL_LINE_CHARS else f"{line[: MAX_TOOL_LINE_CHARS - 1]}…"
+
+
+def can_change(tools: Sequence[ToolSchema]) -> bool:
+    return any(tool.name in ("shell", "write_file", "edit_file") for tool in tools)
+
+
+def render_block_messages(messages: Sequence[PromptMessage], tools: Sequence[ToolSchema]) -> tuple[PromptMessage, ...]:
+    """The history as plain messages, with the protocol and worked exchanges in front."""
+    first = messages[0] if messages and messages[0].role == "system" else None
+    rest = messages[1:] if first else messages
+    told = "\n\n".join(filter(None, (build_protocol(tools), first.content if first else "")))
+    _, *shown = load_exchanges(can_change=can_change(tools))
+    system = replace(first, content=told) if first else PromptMessage(role="system", content=told)
+    return (system, *shown, *_render_plain(rest))
+
+
+@cache
+def load_exchanges(*, can_change: bool) -> tuple[PromptMessage, ...]:
+    """The protocol, and the exchanges a model is shown before its own: very small ones do what they see done."""
+    text = Path(__file__).with_name("exchanges.txt" if can_change else "reading_exchanges.txt").read_text("utf-8")
+    parts = re.split(r"^>>> (\w+)\n", text, flags=re.MULTILINE)[1:]
+    roles: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return tuple(PromptMessage(role=roles[role], content=said.rstrip("\n")) for role, said in pairs)
+
+
+def _render_plain(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
+    """What the user would say in several messages is joined: many templates want the roles to alternate."""
+    said: list[PromptMessage] = []
+    for message in drop_refused_steps(messages):
+        plain = _render_message(message)
+        if said and plain.role == said[-1].role == "user":
+            joined = f"{said[-1].content}\n\n{plain.content}"
+            sources = (*said[-1].sources, *plain.sources)
+            said[-1] = replace(said[-1], content=joined, images=(*said[-1].images, *plain.images), sources=sources)
+        else:
+            said.append(plain)
+    return tuple(said)
+
+
+def drop_refused_steps(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
+    """The messages without steps that were refused: a model that sees one takes it again. The last reason stays."""
+    kept: list[PromptMessage] = []
+    reason: PromptMessage | None = None
+    for place, message in enumerate(messages):
+        following = messages[place + 1 : place + 1 + len(message.calls)]
+        if message.calls and len(following) == len(message.calls) and all(map(is_refused, following)):
+            continue
+        if is_refused(message):
+            reason = PromptMessage(role="user", content=_ERROR.sub("", message.content), sources=message.sources)
+            continue
+        if reason and message.role == "user":
+            kept.append(reason)
+        reason = None
+        kept.append(message)
+    return [*kept, reason] if reason else kept
+
+
+def is_refused(message: PromptMessage) -> bool:
+    return message.role == "tool" and message.failed and message.content.startswith(f"Error {REFUSED}: ")
+
+
+def _render_message(message: PromptMessage) -> PromptMessage:
+    if message.role == "tool":
+        content = render_result(message)
+        return PromptMessage(role="user", content=content, images=message.images, sources=message.sources)
+    if not message.calls:
+        return message
+    text = "\n\n".join(filter(None, (message.content.strip(), *map(render_call, message.calls))))
+    return replace(message, content=text, calls=())
+
+
+def render_result(message: PromptMessage) -> str:
+    """The output of a command with its exit code, the facts behind it; what other calls said as it is."""
+    output, facts = message.split_content()
+    if message.failed and output.startswith("Error "):
+        output = _ERROR.sub("", output)
+    elif message.failed and message.tool_name == "shell" and output.startswith("Exit code:"):
+        output = output.partition("\n")[2]
+    elif message.tool_name == "shell":
+        return f"{output.rstrip()}\n[exit code 0]" + (f"\n{facts}" if facts else "")
+    return f"{output}\n\n{facts}" if facts else output
+
+
+def render_call(call: ToolCall) -> str:
+    """One call as the block that stands for it."""
+    arguments = call.arguments
+    match call.name:
+        case "shell" if "command" in arguments:
+            return f"```bash\n{arguments['command']}\n```"
+        case "write_file" if "path" in arguments:
+            return f"{arguments['path']}\n```\n{str(arguments.get('content', '')).rstrip()}\n```"
+        case "edit_file" if "path" in arguments:
+            return f"{arguments['path']}\n```\n{render_edits(arguments.get('edits'))}\n```"
+    lines = "\n".join(f"{name}: {value}" for name, value in arguments.items())
+    return f"```{call.name}\n{lines}\n```"
+
+
+def render_edits(edits: object) -> str:
+    """The new lines, as a model writes them that changes a part: of definitions only those that changed."""
+    pairs = [
+        (str(edit.get("target", "")), str(edit.get("replacement", "")))
+        for edit in (edits if isinstance(edits, list) else [])
+        if isinstance(edit, dict)
+    ]
+    if any(not new.strip() for _, new in pairs):
+        return "\n".join(f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE" for old, new in pairs)
+    return "\n\n\n".join(_find_new_definitions(old, new) or new for old, new in pairs)
+
+
+def _find_new_definitions(old: str, new: str) -> str:
+    before = {found.text for found in find_definitions(old.split("\n"))}
+    found = [definition.text for definition in find_definitions(new.split("\n")) if definition.text not in before]
+    return "\n\n\n".join(found)
+
+
+def parse_parameters(body: str, tool: ToolSchema) -> dict[str, object]:
+    """The parameters in a tool's block: JSON, lines of `name: value`, or the one value that is required."""
+    import json
+
+    text = body.strip()
+    known = tool.parameters.get("properties", {})
+    if text.startswith("{"):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if isinstance(found, dict):
+            return found
+    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
+    if pairs and pairs[0][0].strip() in known and all(mark and _NAME.fullmatch(name) for name, mark, _ in pairs):
+        return {name.strip(): _read_value(value.strip(), known.get(name.strip(), {})) for name, _, value in pairs}
+    needed = tool.parameters.get("required") or list(known)[:1]
+    return {needed[0]: text} if needed else {}
+
+
+def _read_value(text: str, schema: dict[str, object]) -> object:
+    import json
+
+    if schema.get("type") == "string" or "anyOf" in schema:
+        return text.strip("\"'")
+    try:
+        return json.loads(text.lower() if text in ("True", "False") else text)
+    except ValueError:
+        return text
+
+
+def translate_command(command: str) -> CallPiece:
+    """`cat`, `ls` and `grep` in their plain forms; anything else stays a command, which is then refused."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    match words[:1]:
+        case ["cat" | "head" | "tail" | "less"] if len(plain) == 1:
+            return CallPiece("read_file", {"path": plain[0]})
+        case ["ls"] if len(plain) <= 1:
+            return CallPiece("ls", {"path": plain[0] if plain else "."})
+        case ["grep" | "rg"] if 0 < len(plain) <= 2:
+            return CallPiece("grep", {"pattern": plain[0], "path": plain[1] if len(plain) == 2 else "."})
+    return CallPiece("shell", {"command": command})
+
+
+def find_skill_reading(command: str) -> CallPiece | None:
+    """`cat` of a file of a skill outside the workspace as `read_file`, which needs no leave there; None for others."""
+    if SKILLS_FOLDER not in command:
+        return None
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if len(words) != 2 or words[0] != "cat" or not words[1].startswith("/") or SKILLS_FOLDER not in words[1]:
+        return None
+    return CallPiece("read_file", {"path": words[1]})

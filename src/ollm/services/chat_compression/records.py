@@ -1,0 +1,266 @@
+"""Records of old messages (H: checkpoints): the user's words, and a summary of what was done.
+
+There is one record. The user's words come first and are only appended to, so that what a server has read of them stays:
+verbatim while they fit, then the oldest are shortened first and at last left to their numbers, well below their cap, so
+that this is rare. The summary behind them is merged with every new one; no model is needed to shorten it: it keeps its
+facts, then the first lines of each section. The archive has everything under the numbers a record cites.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from ollm.domain.context import Checkpoint, RequestLine
+from ollm.services.protected_facts import find_facts, strip_markers
+from ollm.services.token_counting import TokenCounter
+
+TextCost = Callable[[str], int]
+
+MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
+MERGED_WORDS_SHARE = 0.55  # of their cap, when the user's words are shortened: room for the next ones
+FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
+PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
+FACTS = "Facts: "
+LINE_TOKENS = (34, 24)  # of a shortened message, first and when more room is needed
+NEW_LINE_TOKENS = 44  # of a new message, once older ones are shortened
+MIN_LINE_TOKENS = 12
+MIN_CLIPPED_CHARS = 8
+MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
+MAX_SCANNED_CHARS = 20_000
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_TELLING = re.compile(
+    r"\b(?:remember|note|important|must|never|always|decided?|agreed|keep in mind|fact|todo|do not|don't|by the way)\b",
+    re.IGNORECASE,
+)
+_PASTED = re.compile(r"\s{2,}\S|\s*(?:at |File \"|[|+\-]{3}|\d+[:|] )|[{}()\[\];<>]")
+
+
+def shorten_request(text: str, tokens: int, cost: TextCost) -> str:
+    """A request in at most so many tokens: whole, or the sentences that tell most, in their order."""
+    plain = " ".join(text.split())
+    if cost(plain) <= tokens:
+        return plain
+    sentences = _split_sentences(text)
+    ranked = sorted(range(len(sentences)), key=lambda place: _rank(sentences, place))
+    chosen: dict[int, str] = {}
+    left = tokens
+    for place in ranked:
+        available = left - (1 if chosen else 0)
+        said = sentences[place] if cost(sentences[place]) <= available else _clip(sentences[place], available, cost)
+        if not said:
+            continue
+        chosen[place] = said
+        left = available - cost(said)
+        if left < MIN_LINE_TOKENS // 2:
+            break
+    return " ".join(chosen[place] for place in sorted(chosen)) or plain[: max(1, tokens)]
+
+
+def _split_sentences(text: str) -> list[str]:
+    """Sentences of what was written; blocks of pasted lines are counted."""
+    prose = _FENCE.sub(_replace_fence, strip_markers(text[:MAX_SCANNED_CHARS]))
+    lines: list[str] = []
+    pasted: list[str] = []
+    for line in [*prose.splitlines(), ""]:
+        if line.strip() and _PASTED.match(line):
+            pasted.append(line)
+            continue
+        if pasted:
+            lines += pasted if len(pasted) <= MAX_PASTED_LINES else [*pasted[:1], f"[{len(pasted) - 1} more lines]"]
+            pasted = []
+        lines.append(line)
+    found = [" ".join(part.split()) for line in lines for part in _SENTENCE.split(line)]
+    return [part for part in found if part] or [" ".join(text.split())]
+
+
+def _replace_fence(block: re.Match[str]) -> str:
+    return f" [{block.group().count(chr(10))} lines of code] "
+
+
+def _rank(sentences: Sequence[str], place: int) -> tuple[float, int]:
+    """Sentences with names, numbers and places first, then the first one, then those that ask to be remembered."""
+    sentence = sentences[place]
+    facts = len(find_facts([sentence]))
+    telling = bool(_TELLING.search(sentence))
+    weight = min(facts, 4) * 2.0 + (2.5 if telling and facts else 1.5 if telling else 0) + (1.0 if place == 0 else 0)
+    return -weight, place
+
+
+def _clip(sentence: str, tokens: int, cost: TextCost) -> str:
+    """The beginning of a sentence, or its end where that names more."""
+    if tokens < MIN_LINE_TOKENS:
+        return ""
+    size = len(sentence)
+    while cost(sentence[:size]) > tokens - 1 and size > MIN_CLIPPED_CHARS:
+        size = int(size * 0.85)
+    head, tail = sentence[:size], sentence[len(sentence) - size :]
+    if cost(tail) <= tokens - 1 and len(find_facts([tail])) > len(find_facts([head])):
+        return f"…{tail.partition(' ')[2] or tail}"
+    lost = [fact for fact in find_facts([sentence]) if fact not in head]
+    if lost and not find_facts([head]):
+        start = max(0, sentence.find(lost[0]) - size // 2)
+        return f"…{sentence[start : start + size].strip()}…"
+    return f"{head.rstrip()}…"
+
+
+def make_lines(
+    known: Sequence[RequestLine], new: Iterable[tuple[int, str]], cap: int, cost: TextCost
+) -> tuple[RequestLine, ...]:
+    """The lines of new messages: verbatim while all fit into the cap, then short, so that one long text does not take
+    the place of many others."""
+    added = [RequestLine(number=number, text=text.strip()) for number, text in new]
+    if all(line.whole for line in known) and count_lines((*known, *added), cost) <= cap:
+        return tuple(added)
+    return tuple(_shorten_line(line, NEW_LINE_TOKENS, cost) for line in added)
+
+
+def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tuple[RequestLine, ...]:
+    """Lines within so many tokens: the oldest are shortened first, and the very oldest left to their numbers."""
+    folded = list(lines)
+    total = count_lines(folded, cost)
+    for size in LINE_TOKENS:
+        for place, line in enumerate(folded):
+            if total <= tokens:
+                return tuple(folded)
+            folded[place] = _shorten_line(line, size, cost)
+            total += cost(folded[place].text) - cost(line.text)
+    while folded and total > tokens:
+        total -= count_lines(folded[:1], cost)
+        folded.pop(0)
+    return tuple(folded)
+
+
+def _shorten_line(line: RequestLine, tokens: int, cost: TextCost) -> RequestLine:
+    text = shorten_request(line.text, tokens, cost)
+    return line if text == line.text else RequestLine(number=line.number, text=text, whole=False)
+
+
+def count_lines(lines: Sequence[RequestLine], cost: TextCost) -> int:
+    """Tokens these lines take in a prompt, numbers included."""
+    return sum(cost(line.text) + 3 for line in lines)
+
+
+class RecordCaps(msgspec.Struct, frozen=True):
+    """Tokens that records may take: the user's words while all are verbatim, and once some are shortened; summaries."""
+
+    verbatim: int
+    shortened: int
+    summaries: int
+
+
+class AgingResult(msgspec.Struct, frozen=True):
+    """The checkpoints as they are now, and those that became shorter."""
+
+    checkpoints: tuple[Checkpoint, ...]
+    changed: tuple[Checkpoint, ...] = ()
+
+
+class CheckpointManager:
+    """Keeps records within their shares of the window; pure but for counting."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+
+    def age(self, checkpoints: Sequence[Checkpoint], caps: RecordCaps) -> AgingResult:
+        """All as one record, words and summary within their caps."""
+        pinned = [old for old in checkpoints if old.id in PINNED_IDS]
+        rest = [old for old in checkpoints if old.id not in PINNED_IDS]
+        lines = [line for old in rest for line in old.requests]
+        words = count_lines(lines, self._counter.count_text)
+        fits = words <= (caps.verbatim if all(line.whole for line in lines) else caps.shortened)
+        if not rest or (fits and len(rest) == 1 and self._counter.count_text(rest[0].text) <= caps.summaries):
+            return AgingResult(tuple(checkpoints))
+        if not fits:
+            lines = list(fold_lines(lines, int(caps.shortened * MERGED_WORDS_SHARE), self._counter.count_text))
+        merged = self._merge(rest, lines, caps.summaries - count_tokens(pinned))
+        return AgingResult((*pinned, merged), (merged,))
+
+    def _merge(self, records: Sequence[Checkpoint], lines: Sequence[RequestLine], tokens: int) -> Checkpoint:
+        whole = merge_summaries([old.text for old in records])
+        text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, tokens), self._counter)
+        merged = msgspec.structs.replace(
+            records[-1],
+            text=text,
+            requests=tuple(lines),
+            message_ids=tuple(sorted({number for old in records for number in old.message_ids})),
+            engine_written=all(old.engine_written for old in records),
+            age="medium" if len(text) * 2 > len(whole) else "compact",
+        )
+        return msgspec.structs.replace(merged, tokens=self._counter.count_message(merged.message))
+
+
+def merge_summaries(texts: Sequence[str]) -> str:
+    """Several summaries as one: what is newer first under each heading, the facts of all together."""
+    sections: dict[str, dict[str, None]] = {}
+    facts: dict[str, None] = {}
+    for text in reversed(texts):
+        for heading, lines, told in _read_sections(text):
+            sections.setdefault(heading, {}).update(dict.fromkeys(lines))
+            facts = {**dict.fromkeys(told), **facts}
+    found = ["\n".join(filter(None, (heading, *lines))) for heading, lines in sections.items() if lines]
+    return "\n".join((*found, *([FACTS + "; ".join(facts)] if facts else ())))
+
+
+def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
+    """A summary within so many tokens: its facts, then the first line of every section, then the second of each."""
+    if counter.count_text(text) <= tokens:
+        return text
+    sections = [(heading, lines) for heading, lines, _ in _read_sections(text) if lines]
+    facts = _pick_newest_facts([fact for _, _, told in _read_sections(text) for fact in told], tokens, counter)
+    left = tokens - (counter.count_text(facts) + 1 if facts else 0)
+    kept: list[list[str]] = [[] for _ in sections]
+    for depth in range(max((len(lines) for _, lines in sections), default=0)):
+        for place, (heading, lines) in enumerate(sections):
+            if depth < len(lines) and depth == len(kept[place]):
+                cost = (
+                    counter.count_text(lines[depth])
+                    + 1
+                    + (counter.count_text(heading) + 1 if heading and not depth else 0)
+                )
+                if cost <= left:
+                    kept[place].append(lines[depth])
+                    left -= cost
+    found = ["\n".join(filter(None, (sections[at][0], *lines))) for at, lines in enumerate(kept) if lines]
+    if not found and not facts and sections:
+        return _clip_line(sections[0][1][0], tokens, counter)
+    return "\n".join((*found, *([facts] if facts else ())))
+
+
+def _read_sections(text: str) -> list[tuple[str, list[str], list[str]]]:
+    """Headings with the lines under them, and the facts listed in each."""
+    sections: list[tuple[str, list[str], list[str]]] = [("", [], [])]
+    for line in filter(str.strip, text.splitlines()):
+        if line.startswith(FACTS):
+            sections[-1][2].extend(filter(None, line.removeprefix(FACTS).split("; ")))
+        elif line.rstrip().endswith(":") and not line.startswith(("-", "*", " ")):
+            sections.append((line.rstrip(), [], []))
+        else:
+            sections[-1][1].append(line)
+    return sections
+
+
+def _pick_newest_facts(facts: Sequence[str], tokens: int, counter: TokenCounter) -> str:
+    left = int(tokens * FACTS_SHARE) - counter.count_text(FACTS)
+    kept: list[str] = []
+    for fact in reversed(facts):
+        left -= counter.count_text(fact) + 1
+        if left < 0:
+            break
+        kept.append(fact)
+    return FACTS + "; ".join(reversed(kept)) if kept else ""
+
+
+def _clip_line(line: str, tokens: int, counter: TokenCounter) -> str:
+    while counter.count_text(line) > tokens and len(line) > 8:
+        line = line[: int(len(line) * 0.8)]
+    return line
+
+
+def count_tokens(checkpoints: Iterable[Checkpoint]) -> int:
+    """Count the tokens of these together."""
+    return sum(old.tokens for old in checkpoints)

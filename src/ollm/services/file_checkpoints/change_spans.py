@@ -1,0 +1,383 @@
+"""The spans in which a session changes files: their beginning, their end (also after a kill), and changes made by
+sessions of nested workspaces."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ollm.config.settings import CheckpointSettings
+from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.errors import StorageError
+from ollm.services.file_checkpoints.capture import TreeTaker
+from ollm.services.file_checkpoints.plan import RULE_FILES, RestorePlan, list_parents
+from ollm.services.file_checkpoints.records import (
+    CheckpointRecord,
+    CheckpointRecords,
+    EditorChange,
+    Heartbeat,
+    RecordKind,
+    drop_old_places,
+    drop_old_records,
+    read_last_beat,
+)
+from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, peek_journal
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, apply_changes, compare_trees, decode_tree
+from ollm.store.file_objects import FileObjects
+from ollm.store.workspace_place import name_workspace
+from ollm.system.beneath import LinkFound, open_parent_directory
+
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at the whole tree instead
+    """Only a look at everything tells what happened."""
+
+
+def find_named_files(objects: FileObjects, root: Path, tree: bytes, names: Iterable[str]) -> tuple[str, ...]:
+    """The paths from the root of files that a call names. Raises LookFurther unless the tree holds each as a file: of a
+    new one rules must be asked, and a file of rules changes what is covered."""
+    real = os.path.realpath(root)
+    found = []
+    for name in names:
+        path = os.path.relpath(os.path.realpath(os.path.join(real, name)), real)  # noqa: PTH118
+        if os.path.basename(path) in RULE_FILES or not _is_file(objects, tree, path):  # noqa: PTH119
+            raise LookFurther
+        found.append(path)
+    return tuple(dict.fromkeys(found))
+
+
+def renew_files(objects: FileObjects, root: Path, tree: bytes, paths: Iterable[str], max_file_bytes: int) -> bytes:
+    """The tree with these files as they are now, their contents kept. Raises LookFurther where one is none any more."""
+    try:
+        with objects.put_together():
+            now = [PathChange(path, None, _read_file(objects, root, path, max_file_bytes)) for path in paths]
+            return apply_changes(objects, tree, now)
+    except (OSError, LinkFound, StorageError) as error:
+        raise LookFurther from error
+
+
+def _is_file(objects: FileObjects, tree: bytes, path: str) -> bool:
+    *folders, name = path.split("/")
+    try:
+        for folder in folders:
+            entry = decode_tree(objects.read(tree)).get(folder)
+            if entry is None or entry.kind != "d":
+                return False
+            tree = entry.value
+        entry = decode_tree(objects.read(tree)).get(name)
+    except StorageError:
+        return False
+    return entry is not None and entry.kind == "f"
+
+
+def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int) -> TreeEntry:
+    full = root / path
+    with open_parent_directory(root, full) as parent:
+        descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > max_file_bytes:
+            raise LookFurther
+        return TreeEntry("f", stat.S_IMODE(status.st_mode), objects.put(file.read()))
+
+
+_COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
+
+
+class EndFinder:
+    """Fills in missing ends. `now` is the tree as it is; `journal` the restore that is under way or was killed."""
+
+    def __init__(self, root: Path, objects: FileObjects, now: bytes, journal: RestoreJournal | None) -> None:
+        self._root = root
+        self._objects = objects
+        self._now = now
+        self._journal = journal
+
+    def complete(self, session_id: str, records: list[CheckpointRecord]) -> list[CheckpointRecord]:
+        """The records with their ends; one whose process still runs has none."""
+        return [
+            record if record.end or not record.has_trees else self._complete(session_id, record, following)
+            for record, following in zip(records, [*records[1:], None], strict=False)
+        ]
+
+    def _complete(
+        self, session_id: str, record: CheckpointRecord, following: CheckpointRecord | None
+    ) -> CheckpointRecord:
+        begin = bytes.fromhex(record.begin)
+        if record.kind in ("rewind", "redo"):
+            return self._end(record, apply_changes(self._objects, begin, self._find_restored(session_id, record)))
+        if following is not None and following.begin:  # its end was not looked for when the next one began
+            return replace(record, end=following.begin)
+        alive_until = read_last_beat(self._objects.find_beat(session_id))
+        if alive_until is None:
+            return record
+        found = compare_trees(self._objects, begin, self._now)
+        changes = [change for change in found if not record.named or change.path in record.named]
+        tree = apply_changes(self._objects, begin, self._filter_older(changes, alive_until))
+        return self._end(record, tree, format_stamp(datetime.fromtimestamp(alive_until / 1e9, UTC)))
+
+    def _end(self, record: CheckpointRecord, tree: bytes, stamp: str = "") -> CheckpointRecord:
+        return replace(record, end=tree.hex(), ended=max(stamp, record.started), cut_off=True)
+
+    def _find_restored(self, session_id: str, record: CheckpointRecord) -> list[PathChange]:
+        """Find the finished steps of a restore; one without a journal had not begun."""
+        journal = self._journal
+        if journal is None or (journal.session_id, journal.number) != (session_id, record.number):
+            return []
+        return [step for step in list_changes(journal) if is_done(self._root, step)]
+
+    def _filter_older(self, changes: Iterable[PathChange], moment: int) -> list[PathChange]:
+        """Filter the paths that existed before a moment, by ctime, which nobody can set."""
+        found = list(changes)
+        new = {change.path for change in found if change.before is None}
+        return [change for change in found if self._is_older(change, new, moment)]
+
+    def _is_older(self, change: PathChange, new: set[str], moment: int) -> bool:
+        above = list_parents(change.path)
+        if change.after is None:  # what is gone shows in the times of the directory it was in
+            return _is_unchanged_since(self._root, above, moment)
+        if not _is_before(_stat_or_none(self._root / change.path), moment):
+            return False
+        return all(self._is_in_place(folder, folder in new, moment) for folder in above)
+
+    def _is_in_place(self, folder: str, new: bool, moment: int) -> bool:
+        """Return True if a directory was not moved here later: the times of its contents would not show that."""
+        status = _stat_or_none(self._root / folder)
+        if status is None or _is_before(status, moment):
+            return status is not None
+        return not new and status.st_ctime_ns == status.st_mtime_ns  # only a name came or went
+
+
+def _is_unchanged_since(root: Path, folders: list[str], moment: int) -> bool:
+    """Of the nearest directory that is there."""
+    for folder in reversed(folders):
+        if (status := _stat_or_none(root / folder)) is not None:
+            return _is_before(status, moment)
+    return _is_before(_stat_or_none(root), moment)
+
+
+def _stat_or_none(path: Path) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
+
+
+def _is_before(status: os.stat_result | None, moment: int) -> bool:
+    if status is None:
+        return False
+    changed = status.st_ctime_ns
+    coarse = not changed % 1_000_000_000 and not status.st_mtime_ns % 1_000_000_000
+    return changed + (_COARSE_STEP_NANOSECONDS if coarse else 0) <= moment
+
+
+def find_neighbours_paths(root: Path, folder: Path, paths: Collection[str], since: str) -> set[str]:
+    """Those of `paths` that a session of another workspace changed since a moment. `folder` is where the states of
+    this workspace are; those of the others are beside it."""
+    found: set[str] = set()
+    for place, objects in _find_neighbours(root, folder, paths):
+        for session_id in objects.list_sessions():
+            for record in CheckpointRecords(objects, session_id).load():
+                if record.has_trees and _find_last_sign(objects, session_id, record, since) >= since:
+                    found |= _pick_changed(root, place, objects, record, paths)
+    return found
+
+
+def _find_neighbours(root: Path, folder: Path, paths: Collection[str]) -> Iterator[tuple[Path, FileObjects]]:
+    try:
+        known = set(os.listdir(folder.parent))  # noqa: PTH208
+    except OSError:
+        return
+    inside = {parent for path in paths for parent in list_parents(path)}
+    for place in (*(root / parent for parent in sorted(inside)), *root.parents):
+        if (name := name_workspace(place)) in known:
+            yield place, FileObjects(folder.parent / name)
+
+
+def _find_last_sign(objects: FileObjects, session_id: str, record: CheckpointRecord, now: str) -> str:
+    """Return the end of a span, or the last time it was known to run; `now` while it does."""
+    if record.ended:
+        return record.ended
+    beat = read_last_beat(objects.find_beat(session_id))
+    return now if beat is None else format_stamp(datetime.fromtimestamp(beat / 1e9, UTC))
+
+
+def _pick_changed(
+    root: Path, place: Path, objects: FileObjects, record: CheckpointRecord, paths: Collection[str]
+) -> set[str]:
+    """Pick the paths not known to be unchanged: all below the other's root if the end is missing."""
+    try:
+        if record.end:
+            changes = compare_trees(objects, bytes.fromhex(record.begin), bytes.fromhex(record.end))
+            changed = {f"{place}/{change.path}" for change in changes}
+            return {path for path in paths if f"{root}/{path}" in changed}
+    except StorageError:
+        pass
+    return {path for path in paths if f"{root}/{path}".startswith(f"{place}/")}
+
+
+class ChangeSpans:
+    """One at a time is open."""
+
+    def __init__(
+        self, root: Path, objects: FileObjects, trees: TreeTaker, settings: CheckpointSettings, clock: Clock
+    ) -> None:
+        self._root = root
+        self._objects = objects
+        self._trees = trees
+        self._settings = settings
+        self._clock = clock
+        self._open: tuple[str, CheckpointRecord] | None = None
+        self._newest: tuple[str, CheckpointRecord] | None = None  # the last that ended, with its session
+        self._heartbeat: Heartbeat | None = None
+        self._cleaned = False
+
+    @property
+    def begun(self) -> bool:
+        return self._open is not None
+
+    def begin(
+        self, session_id: str, message_id: int, kind: RecordKind, names: Sequence[str] | None
+    ) -> CheckpointRecord:
+        """`names` are the files that are written and no others: only these are looked at where that tells enough, and
+        what happens to others meanwhile is somebody else's."""
+        if self._open and not self._open[1].named:
+            return self._open[1]
+        self.end()
+        with self._objects.hold_lock():
+            self._clean_up()
+            record = self._begin_named(session_id, message_id, names) if names else None
+            record = record or self.add_record(session_id, message_id, kind, names=names)
+        self._open = session_id, record
+        self._heartbeat = Heartbeat(self._objects.find_beat(session_id))
+        return record
+
+    def end(self) -> CheckpointRecord | None:
+        if self._open is None:
+            return None
+        if self._heartbeat:
+            self._heartbeat.stop()
+        with self._objects.hold_lock():
+            return self._end()
+
+    def note_missed(self, session_id: str, message_id: int) -> None:
+        records = CheckpointRecords(self._objects, session_id)
+        stamp = format_stamp(self._clock())
+        records.add(CheckpointRecord(number=records.next_number(), kind="missed", message_id=message_id, started=stamp))
+
+    def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
+        root, put = self._root.resolve(), self._objects.put
+        if self._open is None or not place.is_relative_to(root):
+            return
+        path = str(place.relative_to(root))
+        with self._objects.hold_lock():
+            change = EditorChange(path=path, before=put(before).hex(), after=put(after).hex())
+            session_id, record = self._open
+            self._open = session_id, replace(record, in_editor=(*record.in_editor, change))
+            CheckpointRecords(self._objects, session_id).add(self._open[1])
+
+    def add_record(
+        self,
+        session_id: str,
+        message_id: int,
+        kind: RecordKind,
+        plan: RestorePlan | None = None,
+        names: Sequence[str] | None = None,
+    ) -> CheckpointRecord:
+        """A new record that begins with the files as they are. The caller holds the lock."""
+        tree = self._trees.take(plan.target if plan else None)
+        records = CheckpointRecords(self._objects, session_id)
+        self._end_cut_off(records, tree.digest)
+        record = CheckpointRecord(
+            number=records.next_number(),
+            kind=kind,
+            message_id=message_id,
+            started=format_stamp(self._clock()),
+            begin=tree.digest.hex(),
+            restored=plan.message_id if plan else None,
+            files=tree.files,
+            ignored=tree.ignored,
+            uncovered=tree.uncovered,
+            named=self._find_named(tree.digest, names),
+        )
+        records.add(record)
+        return record
+
+    def _find_named(self, tree: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
+        try:
+            return find_named_files(self._objects, self._root, tree, names or ())
+        except LookFurther:
+            return ()
+
+    def _begin_named(self, session_id: str, message_id: int, names: Sequence[str]) -> CheckpointRecord | None:
+        """Another stretch of a turn, from what is known of the last one; None where a whole look is needed."""
+        last = self._newest[1] if self._newest and self._newest[0] == session_id else None
+        if last is None or last.message_id != message_id:
+            return None
+        begin = bytes.fromhex(last.end)
+        if not (named := self._find_named(begin, names)):
+            return None
+        try:
+            begin = self._renew(begin, named)
+        except LookFurther:
+            return None
+        records = CheckpointRecords(self._objects, session_id)
+        record = CheckpointRecord(
+            number=records.next_number(),
+            kind="turn",
+            message_id=message_id,
+            started=format_stamp(self._clock()),
+            begin=begin.hex(),
+            files=last.files,
+            ignored=last.ignored,
+            uncovered=last.uncovered,
+            named=named,
+        )
+        records.add(record)
+        return record
+
+    def _renew(self, tree: bytes, named: Sequence[str]) -> bytes:
+        renewed = renew_files(self._objects, self._root, tree, named, self._settings.max_file_bytes)
+        self._objects.save_growth()
+        return renewed
+
+    def _end_cut_off(self, records: CheckpointRecords, now: bytes) -> None:
+        """Record an interrupted turn before the next one, while most is known of it."""
+        known = records.load()
+        ends = EndFinder(self._root, self._objects, now, peek_journal(self._objects))
+        for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
+            if before is not after:
+                records.add(after)
+
+    def _end(self) -> CheckpointRecord | None:
+        assert self._open is not None
+        (session_id, record), self._open, self._newest = self._open, None, None
+        ended = replace(record, end=self._take_end(record).hex(), ended=format_stamp(self._clock()))
+        records = CheckpointRecords(self._objects, session_id)
+        if all(one.number != record.number or one.has_trees for one in records.load()):  # else it was thrown away
+            records.add(ended)
+            self._newest = session_id, ended
+        return ended
+
+    def _take_end(self, record: CheckpointRecord) -> bytes:
+        if record.named:
+            try:
+                return self._renew(bytes.fromhex(record.begin), record.named)
+            except LookFurther:
+                pass
+        tree = self._trees.take(bytes.fromhex(record.begin))
+        self._trees.save_index(tree.files)
+        return tree.digest
+
+    def _clean_up(self) -> None:
+        """Once a process: what is too old goes."""
+        if not self._cleaned:
+            self._cleaned = True
+            drop_old_records(self._objects, self._clock(), self._settings.keep_days)
+            drop_old_places(self._objects.folder, self._clock(), self._settings.keep_days)

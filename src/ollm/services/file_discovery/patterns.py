@@ -1,0 +1,305 @@
+"""Wildcard patterns as RE2 expressions: git's language for rules, shell globs for people and models.
+
+RE2 matches any rule and any name in linear time. Everything is bytes, as in git: `?` is one byte, names need not be
+UTF-8. Expressions are for paths from the root and never match a NUL, which separates paths searched together.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from typing import Any
+
+from ollm.domain.errors import ToolFailure
+
+_ANY = rb"[^\x00]*"
+_WITHIN = rb"[^/\x00]*"
+_SPECIAL = b"*?[\\"
+_MAX_EXPANDED = 16
+_LITERALS = [bytes([code]) if bytes([code]).isalnum() or code == 0x2F else b"\\x%02x" % code for code in range(256)]
+
+
+class BadPattern(ValueError):  # noqa: N818 - it is what it is called
+    """A pattern that can never match: an unfinished `[`, an unknown `[:class:]`, a `\\` at the end."""
+
+
+def escape_literal(text: bytes) -> bytes:
+    return text if text.isalnum() else b"".join(map(_LITERALS.__getitem__, text))
+
+
+def measure_literal(pattern: bytes) -> int:
+    """Count the bytes before the first wildcard or escape."""
+    return next((at for at, code in enumerate(pattern) if code in _SPECIAL), len(pattern))
+
+
+def expand_sets(pattern: bytes) -> list[bytes]:
+    """`*.py[cod]` as `*.pyc`, `*.pyo` and `*.pyd`: the patterns that it stands for, where its sets are a few letters or
+    digits; else the pattern as it is."""
+    found, rest = [b""], pattern
+    while b"[" in rest:
+        start, _, rest = rest.partition(b"[")
+        members, closing, rest = rest.partition(b"]")
+        if b"\\" in start or not closing or not members.isalnum() or len(found) * len(members) > _MAX_EXPANDED:
+            return [pattern]
+        found = [before + start + members[at : at + 1] for before in found for at in range(len(members))]
+    return [before + rest for before in found]
+
+
+def translate_pattern(pattern: bytes) -> bytes:
+    """A pattern for a path. As in git the part before the first wildcard is compared as it is, and what follows is
+    read as a pattern of its own: a `**` right there counts as one at the start."""
+    cut = measure_literal(pattern)
+    return escape_literal(pattern[:cut]) + _translate_wildcards(pattern[cut:])
+
+
+def _translate_wildcards(pattern: bytes) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    while at < len(pattern):
+        match pattern[at : at + 1]:
+            case b"*":
+                part, at = _translate_stars(pattern, at)
+            case b"?":
+                part, at = rb"[^/\x00]", at + 1
+            case b"[":
+                part, at = _translate_set(pattern, at + 1)
+            case b"\\":
+                if at + 1 == len(pattern):
+                    raise BadPattern("a backslash at the end escapes nothing")
+                part, at = escape_literal(pattern[at + 1 : at + 2]), at + 2
+            case other:
+                part, at = escape_literal(other), at + 1
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _translate_stars(pattern: bytes, at: int) -> tuple[bytes, int]:
+    end = at
+    while pattern[end : end + 1] == b"*":
+        end += 1
+    rest = pattern[end:]
+    starts = at == 0 or pattern[at - 1 : at] == b"/"
+    if end - at == 1 or not starts or not (not rest or rest.startswith((b"/", b"\\/"))):
+        return _WITHIN, end
+    if rest.startswith(b"/"):
+        return b"(?:" + _ANY + b"/)?", end + 1
+    return _ANY, end
+
+
+def _translate_set(pattern: bytes, at: int) -> tuple[bytes, int]:
+    """A `[…]`, from behind the bracket: `!` or `^` negates, a `]` that comes first is a member, `\\` escapes."""
+    negated = pattern[at : at + 1] in (b"!", b"^")
+    at += negated
+    members: set[int] = set()
+    previous, first = 0, True
+    while first or pattern[at : at + 1] != b"]":
+        first = False
+        added, previous, at = _read_member(pattern, at, previous)
+        members |= added
+    if negated:
+        members = set(range(256)) - members
+    members -= {0, 0x2F}
+    if not members:
+        raise BadPattern("a set that holds no character")
+    return b"[" + b"".join(b"\\x%02x" % code for code in sorted(members)) + b"]", at + 1
+
+
+def _read_member(pattern: bytes, at: int, previous: int) -> tuple[set[int], int, int]:
+    """Read the next member of a set: what it adds, the start of a range that may follow, and the next position."""
+    code = _read_code(pattern, at)
+    following = pattern[at + 1 : at + 2]
+    if code == 0x2D and previous and following not in (b"", b"]"):
+        at += 1
+        if pattern[at : at + 1] == b"\\":
+            at += 1
+        return set(range(previous, _read_code(pattern, at) + 1)), 0, at + 1
+    if code == 0x5B and following == b":":
+        end = pattern.find(b"]", at + 2)
+        if end < 0:
+            raise BadPattern("a set without its closing bracket")
+        if end > at + 2 and pattern[end - 1 : end] == b":":
+            return set(_expand_class(pattern[at + 2 : end - 1])), 0, end + 1
+    if code == 0x5C:
+        at += 1
+        code = _read_code(pattern, at)
+    return {code}, code, at + 1
+
+
+def _expand_class(name: bytes) -> bytes:
+    import string
+
+    letters, digits, marks = string.ascii_letters, string.digits, string.punctuation
+    classes = {
+        b"alnum": letters + digits,
+        b"alpha": letters,
+        b"blank": " \t",
+        b"cntrl": "".join(map(chr, range(32))) + "\x7f",
+        b"digit": digits,
+        b"graph": letters + digits + marks,
+        b"lower": string.ascii_lowercase,
+        b"print": letters + digits + marks + " ",
+        b"punct": marks,
+        b"space": string.whitespace,
+        b"upper": string.ascii_uppercase,
+        b"xdigit": string.hexdigits,
+    }
+    if name not in classes:
+        raise BadPattern(f"there is no class [:{name.decode(errors='replace')}:]")
+    return classes[name].encode()
+
+
+def _read_code(pattern: bytes, at: int) -> int:
+    if at >= len(pattern):
+        raise BadPattern("a set without its closing bracket")
+    return pattern[at]
+
+
+_MAX_MEMORY_BYTES = 64 << 20
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _make_options(*, ignore_case: bool) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = _MAX_MEMORY_BYTES
+    options.never_capture = True
+    options.case_sensitive = not ignore_case
+    return options
+
+
+@lru_cache(maxsize=512)
+def compile_bytes(expression: bytes, *, ignore_case: bool = False) -> Any:
+    import re2
+
+    return re2.compile(expression, _make_options(ignore_case=ignore_case))
+
+
+def compile_set(expressions: list[bytes], *, ignore_case: bool = False, anywhere: bool = False) -> Any:
+    """All at once: `.Match(text)` gives the numbers of those that match the whole text (or some of it), or None."""
+    import re2
+
+    kind = re2.Set.SearchSet if anywhere else re2.Set.FullMatchSet
+    together = kind(_make_options(ignore_case=ignore_case))
+    for expression in expressions:
+        together.Add(expression)
+    together.Compile()
+    return together
+
+
+class NameSearch:
+    """Finds, among the names of a directory, those whose path matches one of the expressions: one search for all."""
+
+    def __init__(self, expressions: Sequence[bytes], *, ignore_case: bool = False) -> None:
+        together = b"|".join(b"(?:" + expression + b")" for expression in expressions)
+        self._whole = rb"\x00/(?:" + together + rb")\x00"
+        self._ignore_case = ignore_case
+        self._any = compile_set([self._whole], ignore_case=ignore_case, anywhere=True)
+
+    @cached_property
+    def _each(self) -> Any:
+        return compile_bytes(self._whole, ignore_case=self._ignore_case)
+
+    def find_matches(self, base: str, names: Sequence[str]) -> frozenset[str] | set[str]:
+        """`base` is the directory's path, empty or ending with `/`. Each path is between `NUL /` and NUL."""
+        text = os.fsencode(f"\0/{base}" + f"\0\0/{base}".join(names) + "\0")
+        if not names or not self._any.Match(text):
+            return _NOTHING
+        cut = len(os.fsencode(base)) + 2
+        spans = [found.span() for found in self._each.finditer(text)]
+        return set(os.fsdecode(b"\0".join([text[start + cut : end - 1] for start, end in spans])).split("\0"))
+
+
+_MAX_ALTERNATIVES = 1000
+_ANY_ENDING = re.compile(r"(?:((?:[^*?\[\]\\/]+/)*)\*\*/)?\*([^*?\[\]\\/]*)")  # `*.py`, `**/*.py`, `src/lib/**/*.py`
+
+
+def translate_glob(pattern: str) -> bytes:
+    """The expression for a glob: one without a slash is compared with the name at any depth, `/x` with the root's."""
+    if not pattern or "\0" in pattern:
+        raise ToolFailure("InvalidPattern", "A glob must not be empty or contain NUL.")
+    try:
+        parts = [_translate_alternative(alternative) for alternative in expand_braces(pattern)]
+    except (BadPattern, UnicodeEncodeError) as error:
+        raise ToolFailure("InvalidPattern", f"Invalid glob {pattern!r}: {error}.") from error
+    return b"(?:" + b"|".join(parts) + b")"
+
+
+def _translate_alternative(pattern: str) -> bytes:
+    pattern = pattern.removeprefix("./")
+    if pattern.endswith("/"):
+        pattern += "**"
+    prefix = b"" if "/" in pattern else rb"(?:[^\x00]*/)?"
+    return prefix + translate_pattern(os.fsencode(pattern.lstrip("/")))
+
+
+class EndingSearch:
+    """Names that end in one of some ways anywhere below a directory: what most globs ask for."""
+
+    def __init__(self, below: str, endings: Sequence[str]) -> None:
+        self._below, self._endings = below, tuple(endings)
+
+    def find_matches(self, base: str, names: Sequence[str]) -> set[str]:
+        """`base` is the directory's path, empty or ending with `/`."""
+        if base or not self._below:
+            return {name for name in names if name.endswith(self._endings)} if base.startswith(self._below) else set()
+        return {name for name in names if name.startswith(self._below) and name.endswith(self._endings)}
+
+
+def compile_globs(patterns: Sequence[str]) -> NameSearch | EndingSearch | None:
+    """Compile a search for all of them; None if there are none."""
+    if not patterns:
+        return None
+    expressions = [translate_glob(pattern) for pattern in patterns]
+    shapes = [_ANY_ENDING.fullmatch(one.removeprefix("./")) for pattern in patterns for one in expand_braces(pattern)]
+    plain = [shape.groups("") for shape in shapes if shape]
+    if len(plain) == len(shapes) and len({below for below, _ in plain}) == 1:
+        return EndingSearch(plain[0][0], [ending for _, ending in plain])
+    return NameSearch(expressions)
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """`*.{ts,tsx}` as `*.ts` and `*.tsx`, nested too. A brace without a partner or a comma is a plain character."""
+    found = list(islice(_iter_expansions(pattern), _MAX_ALTERNATIVES + 1))
+    if len(found) > _MAX_ALTERNATIVES:
+        raise BadPattern(f"its braces expand to more than {_MAX_ALTERNATIVES} patterns")
+    return found
+
+
+def _iter_expansions(pattern: str) -> Iterator[str]:
+    group = _find_first_group(pattern)
+    if group is None:
+        yield pattern
+        return
+    start, commas, end = group
+    bounds = [start, *commas, end]
+    for tail in _iter_expansions(pattern[end + 1 :]):
+        for left, right in pairwise(bounds):
+            for middle in _iter_expansions(pattern[left + 1 : right]):
+                yield pattern[:start] + middle + tail
+
+
+def _find_first_group(pattern: str) -> tuple[int, list[int], int] | None:
+    """Find the first `{…,…}`: its opening, its own commas, its end."""
+    opened: list[tuple[int, list[int]]] = []
+    found: tuple[int, list[int], int] | None = None
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 1
+        elif character == "{":
+            opened.append((at, []))
+        elif character == "," and opened:
+            opened[-1][1].append(at)
+        elif character == "}" and opened:
+            start, commas = opened.pop()
+            if commas and (found is None or start < found[0]):
+                found = (start, commas, at)
+        at += 1
+    return found

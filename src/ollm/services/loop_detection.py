@@ -1,0 +1,350 @@
+"""Loops a model gets into, found before they cost (S4): repeated calls, cycles, outputs and text, and more
+steps than allowed.
+
+Everything counts from the user's last message (`reset`). The runtime records each step in the order it happens:
+`record_turn`, `record_text` while the answer streams, `record_output` when it is complete, `record_tool_call` for each
+call before it runs, then `check_for_loop`, and `record_tool_result` when a result is there. A loop stays found until
+`reset`. `check_for_warning` says what is about to become one, so that the model can be told."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from ollm.config.settings import LoopSettings
+from ollm.domain.events import Event, LoopDetected, LoopWarning
+from ollm.domain.struct import Data
+
+LoopType = Literal["repeated-tool", "repeated-output", "repeated-cycle", "repeated-text", "turn-limit"]
+MAX_SHOWN_CHARS = 120
+
+
+class LoopPattern(Data, frozen=True):
+    """A loop: its kind, what repeats, and how often."""
+
+    type: LoopType
+    details: str
+    count: int
+
+
+def shorten_text(text: str) -> str:
+    """Enough of a text to know it by, on one line."""
+    line = " ".join(text[: 4 * MAX_SHOWN_CHARS].split())
+    return line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…"
+
+
+CYCLE_PERIODS = range(2, 6)
+POLLING_FACTOR = 3
+_log = logging.getLogger("ollm.loop_detection")
+
+
+class TrackedCall(msgspec.Struct):
+    """One call: what it is known by, and what its result is known by once there is one."""
+
+    key: bytes
+    shown: str
+    result: bytes | None = None
+
+
+class CallTracker:
+    """The calls since the user's last message, as far back as a pattern can reach."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._calls: deque[TrackedCall] = deque(maxlen=max(POLLING_FACTOR, *CYCLE_PERIODS) * threshold)
+        self._seen: set[bytes] = set()
+        self._streak = 0
+        self._results: set[bytes] = set()
+
+    def add(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Add a call; False if it was made before."""
+        text = _encode_canonical(args)
+        key = _compute_digest(name.encode() + b"\0" + text)
+        if self._calls and self._calls[-1].key == key:
+            self._streak += 1
+        else:
+            self._streak, self._results = 1, set()
+        self._calls.append(TrackedCall(key, f"{name} {shorten_text(text[:500].decode('utf-8', 'replace'))}"))
+        return self._is_new(key)
+
+    def complete(self, name: str, args: Mapping[str, Any], result: str) -> bool:
+        """Give the earliest such call without a result this one; whether it is news."""
+        key, brought = (
+            _compute_digest(name.encode() + b"\0" + _encode_canonical(args)),
+            _compute_digest(result.encode("utf-8", "replace")),
+        )
+        call = next((call for call in self._calls if call.key == key and call.result is None), None)
+        if call is None:
+            return False
+        call.result = brought
+        if self._calls[-1].key == key:
+            self._results.add(brought)
+        return self._is_new(key + brought)
+
+    def find_loop(self) -> LoopPattern | None:
+        limit = self._threshold * (POLLING_FACTOR if self._is_polling else 1)
+        return self._find_repetition(limit) or self._find_cycle(self._threshold)
+
+    def find_warning(self) -> LoopPattern | None:
+        """One repetition before a loop; when results differ, at the number that would be a loop without them."""
+        limit = self._threshold if self._is_polling else self._threshold - 1
+        if self._streak == limit and limit > 1:
+            return self._find_repetition(limit)
+        return self._find_cycle(self._threshold - 1)
+
+    @property
+    def _is_polling(self) -> bool:
+        return len(self._results) > 1
+
+    def _is_new(self, key: bytes) -> bool:
+        before = len(self._seen)
+        self._seen.add(key)
+        return len(self._seen) > before
+
+    def _find_repetition(self, limit: int) -> LoopPattern | None:
+        if self._streak < limit:
+            return None
+        changing = ", with a different result each time" if self._is_polling else ""
+        details = f"{self._calls[-1].shown} was called {self._streak} times in a row{changing}"
+        return LoopPattern(type="repeated-tool", details=details, count=self._streak)
+
+    def _find_cycle(self, rounds: int) -> LoopPattern | None:
+        calls = list(self._calls)
+        for period in CYCLE_PERIODS:
+            tail = calls[-period * rounds :]
+            if len(tail) == period * rounds and rounds > 1 and _is_cycle(tail, period):
+                names = " → ".join(call.shown for call in tail[:period])
+                details = f"the same {period} calls were repeated {rounds} times: {names}"
+                return LoopPattern(type="repeated-cycle", details=details, count=rounds)
+        return None
+
+
+def _is_cycle(tail: list[TrackedCall], period: int) -> bool:
+    """The same calls in the same order, with the same results as far as they are known."""
+    first = tail[:period]
+    if len({call.key for call in first}) == 1:
+        return False
+    for position, call in enumerate(tail):
+        known = {one.result for one in tail[position % period :: period]} - {None}
+        if call.key != first[position % period].key or len(known) > 1:
+            return False
+    return True
+
+
+def _encode_canonical(args: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(args, order="sorted")
+    except (TypeError, ValueError, RecursionError) as error:
+        _log.warning("arguments of a call cannot be compared exactly: %s", error)
+        return repr(args)[:100_000].encode("utf-8", "replace")
+
+
+def _compute_digest(data: bytes) -> bytes:
+    from hashlib import blake2b
+
+    return blake2b(data, digest_size=16).digest()
+
+
+MIN_SIMILARITY_PERCENT = 95.0
+COMPARED_CHARS = 2_000
+
+
+class OutputTracker:
+    """The text of the last step, and how often it was said in a row."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._last: str | None = None
+        self._streak = 0
+        self._called = False
+        self._news = False
+
+    def add(self, text: str) -> None:
+        if not text.strip() and self._called:
+            self._called = False  # a step that only made calls said nothing
+            return
+        alike = self._last is not None and not self._news and are_alike(self._last, text)
+        self._streak = self._streak + 1 if alike else 1
+        self._last, self._called, self._news = text, False, False
+
+    def record_call(self, *, brought_news: bool) -> None:
+        """A call was made since the last text."""
+        self._called = True
+        self._news = self._news or brought_news
+
+    def find_loop(self) -> LoopPattern | None:
+        return self._find_repetition(self._threshold)
+
+    def find_warning(self) -> LoopPattern | None:
+        return self._find_repetition(self._threshold - 1) if self._threshold > 2 else None
+
+    def _find_repetition(self, limit: int) -> LoopPattern | None:
+        if self._last is None or self._streak < limit:
+            return None
+        details = f"the same text {self._streak} times in a row: “{shorten_text(self._last)}”"
+        return LoopPattern(type="repeated-output", details=details, count=self._streak)
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Equal, or alike in at least 95 % of the first and of the last 2,000 characters."""
+    if one == other:
+        return True
+    if min(len(one), len(other)) < 0.9 * max(len(one), len(other)):
+        return False
+    from rapidfuzz.fuzz import ratio
+
+    heads = ratio(one[:COMPARED_CHARS], other[:COMPARED_CHARS], score_cutoff=MIN_SIMILARITY_PERCENT)
+    return (
+        heads >= MIN_SIMILARITY_PERCENT
+        and ratio(one[-COMPARED_CHARS:], other[-COMPARED_CHARS:], score_cutoff=MIN_SIMILARITY_PERCENT)
+        >= MIN_SIMILARITY_PERCENT
+    )
+
+
+PROBE_CHARS = 32
+CHECK_EVERY_CHARS = 64
+MIN_STRETCH_CHARS = 800
+WINDOW_CHARS = 16_384
+
+
+class StreamTracker:
+    """The end of one streamed text."""
+
+    def __init__(self, channel: str, threshold: int) -> None:
+        self._what = "the answer" if channel == "text" else "the thinking"
+        self._times = threshold + 1
+        self._text = ""
+        self._unchecked = 0
+
+    def add(self, delta: str) -> LoopPattern | None:
+        """A pattern once the same text has come `threshold` + 1 times and for 800 characters at least."""
+        self._text += delta
+        self._unchecked += len(delta)
+        if self._unchecked < CHECK_EVERY_CHARS:
+            return None
+        self._unchecked = 0
+        if len(self._text) > 2 * WINDOW_CHARS:
+            self._text = self._text[-WINDOW_CHARS:]
+        return self._find_repetition()
+
+    def _find_repetition(self) -> LoopPattern | None:
+        text = self._text
+        before = text.rfind(text[-PROBE_CHARS:], 0, len(text) - 1)
+        period = len(text) - PROBE_CHARS - before
+        stretch = max(self._times * period, MIN_STRETCH_CHARS)
+        if before < 0 or stretch > len(text) or text[-stretch:-period] != text[period - stretch :]:
+            return None
+        unit = shorten_text(text[-period:]) or "blank space"
+        count = stretch // period
+        details = f"{self._what} repeats the same text at least {count} times: “{unit}”"
+        return LoopPattern(type="repeated-text", details=details, count=count)
+
+
+__all__ = ["LoopDetectionService", "LoopPattern", "format_advice"]
+
+Channel = Literal["text", "thinking"]
+
+
+class LoopDetectionService:
+    """Watches one conversation. `emit` gets `LoopDetected` once a loop, `LoopWarning` once a warning."""
+
+    def __init__(self, settings: LoopSettings | None = None, emit: Callable[[Event], None] | None = None) -> None:
+        self._emit = emit or (lambda _: None)
+        self.configure(settings or LoopSettings())
+
+    def configure(self, config: LoopSettings | Mapping[str, Any]) -> None:
+        """Use these limits; what a mapping (with the YAML names) holds wrongly is replaced by its default (D615)."""
+        self.settings = config if isinstance(config, LoopSettings) else _read_settings(config)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: the user has sent a message."""
+        self._turns = 0
+        self._calls = CallTracker(self.settings.repeat_threshold)
+        self._outputs = OutputTracker(self.settings.repeat_threshold)
+        self._texts: dict[Channel, StreamTracker] = {}
+        self._found: LoopPattern | None = None
+        self._warned: set[str] = set()
+
+    def record_turn(self) -> None:
+        """A step begins: one more request to the model."""
+        self._turns += 1
+        self._texts = {}
+
+    def record_tool_call(self, tool_name: str, args: Mapping[str, Any], result: str | None = None) -> None:
+        """The model asked for this call. A result that is known already may be given at once."""
+        is_new = self._calls.add(tool_name, args)
+        self._outputs.record_call(brought_news=is_new)
+        if result is not None:
+            self.record_tool_result(tool_name, args, result)
+
+    def record_tool_result(self, tool_name: str, args: Mapping[str, Any], result: str) -> None:
+        """Record the result of the earliest such call that waits for one."""
+        if self._calls.complete(tool_name, args, result):
+            self._outputs.record_call(brought_news=True)
+
+    def record_output(self, output: str) -> None:
+        """The text of a step, complete."""
+        self._outputs.add(output)
+
+    def record_text(self, delta: str, channel: Channel = "text") -> LoopPattern | None:
+        """A piece of an answer or a thought as it streams; a pattern as soon as it repeats itself."""
+        if channel not in self._texts:
+            self._texts[channel] = StreamTracker(channel, self.settings.repeat_threshold)
+        pattern = self._texts[channel].add(delta)
+        return self._keep(pattern) if pattern and self.settings.enabled else None
+
+    def check_for_loop(self) -> LoopPattern | None:
+        """Return the loop the conversation is in, if any. It stays until `reset`: nothing more may run."""
+        if not self.settings.enabled:
+            return None
+        return self._found or self._keep(
+            self._check_turn_limit() or self._calls.find_loop() or self._outputs.find_loop()
+        )
+
+    def check_for_warning(self) -> LoopPattern | None:
+        """Return a loop that is about to form; each only once."""
+        if not self.settings.enabled or self._found:
+            return None
+        pattern = self._calls.find_warning() or self._outputs.find_warning()
+        if (
+            pattern is None
+            or (key := pattern.type if pattern.type == "repeated-cycle" else pattern.details) in self._warned
+        ):
+            return None
+        self._warned.add(key)
+        self._emit(LoopWarning(pattern=pattern.type, details=pattern.details, count=pattern.count))
+        return pattern
+
+    def _check_turn_limit(self) -> LoopPattern | None:
+        if self._turns <= self.settings.max_turns:
+            return None
+        details = f"{self.settings.max_turns} model requests for one message"
+        return LoopPattern(type="turn-limit", details=details, count=self._turns)
+
+    def _keep(self, pattern: LoopPattern | None) -> LoopPattern | None:
+        if pattern is not None and self._found is None:
+            self._found = pattern
+            self._emit(LoopDetected(pattern=pattern.type, details=pattern.details, count=pattern.count))
+        return self._found
+
+
+def format_advice(pattern: LoopPattern) -> str:
+    """Format the warning to a model that is about to loop, or continues after one."""
+    return f"You are repeating yourself: {pattern.details}. Try something else, or say what is blocking you."
+
+
+def _read_settings(config: Mapping[str, Any]) -> LoopSettings:
+    good: dict[str, Any] = {}
+    for name, value in config.items() if isinstance(config, Mapping) else ():
+        try:
+            msgspec.convert({name: value}, LoopSettings)
+        except msgspec.ValidationError as error:
+            _log.warning("loopDetection.%s: %s; the default is used", name, error)
+        else:
+            good[name] = value
+    return msgspec.convert(good, LoopSettings)

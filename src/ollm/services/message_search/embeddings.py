@@ -1,0 +1,116 @@
+"""Embeds the messages of a session with a server of the user's, for searching by meaning."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from array import array
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+from ollm.config.settings import SearchSettings
+from ollm.store.session_index.index import SessionIndex
+from ollm.store.session_index.session_texts import SessionTexts, Vector
+from ollm.system.http import HttpFailure, Timeouts, open_client
+
+BATCH_MESSAGES = 16
+MAX_EMBEDDED_CHARS = 2_000  # of one message
+QUIET_SECONDS = 2.0  # after an answer, before messages are embedded
+_TIMEOUTS = Timeouts(connect=5, first=120, stall=60)
+
+log = logging.getLogger(__name__)
+
+
+class EmbeddingFailed(Exception):  # noqa: N818 - search goes on by words alone
+    """The server did not give embeddings."""
+
+
+class EmbeddingServer:
+    """Asks `search.baseUrl` for the embeddings of texts."""
+
+    def __init__(self, settings: SearchSettings, base_url: str, api_key: str = "") -> None:
+        self.model = settings.embedding_model or ""
+        self._path = "/api/embed" if settings.type == "ollama" else "/v1/embeddings"
+        self._url = base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
+        key = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        self._headers = {"content-type": "application/json", **key}
+
+    async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed texts, each cut to a length. Raises EmbeddingFailed."""
+        body = msgspec.json.encode({"model": self.model, "input": [text[:MAX_EMBEDDED_CHARS] for text in texts]})
+        try:
+            client = open_client(self._url, headers=self._headers, timeouts=_TIMEOUTS)
+            try:
+                answer = await client.fetch("POST", self._path, body)
+            finally:
+                await client.close()
+            if answer.status != 200:
+                raise EmbeddingFailed(f"status {answer.status}")
+            vectors = [array("f", row) for row in _read_rows(msgspec.json.decode(answer.body))]
+        except (HttpFailure, OSError, ValueError, TypeError, LookupError, msgspec.MsgspecError) as error:
+            raise EmbeddingFailed(str(error)) from error
+        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
+            raise EmbeddingFailed(f"{len(vectors)} embeddings for {len(texts)} texts")
+        return vectors
+
+
+def _read_rows(answer: Any) -> list[list[float]]:
+    """Read the rows of Ollama's answer or of an OpenAI-compatible one."""
+    if "embeddings" in answer:
+        rows: list[list[float]] = answer["embeddings"]
+        return rows
+    return [row["embedding"] for row in sorted(answer["data"], key=lambda row: row["index"])]
+
+
+class SessionEmbedder:
+    """Embeds what is new in a session while nobody asks anything, and queries when somebody does."""
+
+    def __init__(self, server: EmbeddingServer, open_index: Callable[[], SessionIndex]) -> None:
+        self.server = server
+        self._open_index = open_index
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, session_id: str) -> None:
+        self._task = asyncio.create_task(self._embed_quietly(session_id), name="embeddings")
+
+    async def stop(self) -> None:
+        """Make way for whatever comes next; what is embedded stays."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def embed_queries(self, queries: Sequence[str]) -> list[Vector]:
+        """Embed queries; nothing if the server does not answer."""
+        try:
+            return await self.server.embed_texts(queries)
+        except EmbeddingFailed as error:
+            log.warning("No embeddings: %s", error, extra={"operation": "recall"})
+            return []
+
+    async def _embed_quietly(self, session_id: str) -> None:
+        await asyncio.sleep(QUIET_SECONDS)
+        try:
+            await self.embed_session(session_id)
+        except EmbeddingFailed as error:
+            log.warning("No embeddings: %s", error, extra={"operation": "embed"})
+
+    async def embed_session(self, session_id: str) -> None:
+        """Embed all messages that are not yet. Raises EmbeddingFailed."""
+        while waiting := await asyncio.to_thread(self._list_waiting, session_id):
+            vectors = await self.server.embed_texts([text for _, text in waiting])
+            rows = [row for row, _ in waiting]
+            await asyncio.to_thread(self._save, session_id, dict(zip(rows, vectors, strict=True)))
+
+    def _list_waiting(self, session_id: str) -> list[tuple[int, str]]:
+        with closing(self._open_index()) as index:
+            texts = SessionTexts(index, session_id)
+            texts.refresh()
+            return texts.list_without_vectors(self.server.model, BATCH_MESSAGES) if texts.session else []
+
+    def _save(self, session_id: str, vectors: dict[int, Vector]) -> None:
+        with closing(self._open_index()) as index:
+            SessionTexts(index, session_id).save_vectors(self.server.model, vectors)

@@ -1,0 +1,282 @@
+"""Snapshots of a conversation's context: their form on disk, and when they are taken, listed and restored (S5, H)."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ollm.config.settings import SnapshotSettings
+from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
+from ollm.domain.context import ActiveContext, GoalStack, ModeName, ReasoningStorage
+from ollm.domain.counting import format_count
+from ollm.domain.errors import DamagedError, OllmError, StorageError
+from ollm.domain.events import (
+    AutoSnapshotCreated,
+    Event,
+    Notice,
+    SnapshotCreated,
+    SnapshotDeleted,
+    SnapshotError,
+    SnapshotRestored,
+)
+from ollm.domain.messages import PromptMessage
+from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    from ollm.domain.snapshot import SnapshotSummary, SnapshotTrigger
+    from ollm.store.snapshot_files import SnapshotFiles
+
+
+DEFAULT_MODE: ModeName = "code"
+MAX_ASKED_CHARACTERS = 80
+
+
+class ContextState(Data, frozen=True):
+    """Source of a snapshot. `user_messages` are all of the session's, in full, by number, with those that the context
+    holds shortened or not at all."""
+
+    session_id: str
+    model: str
+    window: int
+    token_count: int
+    context: ActiveContext
+    user_messages: dict[int, str] = msgspec.field(default_factory=dict)
+    archive_tokens: int = 0
+    reasoning_model: bool = False
+
+
+def make_snapshot(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str]) -> ContextSnapshot:
+    context = state.context
+    entries = [_make_entry(index, message, state.user_messages) for index, message in enumerate(context.messages)]
+    standing = {entry["id"] for entry in entries if entry["role"] == "user"}
+    beyond = [
+        {"id": number, "index": None, "role": "user", "content": text, "sources": [number]}
+        for number, text in sorted(state.user_messages.items())
+        if number not in standing
+    ]
+    users = [*beyond, *(entry for entry in entries if entry["role"] == "user")]
+    return ContextSnapshot(
+        id=named[0],
+        session_id=state.session_id,
+        timestamp=named[1],
+        token_count=state.token_count,
+        summary=_describe_context(context, state.user_messages),
+        user_messages=tuple(users),
+        messages=tuple(entry for entry in entries if entry["role"] != "user"),
+        metadata=_make_metadata(state, len(users)),
+        goal_stack=context.goals,
+        reasoning_storage=context.reasoning,
+        trigger=trigger,
+        mode=context.mode,
+        checkpoints=context.checkpoints,
+    )
+
+
+def _make_entry(index: int, message: PromptMessage, words: dict[int, str]) -> dict[str, Any]:
+    """A message with id and index; a user message in full, and as `shown` what the context holds of it."""
+    number = message.sources[0] if message.sources else None
+    entry = {"id": message.call_id or number or f"engine-{index}", "index": index, **msgspec.to_builtins(message)}
+    full = words.get(number) if message.role == "user" and number is not None else None
+    if full is not None and full != message.content:
+        entry |= {"content": full, "shown": message.content}
+    return entry
+
+
+def _make_metadata(state: ContextState, users: int) -> SnapshotMetadata:
+    goals = state.context.goals
+    return SnapshotMetadata(
+        model=state.model,
+        context_size=state.window,
+        compression_ratio=round(state.token_count / state.archive_tokens, 4) if state.archive_tokens else 1.0,
+        total_user_messages=users,
+        active_goal_id=goals.active.id if goals.active else None,
+        total_goals_completed=sum(goal.status == "completed" for goal in goals.goals),
+        total_checkpoints=len(state.context.checkpoints),
+        is_reasoning_model=state.reasoning_model,
+        total_thinking_tokens=state.context.reasoning.total_tokens,
+    )
+
+
+def _describe_context(context: ActiveContext, words: dict[int, str]) -> str:
+    last = next((m for m in reversed(context.messages) if m.role == "user"), None)
+    asked = words.get(last.sources[0] if last.sources else 0, last.content) if last else ""
+    first = " ".join(asked.split())
+    first = f"{first[: MAX_ASKED_CHARACTERS - 1].rstrip()}…" if len(first) > MAX_ASKED_CHARACTERS else first
+    return (
+        f"{format_count(len(context.messages), 'message')}, {format_count(len(context.checkpoints), 'checkpoint')}"
+        + (f"; last asked: {first}" if first else "")
+    )
+
+
+def read_context(snapshot: ContextSnapshot) -> ActiveContext:
+    """The context a snapshot file holds, in any form that was ever written."""
+    return ActiveContext(
+        messages=tuple(_parse_message(entry) for entry in _order_entries(snapshot)),
+        checkpoints=snapshot.checkpoints,
+        goals=snapshot.goal_stack or GoalStack(),
+        reasoning=snapshot.reasoning_storage or ReasoningStorage(),
+        mode=snapshot.mode or DEFAULT_MODE,
+    )
+
+
+def _order_entries(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
+    """User and other messages joined by id; by index where there is one, else by time, else as they are."""
+    users = [entry for entry in snapshot.user_messages if entry.get("index", 0) is not None]
+    ids = {str(entry["id"]) for entry in users if "id" in entry}
+    others = [entry for entry in snapshot.messages if entry.get("role") != "user" or str(entry.get("id")) not in ids]
+    together = [*others, *users] if any(entry.get("role") == "user" for entry in others) else [*users, *others]
+    for name in ("index", "timestamp"):
+        if all(name in entry for entry in together):
+            return sorted(together, key=lambda entry: entry[name])
+    return together
+
+
+def _parse_message(entry: dict[str, Any]) -> PromptMessage:
+    content = entry.get("shown", entry.get("content"))
+    if not isinstance(content, str):
+        parts = entry.get("parts", content if isinstance(content, list) else [])
+        content = "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+    known: dict[str, Any] = {
+        name: entry[name]
+        for name in ("thinking", "images", "calls", "callId", "toolName", "sources", "failed")
+        if name in entry
+    }
+    number = entry.get("id")
+    if "sources" not in known and isinstance(number, int) and number > 0:
+        known["sources"] = [number]
+    form: dict[str, Any] = {"role": entry.get("role"), "content": content, **known}
+    try:
+        return msgspec.convert(form, PromptMessage)
+    except msgspec.ValidationError as error:
+        raise DamagedError(f"A message of the snapshot cannot be read: {error}.") from error
+
+
+OVERFLOW_SHARE = 0.95
+Callback = Callable[[], Awaitable[None] | None]
+
+_log = logging.getLogger(__name__)
+
+
+class SnapshotManager:
+    """Take, restore and remove the snapshots of sessions. A failure is reported and stops nothing."""
+
+    def __init__(
+        self,
+        files: SnapshotFiles,
+        settings: SnapshotSettings | None = None,
+        *,
+        emit: Callable[[Event], None] = lambda _event: None,
+        clock: Clock = now,
+        ids: NewId = make_id,
+    ) -> None:
+        self._files = files
+        self._settings = settings or SnapshotSettings()
+        self._emit = emit
+        self._clock = clock
+        self._ids = ids
+        self._thresholds: list[_Threshold] = []
+        self._told_off = False
+
+    async def create_snapshot(
+        self, state: ContextState, trigger: SnapshotTrigger = "manual", *, spare: str = ""
+    ) -> ContextSnapshot | None:
+        """Save the context; None if the settings forbid it, or if it failed, which is reported.
+
+        Of the others `spare` is the last to be cleaned up.
+        """
+        if not self._is_wanted(trigger):
+            return None
+        snapshot = make_snapshot(state, trigger, (self._ids(), format_stamp(self._clock())))
+        try:
+            self._files.save(snapshot)
+            self._clean_up(snapshot, spare)
+        except (OSError, OllmError) as error:
+            _log.warning("A snapshot of session %s could not be written: %s", state.session_id, error)
+            self._emit(SnapshotError(message=str(error)))
+            self._emit(Notice(level="warning", text=f"No snapshot was taken: {error}. The session is not affected."))
+            return None
+        made = SnapshotCreated if trigger == "manual" else AutoSnapshotCreated
+        self._emit(made(snapshot_id=snapshot.id, trigger=trigger))
+        return snapshot
+
+    async def restore_snapshot(self, snapshot_id: str, current: ContextState | None = None) -> ActiveContext:
+        """The context of then, message for message. `current` is kept as a snapshot first, so this can be undone."""
+        try:
+            snapshot = self._files.load(snapshot_id)
+            if current is not None and current.session_id != snapshot.session_id:
+                raise StorageError(
+                    f"Snapshot {snapshot_id} belongs to session {snapshot.session_id}, not to this one.",
+                    action=f"Resume that one first: ollm chat --session {snapshot.session_id}",
+                )
+            context = read_context(snapshot)
+        except OllmError as error:
+            self._emit(SnapshotError(message=str(error)))
+            raise
+        if current is not None:
+            await self.create_snapshot(current, "restore", spare=snapshot_id)
+        self._emit(SnapshotRestored(snapshot_id=snapshot_id))
+        return context
+
+    async def list_snapshots(self, session_id: str) -> list[SnapshotSummary]:
+        """Newest first."""
+        return self._files.list_summaries(session_id)
+
+    async def delete_snapshot(self, snapshot_id: str) -> None:
+        self._files.delete(snapshot_id)
+        self._emit(SnapshotDeleted(snapshot_id=snapshot_id))
+
+    def on_context_threshold(self, share: float, callback: Callback) -> None:
+        """Called when usage first reaches `share`, and again only after it was below in between."""
+        self._thresholds.append(_Threshold(share, callback))
+
+    def on_before_overflow(self, callback: Callback) -> None:
+        """Called when the context is nearly full, at 95 %."""
+        self.on_context_threshold(OVERFLOW_SHARE, callback)
+
+    async def check_thresholds(self, current_tokens: int, max_tokens: int) -> None:
+        """To be called after each message."""
+        share = current_tokens / max_tokens if max_tokens > 0 else 0.0
+        for threshold in self._thresholds:
+            if threshold.check_crossing(share):
+                outcome = threshold.callback()
+                if inspect.isawaitable(outcome):
+                    await outcome
+
+    def _is_wanted(self, trigger: SnapshotTrigger) -> bool:
+        if self._settings.enabled:
+            return trigger == "manual" or self._settings.auto_create
+        if trigger == "manual" or not self._told_off:
+            self._told_off = True
+            self._emit(
+                Notice(level="info", text="Snapshots are turned off (snapshots.enabled: false); none was taken.")
+            )
+        return False
+
+    def _clean_up(self, newest: ContextSnapshot, spare: str) -> None:
+        """Automatic ones go first, oldest first; the one just taken stays."""
+        standing = [entry for entry in self._files.list_summaries(newest.session_id) if entry.id != newest.id]
+        extra = len(standing) + 1 - self._settings.max_count
+        standing.reverse()
+        standing.sort(key=lambda entry: (entry.id == spare, entry.trigger == "manual"))
+        for entry in standing[: max(0, extra)]:
+            self._files.delete(entry.id)
+            self._emit(SnapshotDeleted(snapshot_id=entry.id))
+
+
+class _Threshold:
+    def __init__(self, share: float, callback: Callback) -> None:
+        self._share = share
+        self.callback = callback
+        self._armed = True
+
+    def check_crossing(self, share: float) -> bool:
+        """True once for each time the share is reached from below."""
+        reached = share >= self._share
+        fires = reached and self._armed
+        self._armed = not reached
+        return fires

@@ -1,0 +1,260 @@
+"""Searches the texts of one session in the index: messages, and calls with their whole output."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from operator import mul
+from statistics import fmean, pstdev
+from typing import NamedTuple, TypeAlias
+
+from ollm.store.session_index.database import TOKENIZER, run_transaction
+from ollm.store.session_index.index import SessionIndex
+from ollm.store.session_index.search import create_vocabulary, find_words
+from ollm.store.session_index.texts import ROLES, make_role_mark, make_session_mark, unpack_text
+from ollm.store.session_index.words import join_words, quote_phrase, separate_words
+
+PASSAGE_CHARS = 1_500
+MAX_PASSAGE_CHARS = 3_000_000  # of all texts that are looked at closely
+SNIPPET_WORDS = 48
+NEIGHBOUR_ROWS = 12
+MAX_LIKE_TERMS = 12
+MIN_SHARED_CHARS = 4
+MAX_ENDING_CHARS = 3  # by which two forms of a word may differ
+SCAN_SECONDS = 0.5
+REFRESH_SECONDS = 5.0  # of CPU time
+
+
+MIN_COMPARED = 8  # vectors, from which on one can stand out
+MAX_COMPARED = 400
+MIN_DEVIATIONS = 2.5  # from the mean likeness, for a message to be near
+
+Vector: TypeAlias = "array[float]"  # of 32-bit floats
+
+
+class IndexedText(NamedTuple):
+    """A message, or a call with its output; `number` is the message's, or that of the message with the call."""
+
+    row: int
+    number: int
+    role: str
+    call: str | None
+    text: str
+
+
+class SessionTexts:
+    """One session as `index` knows it. `phrase` and `term` are what FTS5 is asked for; quote phrases first."""
+
+    def __init__(self, index: SessionIndex, session_id: str) -> None:
+        self._index = index
+        self.session_id = session_id
+
+    def refresh(self) -> None:
+        """Read what was recorded since the last time, in bounded time."""
+        self._index.refresh_session_text(self.session_id, REFRESH_SECONDS)
+
+    @property
+    def is_behind(self) -> bool:
+        """Return True if the newest texts are not in the index yet."""
+        return self.session_id in self._index.behind
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        return self._index.connection
+
+    @cached_property
+    def _row(self) -> tuple[int, int]:
+        query = "SELECT id, text_number FROM sessions WHERE session_id = ?"
+        found: tuple[int, int] | None = self.connection.execute(query, (self.session_id,)).fetchone()
+        return found or (0, 0)
+
+    @property
+    def session(self) -> int:
+        """The session's number in the index; 0 if it has none."""
+        return self._row[0]
+
+    @property
+    def message_count(self) -> int:
+        return self._row[1]
+
+    def count_matches(self, phrase: str, most: int) -> int:
+        """Count the texts that hold a phrase, up to `most` + 1."""
+        query = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+        found: int = self.connection.execute(query, (self._narrow(phrase), most + 1)).fetchone()[0]
+        return found
+
+    def rank(self, phrases: Iterable[str], limit: int) -> list[int]:
+        """List the rows that hold any of these, best first by BM25."""
+        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
+        wanted = self._narrow(f"({' OR '.join(phrases)})")
+        return [row for (row,) in self.connection.execute(query, (wanted, limit))]
+
+    def _narrow(self, phrase: str) -> str:
+        return f"{phrase} AND {quote_phrase(make_session_mark(self.session))}"
+
+    def read(self, rows: Sequence[int]) -> list[IndexedText]:
+        """Load these texts, in this order."""
+        query = "SELECT id, number, role, call, text FROM entries WHERE id = ? AND session = ?"
+        found = (self.connection.execute(query, (row, self.session)).fetchone() for row in rows)
+        return [
+            IndexedText(row, number, ROLES[role], call, unpack_text(text))
+            for row, number, role, call, text in filter(None, found)
+        ]
+
+    def read_neighbour(self, text: IndexedText, number: int) -> IndexedText | None:
+        """Load the message of that number, if it was indexed about the same time as `text`."""
+        query = (
+            "SELECT id FROM entries WHERE id BETWEEN ? AND ? AND session = ? AND number = ? AND coalesce(call, '') = ''"
+        )
+        between = (text.row - NEIGHBOUR_ROWS, text.row + NEIGHBOUR_ROWS)
+        found = self.connection.execute(query, (*between, self.session, number)).fetchone()
+        return self.read([found[0]])[0] if found else None
+
+    def find_last_request(self) -> int:
+        """Find the number of the user's last message; 0 if there is none."""
+        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
+        found = self.connection.execute(query, (self._narrow(quote_phrase(make_role_mark("user"))),)).fetchone()
+        return self.read([found[0]])[0].number if found else 0
+
+    def find_longer(self, word: str) -> list[str]:
+        """List indexed words that begin with this one."""
+        return self._find_between(word, word) if len(word) >= MIN_SHARED_CHARS else []
+
+    def find_alike(self, word: str) -> list[str]:
+        """List indexed words that differ from this one in a few last letters."""
+        shared = word[: max(MIN_SHARED_CHARS, len(word) - MAX_ENDING_CHARS)]
+        return self._find_between(shared, word, MAX_ENDING_CHARS) if len(word) > MIN_SHARED_CHARS else []
+
+    def _find_between(self, beginning: str, word: str, more: int = 100) -> list[str]:
+        create_vocabulary(self.connection)
+        query = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) <= ?"
+        asked = (beginning, beginning + "\U0010ffff", len(word) + more)
+        found = [term for (term,) in self.connection.execute(query, asked)]
+        return find_words(sorted(found, key=lambda term: abs(len(term) - len(word)))[:MAX_LIKE_TERMS])
+
+    def find_containing(self, parts: Sequence[str]) -> dict[str, list[str]]:
+        """List the indexed words that hold each of these parts, as far as a bounded time allows.
+
+        The index has stems: a part may go on behind the end of one.
+        """
+        create_vocabulary(self.connection)
+        until = time.monotonic() + SCAN_SECONDS
+        found: dict[str, list[str]] = {part: [] for part in parts}
+        cuts = range(1, MAX_ENDING_CHARS + 2)
+        starts = {part: tuple(part[:-cut] for cut in cuts if len(part) - cut >= MIN_SHARED_CHARS) for part in parts}
+        for place, (term,) in enumerate(self.connection.execute("SELECT term FROM temp.vocabulary")):
+            for part in parts:
+                if (part in term or term.endswith(starts[part])) and len(found[part]) < MAX_LIKE_TERMS:
+                    found[part].append(term)
+            if place % 1000 == 0 and time.monotonic() > until:
+                break
+        return {part: find_words(terms) for part, terms in found.items()}
+
+    def list_without_vectors(self, model: str, limit: int) -> list[tuple[int, str]]:
+        """List the next messages to embed with this model, by row."""
+        last = "SELECT max(entry) FROM vectors WHERE session = ? AND model = ?"
+        (done,) = self.connection.execute(last, (self.session, model)).fetchone()
+        query = "SELECT id, text FROM entries WHERE id > ? AND session = ? AND call IS NULL ORDER BY id LIMIT ?"
+        found = self.connection.execute(query, (done or 0, self.session, limit))
+        return [(row, unpack_text(text)) for row, text in found]
+
+    def save_vectors(self, model: str, vectors: Mapping[int, Vector]) -> None:
+        """Keep the vectors of messages that are still there; those of another model go."""
+
+        def work() -> None:
+            gone = "DELETE FROM vectors WHERE session = ? AND model <> ?"
+            self.connection.execute(gone, (self.session, model))
+            query = (
+                "INSERT OR REPLACE INTO vectors SELECT id, session, ?, ?, ? FROM entries WHERE id = ? AND session = ?"
+            )
+            for row, vector in vectors.items():
+                self.connection.execute(query, (model, pack_signs(vector), vector.tobytes(), row, self.session))
+
+        run_transaction(self.connection, work)
+
+    def find_nearest(self, model: str, wanted: Vector, limit: int) -> list[int]:
+        """List the rows that are nearer to a vector than nearly all others, nearest first.
+
+        All are compared by the signs of their numbers, the nearest of those by the numbers.
+        """
+        query = "SELECT entry, signs FROM vectors WHERE session = ? AND model = ? AND length(signs) = ?"
+        packed = pack_signs(wanted)
+        asked, signs = (self.session, model, len(packed)), int.from_bytes(packed, "big")
+        rated = [
+            ((int.from_bytes(other, "big") ^ signs).bit_count(), row)
+            for row, other in self.connection.execute(query, asked)
+        ]
+        if len(rated) < MIN_COMPARED:
+            return []
+        near = [row for _, row in sorted(rated)[:MAX_COMPARED]]
+        one = "SELECT vector FROM vectors WHERE entry = ?"
+        likeness = {
+            row: compare_vectors(wanted, array("f", self.connection.execute(one, (row,)).fetchone()[0])) for row in near
+        }
+        mean, spread = fmean(likeness.values()), pstdev(likeness.values())
+        found = [row for row in near if likeness[row] > mean + MIN_DEVIATIONS * spread]
+        return sorted(found, key=lambda row: -likeness[row])[:limit]
+
+
+def pack_signs(vector: Vector) -> bytes:
+    """Pack the sign of each number into a bit."""
+    bits = "".join("1" if number > 0 else "0" for number in vector)
+    return int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big")
+
+
+def compare_vectors(one: Vector, other: Vector) -> float:
+    """Compute the cosine of two vectors."""
+    lengths = math.sqrt(sum(map(mul, one, one))) * math.sqrt(sum(map(mul, other, other)))
+    return sum(map(mul, one, other)) / lengths if lengths else 0.0
+
+
+class PassageTable:
+    """Texts cut into passages, in an FTS5 table of their own: tells which words a passage holds, and shows them."""
+
+    def __init__(self, texts: Iterable[IndexedText]) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.execute(f"CREATE VIRTUAL TABLE passages USING fts5(text, tokenize='{TOKENIZER}')")
+        self.owners: dict[int, IndexedText] = {}
+        left = MAX_PASSAGE_CHARS
+        for text in texts:
+            for passage in cut_passages(text.text):
+                left -= len(passage)
+                if left < 0:
+                    return
+                query = "INSERT INTO passages(text) VALUES (?)"
+                row = self._connection.execute(query, (separate_words(passage),)).lastrowid
+                self.owners[row or 0] = text
+
+    def find(self, phrase: str) -> set[int]:
+        """Find the passages that hold a phrase."""
+        query = "SELECT rowid FROM passages WHERE passages MATCH ?"
+        return {row for (row,) in self._connection.execute(query, (phrase,))}
+
+    def show(self, passage: int, phrases: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+        """Return the best part of a passage on one line, and the words in it that match."""
+        query = (
+            f"SELECT snippet(passages, 0, '', '', '…', {SNIPPET_WORDS}), "  # noqa: S608
+            "highlight(passages, 0, '\ue000', '\ue001') FROM passages WHERE passages MATCH ? AND rowid = ?"
+        )
+        snippet, marked = self._connection.execute(query, (" OR ".join(phrases), passage)).fetchone()
+        words = (join_words(part.partition("\ue001")[0]) for part in marked.split("\ue000")[1:])
+        return " ".join(join_words(snippet).split()), tuple(dict.fromkeys(word.casefold() for word in words))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def cut_passages(text: str) -> list[str]:
+    """Cut a long text where a line or a word ends; each passage begins in the middle of the one before."""
+    passages, start = [], 0
+    while len(text) - start > PASSAGE_CHARS:
+        end = start + PASSAGE_CHARS
+        cut = max(text.rfind(" ", end - 200, end), text.rfind("\n", end - 200, end))
+        passages.append(text[start : cut if cut > 0 else end])
+        middle = start + PASSAGE_CHARS // 2
+        start = max(text.find(" ", middle, middle + 100), middle)
+    return [*passages, text[start:]]

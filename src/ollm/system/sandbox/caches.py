@@ -1,0 +1,145 @@
+"""Folders of our own for what package managers download in boxes, and git's global settings without credentials.
+
+The person's own caches are never written: what is in them runs outside later.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+DAY_SECONDS = 86_400
+MAX_CACHE_BYTES = 10 * 1024**3
+VARIABLES = {
+    "npm_config_cache": "npm",
+    "PNPM_HOME": "pnpm",
+    "YARN_CACHE_FOLDER": "yarn",
+    "BUN_INSTALL_CACHE_DIR": "bun",
+    "UV_CACHE_DIR": "uv",
+    "PIP_CACHE_DIR": "pip",
+    "POETRY_CACHE_DIR": "poetry",
+    "PRE_COMMIT_HOME": "pre-commit",
+    "CARGO_HOME": "cargo",
+    "GOPATH": "go",
+    "GOCACHE": "go/build",
+    "GRADLE_USER_HOME": "gradle",
+    "NUGET_PACKAGES": "nuget",
+    "DENO_DIR": "deno",
+    "XDG_CACHE_HOME": "other",
+}
+BROWSERS = ("ms-playwright", "puppeteer", "Cypress")
+HARMLESS_SECTIONS = ("color.", "column.", "advice.")
+HARMLESS_SETTINGS = frozenset(
+    "user.name user.email init.defaultbranch core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev "
+    "core.whitespace core.ignorecase pull.rebase pull.ff push.default merge.conflictstyle merge.ff diff.algorithm "
+    "diff.renames diff.mnemonicprefix diff.colormoved rebase.autosquash rebase.autostash rerere.enabled "
+    "fetch.prune branch.sort tag.sort log.date commit.verbose commit.cleanup status.short status.branch "
+    "status.showuntrackedfiles".split()
+)
+
+
+def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
+    """Variables that send downloads to our folder. Maven has no variable for its repository alone; browsers that are
+    installed already are found by a link."""
+    for name in BROWSERS:
+        theirs, ours = Path(home, ".cache", name), folder / "other" / name
+        if theirs.is_dir() and not ours.exists():
+            ours.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ours.symlink_to(theirs)
+    added = {name: str(folder / place) for name, place in VARIABLES.items()}
+    return {**added, "MAVEN_ARGS": f"-Dmaven.repo.local={folder / 'maven'}"}
+
+
+def measure_cache(folder: Path) -> dict[str, int]:
+    """The bytes that each package manager keeps there."""
+    sizes: dict[str, int] = {}
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        walked = (os.path.join(above, name) for above, _, files in os.walk(place) for name in files)
+        sizes[place.name] = sum(os.lstat(path).st_size for path in walked if os.path.lexists(path))
+    return sizes
+
+
+def limit_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> int:
+    """Remove the caches that were unused longest until the rest fits; return the bytes removed. Programs that `npx`
+    installed stay: a server may keep its data beside its code."""
+    sizes = measure_cache(folder)
+    over, removed = sum(sizes.values()) - most, 0
+    for name in sorted(sizes, key=lambda name: (folder / name).stat().st_mtime):
+        if removed >= over:
+            break
+        removed += sizes[name]
+        for part in (folder / name).iterdir():
+            if part.name != "_npx":
+                shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+    return removed
+
+
+def limit_once_a_day(folder: Path) -> None:
+    """Look at the size of the caches, which takes a walk through them, if nobody did so today."""
+    stamp = folder.with_name("box-checked")
+    try:
+        fresh = time.time() - stamp.stat().st_mtime < DAY_SECONDS
+    except OSError:
+        fresh = False
+    if not fresh:
+        stamp.touch()
+        limit_cache(folder)
+
+
+def clean_cache(folder: Path) -> int:
+    """Remove everything; return the bytes removed."""
+    size = sum(measure_cache(folder).values())
+    shutil.rmtree(folder, ignore_errors=True)
+    return size
+
+
+def write_git_settings(file: Path, home: str) -> str:
+    """Write the harmless part of git's global settings, if they have changed, and return the path."""
+    sources = [os.path.join(home, ".gitconfig"), os.path.join(home, ".config", "git", "config")]
+    state = "# " + " ".join(_describe_state(source) for source in sources)
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape") as kept:
+            if kept.readline().rstrip("\n") == state:
+                return str(file)
+    except OSError:
+        pass
+    from ollm.system.atomic import make_private_directory, replace_file
+
+    make_private_directory(file.parent)
+    lines = [state, *(line for line in _read_harmless_settings(home) if any(map(os.path.exists, sources)))]
+    replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
+    return str(file)
+
+
+def _describe_state(source: str) -> str:
+    try:
+        about = os.stat(source)
+    except OSError:
+        return "-"
+    return f"{about.st_mtime_ns}-{about.st_size}"
+
+
+def _read_harmless_settings(home: str) -> list[str]:
+    import subprocess
+
+    from ollm.system.sandbox.confined import make_helper_environment, start_confined
+
+    def ask() -> subprocess.CompletedProcess[bytes]:
+        environment = {**make_helper_environment(os.environ), "HOME": home}
+        command = ["git", "config", "--global", "--includes", "--null", "--list"]
+        return subprocess.run(command, cwd="/", env=environment, capture_output=True, timeout=10, check=False)
+
+    try:
+        said = start_confined(ask, home=home).stdout.decode("utf-8", "surrogateescape")
+    except (OSError, subprocess.SubprocessError):
+        return []
+    lines = []
+    for name, _, value in (item.partition("\n") for item in said.split("\0") if item):
+        if (name in HARMLESS_SETTINGS or name.startswith(HARMLESS_SECTIONS)) and "://" not in value:
+            section, _, key = name.rpartition(".")
+            quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            first, _, inner = section.partition(".")
+            lines += [f'[{first} "{inner}"]' if inner else f"[{first}]", f'\t{key} = "{quoted}"']
+    return lines

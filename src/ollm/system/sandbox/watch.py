@@ -1,0 +1,460 @@
+"""Find the files that steer tools in the folders a box may write, and move aside those that a command makes.
+
+Those that exist are protected by mounts. Where there are none (level `landlock`) their contents are kept and put back.
+A new one is found after the command by comparing the ctime of every folder with the last look, which no program can
+forge, and moved to `~/.ollm/taken/{session}/{number}/` under its own path: never deleted, and one command puts it
+back. Background jobs and servers are looked after at every step's end. A record on disk says what was there before,
+so that after a crash the next start can do the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.file_names import is_environment_file, normalize_name
+from ollm.system.locks import get_process_start
+from ollm.system.sandbox.box import is_inside
+from ollm.system.sandbox.names import GITHUB_STEERING_NAMES, steers_by_name
+from ollm.system.sandbox.repositories import REBASES, is_harmless, list_git_parts
+
+INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
+SETTLED_NANOSECONDS = 50_000_000  # a folder changed this shortly before it was read may have changed again unseen
+MAX_KEPT_BYTES = 8 * 1024 * 1024
+MAX_SHOWN = 5
+
+
+class FolderListing(NamedTuple):
+    """What matters of one folder, and when it was changed and read."""
+
+    changed: int
+    read: int
+    folders: tuple[str, ...]
+    steering: tuple[str, ...]
+    environment: tuple[str, ...]
+    repositories: tuple[str, ...]
+
+
+class TreeNames:
+    """Knows a tree from the last look, and reads again only the folders that have changed."""
+
+    def __init__(self, executed: Iterable[str] = ()) -> None:
+        self._executed = frozenset(executed)
+        self._listings: dict[str, FolderListing] = {}
+
+    def find(self, roots: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Return the outermost files and folders that steer tools, and the `.env` files. Links are not followed."""
+        steering: list[str] = []
+        environment: list[str] = []
+        seen: dict[str, FolderListing] = {}
+        waiting = []
+        for root in roots:
+            if os.path.basename(root) == ".git":  # of a linked worktree
+                steering += list_git_parts(root)
+            else:
+                waiting.append(root)
+        while waiting:
+            folder = waiting.pop()
+            listing = self._list(folder)
+            if listing is None:
+                continue
+            seen[folder] = listing
+            steering += listing.steering
+            environment += listing.environment
+            waiting += listing.folders
+            for repository in listing.repositories:
+                steering += list_git_parts(repository)
+        self._listings = seen
+        return steering, environment
+
+    def _list(self, folder: str) -> FolderListing | None:
+        try:
+            changed = os.stat(folder, follow_symlinks=False).st_ctime_ns
+        except OSError:
+            return None
+        known = self._listings.get(folder)
+        if known is not None and known.changed == changed and known.read - changed > SETTLED_NANOSECONDS:
+            return known
+        folders, steering, environment, repositories = [], [], [], []
+        in_github = normalize_name(os.path.basename(folder)) == ".github"
+        now = time.time_ns()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            return None
+        for entry in entries:
+            plain, path = normalize_name(entry.name), entry.path
+            if plain.startswith(".env") and is_environment_file(entry.name):
+                environment.append(path)
+            if plain == ".git":
+                repositories.append(path)
+            elif (
+                steers_by_name(plain)
+                or path in self._executed
+                or (in_github and plain in GITHUB_STEERING_NAMES)
+                or (plain == ".github" and entry.is_symlink())
+            ):
+                steering.append(path)
+            elif plain not in INSTALLED_FOLDERS and entry.is_dir(follow_symlinks=False):
+                folders.append(path)
+        return FolderListing(changed, now, tuple(folders), tuple(steering), tuple(environment), tuple(repositories))
+
+
+class KeptContent(NamedTuple):
+    """A file as it was: permissions, time of its last change and contents."""
+
+    mode: int
+    changed: int
+    data: bytes
+
+
+class TakenFile(NamedTuple):
+    """A file or folder that was moved aside: its path, and the folder of the batch it is in now."""
+
+    path: str
+    root: str
+    batch: str
+
+
+class Ending(Protocol):
+    """A process in a box; `gone` when nothing is left of it."""
+
+    @property
+    def gone(self) -> bool: ...
+
+
+class SteeringWatch:
+    """Looks after the folders that working boxes may write. `find_folder` returns the session's folder for what is
+    taken, `records` is where the record is kept; `keeps_contents` where no mounts protect the files that exist."""
+
+    def __init__(
+        self,
+        roots: Iterable[str],
+        executed: Iterable[str] = (),
+        *,
+        find_folder: Callable[[], Path],
+        records: Path | None = None,
+        keeps_contents: bool = False,
+    ) -> None:
+        self._roots = tuple(dict.fromkeys(roots))
+        self._executed = tuple(executed)
+        self._names = TreeNames(self._executed)
+        self._find_folder = find_folder
+        self._records = records
+        self._keeps_contents = keeps_contents
+        self._known: dict[str, str | None] = {}  # path: the target of a link
+        self._contents: dict[str, KeptContent] = {}
+        self._allowed: set[str] = set()
+        self._placeholders: set[str] = set()
+        self._running: list[Ending] = []
+        self._open = False
+        self._untold: list[TakenFile] = []
+        self._written = ""
+
+    def find_environment_files(self) -> list[str]:
+        return self._names.find(self._roots)[1]
+
+    def begin(self, approved: Iterable[str] = ()) -> list[str]:
+        """A command starts: return the paths to protect. What it was allowed to make is left alone."""
+        self._untold += self._look()
+        self.allow(approved)
+        self._make_placeholders()
+        if not self._open:
+            found = self._find_steering().items()
+            self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
+            self._contents = self._read_contents() if self._keeps_contents else {}
+        self._open = True
+        self._write_record()
+        inside = [os.path.realpath(path) for path, target in self._known.items() if target is not None]
+        targets = [
+            path for path in inside if os.path.exists(path) and any(is_inside(path, root) for root in self._roots)
+        ]
+        return [*(path for path, target in self._known.items() if target is None), *targets]
+
+    def _make_placeholders(self) -> None:
+        """An approved file outside that is not there yet is made, since only what exists can be opened to a box."""
+        for path in self._allowed - self._placeholders:
+            if not any(is_inside(path, root) for root in self._roots) and os.path.isdir(os.path.dirname(path)):
+                with suppress(OSError):
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+                    self._placeholders.add(path)
+
+    def _remove_placeholders(self) -> None:
+        for path in self._placeholders:
+            with suppress(OSError):
+                if os.lstat(path).st_size == 0:
+                    os.unlink(path)
+        self._placeholders.clear()
+
+    def attach(self, process: Ending) -> None:
+        """The command runs: look after it until nothing is left of it."""
+        self._running = [*(one for one in self._running if not one.gone), process]
+
+    def allow(self, paths: Iterable[str]) -> None:
+        """A person approved these paths for a tool of ours."""
+        self._allowed.update(paths)
+
+    def look(self) -> list[TakenFile]:
+        """Move aside what came to be since the last look; also what was taken before and not told yet."""
+        taken, self._untold = [*self._untold, *self._look()], []
+        return taken
+
+    def close(self) -> list[TakenFile]:
+        """The last look of a session."""
+        taken = self.look()
+        if self._written:
+            with suppress(OSError):
+                self._get_record_file().unlink(missing_ok=True)
+                self._get_record_file().parent.rmdir()
+            self._written = ""
+        return taken
+
+    def _look(self) -> list[TakenFile]:
+        if not self._open:
+            return []
+        self._open = any(not process.gone for process in self._running)
+        if not self._open:
+            self._remove_placeholders()
+        found = self._find_steering()
+        changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
+        changed += self._find_changed_contents()
+        new = [path for path in found if path not in self._known and not is_harmless(path, self._roots)]
+        new = [each for path in new for each in self._spare_own_state(path)]
+        new += [path for path in changed if os.path.lexists(path)]
+        taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
+        for path in changed:
+            taken += [] if self._is_allowed(path) else self._put_back(path)
+        self._known |= {path: target for path, target in found.items() if self._is_allowed(path)}
+        return taken
+
+    def _find_steering(self) -> dict[str, str | None]:
+        found = [*self._names.find(self._roots)[0], *self._find_linked_scripts()]
+        if self._keeps_contents or self._allowed:
+            found = list(self._expand(found))
+        found = [path for path in found if not self._is_own_state(path)]
+        return {path: os.readlink(path) if os.path.islink(path) else None for path in found if os.path.lexists(path)}
+
+    def _expand(self, paths: Iterable[str]) -> Iterator[str]:
+        """Folders that a command may have written to, with all that is in them."""
+        for path in paths:
+            yield path
+            opened = self._keeps_contents or any(is_inside(one, path) for one in self._allowed)
+            if opened and not os.path.islink(path):
+                for folder, names, files in os.walk(path):
+                    yield from (os.path.join(folder, name) for name in (*names, *files))
+
+    def _find_linked_scripts(self) -> Iterator[str]:
+        """Links by way of which a script that hooks or servers run, and that was not there, is there now."""
+        for script in self._executed:
+            root = next((one for one in self._roots if is_inside(script, one)), None)
+            if root is None or not os.path.lexists(script):
+                continue
+            parts = script.removeprefix(root).strip("/").split("/")
+            above = (os.path.join(root, *parts[:count]) for count in range(1, len(parts)))
+            yield from (path for path in above if os.path.islink(path))
+
+    def _is_own_state(self, path: str) -> bool:
+        """True for the database and locks that this program itself keeps in the `.ollm` of a workspace."""
+        folder, name = os.path.split(path)
+        return self._is_own_folder(folder) and (name.startswith("memory.db") or name.endswith((".lock", ".gitignore")))
+
+    def _is_own_folder(self, path: str) -> bool:
+        return os.path.basename(path) == ".ollm" and os.path.dirname(path) in self._roots
+
+    def _spare_own_state(self, path: str) -> list[str]:
+        """Return what is to be taken of a new path: of a workspace's `.ollm` all but the program's own state."""
+        if not self._is_own_folder(path) or os.path.islink(path) or not os.path.isdir(path):
+            return [path]
+        inside = [os.path.join(path, name) for name in os.listdir(path)]
+        return [each for each in inside if not self._is_own_state(each)]
+
+    def _is_allowed(self, path: str) -> bool:
+        return any(is_inside(path, one) for one in self._allowed)
+
+    def _read_contents(self) -> dict[str, KeptContent]:
+        kept: dict[str, KeptContent] = {}
+        room = MAX_KEPT_BYTES
+        for path, target in self._known.items():
+            with suppress(OSError):
+                about = os.lstat(path)
+                if target is None and stat.S_ISREG(about.st_mode) and about.st_size <= room:
+                    kept[path] = KeptContent(stat.S_IMODE(about.st_mode), about.st_mtime_ns, Path(path).read_bytes())
+                    room -= about.st_size
+        return kept
+
+    def _find_changed_contents(self) -> Iterator[str]:
+        for path, kept in self._contents.items():
+            try:
+                about = os.lstat(path)
+                same = stat.S_ISREG(about.st_mode) and stat.S_IMODE(about.st_mode) == kept.mode
+                if same and about.st_size == len(kept.data) and Path(path).read_bytes() == kept.data:
+                    os.utime(path, ns=(kept.changed, kept.changed))
+                    continue
+            except OSError:
+                pass
+            yield path
+
+    def _put_back(self, path: str) -> list[TakenFile]:
+        """Write a file as it was. A link that took the place of a folder above it is taken first."""
+        root = next(one for one in self._roots if is_inside(path, one))
+        parts = os.path.relpath(path, root).split("/")
+        above = [os.path.join(root, *parts[:count]) for count in range(1, len(parts))]
+        taken = self._take(
+            [one for one in above if (os.path.lexists(one) and not os.path.isdir(one)) or os.path.islink(one)]
+        )
+        target, kept = self._known.get(path), self._contents.get(path)
+        with suppress(OSError):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if target is not None:
+                os.symlink(target, path)
+            elif kept is not None:
+                with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, kept.mode), "wb") as file:
+                    file.write(kept.data)
+                os.chmod(path, kept.mode)
+                os.utime(path, ns=(kept.changed, kept.changed))
+        return taken
+
+    def _take(self, paths: list[str]) -> list[TakenFile]:
+        taken: list[TakenFile] = []
+        for root in self._roots:
+            mine = [path for path in paths if is_inside(path, root) and path != root]
+            mine = [path for path in mine if not any(path != one and is_inside(path, one) for one in mine)]
+            if mine:
+                batch = _make_batch(self._find_folder())
+                taken += [TakenFile(path, root, batch) for path in mine if _move_aside(path, root, batch)]
+                paths = [path for path in paths if path not in mine]
+        return taken
+
+    def _get_record_file(self) -> Path:
+        assert self._records is not None
+        return self._records / f"{os.getpid()}-{id(self):x}.json"
+
+    def _write_record(self) -> None:
+        """Written and synced before the command starts, if anything has changed since the last one."""
+        if self._records is None:
+            return
+        record = json.dumps(
+            {
+                "roots": self._roots,
+                "executed": self._executed,
+                "folder": str(self._find_folder()),
+                "known": self._known,
+                "contents": {path: (*kept[:2], kept.data.hex()) for path, kept in self._contents.items()},
+                "allowed": sorted(self._allowed),
+                "process": [os.getpid(), get_process_start(os.getpid())],
+            }
+        )
+        if record != self._written:
+            make_private_directory(self._records)
+            replace_file(self._get_record_file(), record.encode())
+            self._written = record
+
+    def resume(self, record: dict[str, Any]) -> list[TakenFile]:
+        """Look as the process that wrote this record would have."""
+        self._known = dict(record["known"])
+        contents = record["contents"].items()
+        self._contents = {path: KeptContent(mode, at, bytes.fromhex(data)) for path, (mode, at, data) in contents}
+        self._allowed = set(record["allowed"])
+        self._open = True
+        return self._look()
+
+
+def recover_taken(records: Path) -> list[TakenFile]:
+    """Move aside what commands of agents that were killed made; records of agents that still run are left alone."""
+    taken: list[TakenFile] = []
+    for file in sorted(records.glob("*.json")):
+        try:
+            record = json.loads(file.read_bytes())
+            process, started = record["process"]
+            if started and get_process_start(process) == started:
+                continue
+            keeps = bool(record["contents"])
+            watch = SteeringWatch(
+                record["roots"], record["executed"], find_folder=partial(Path, record["folder"]), keeps_contents=keeps
+            )
+            taken += watch.resume(record)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # damaged: there is nothing to compare with
+        file.unlink(missing_ok=True)
+    with suppress(OSError):
+        records.rmdir()
+    return taken
+
+
+def describe_taken(taken: Iterable[TakenFile]) -> str:
+    """Say what was moved aside, and the command that puts it back; empty when nothing was."""
+    import shlex
+
+    batches: dict[tuple[str, str], list[str]] = {}
+    for file in taken:
+        batches.setdefault((file.root, file.batch), []).append(os.path.relpath(file.path, file.root))
+    lines = []
+    for (root, batch), names in batches.items():
+        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        command = f"cp -a {shlex.quote(batch + '/.')} {shlex.quote(root)}"
+        lines.append(
+            f"Moved aside, because such files steer tools, agents or git: {', '.join(names[:MAX_SHOWN])}{more}. "
+            f"The user can put them back with: {command}"
+        )
+    return "\n".join(lines)
+
+
+def _make_batch(folder: Path) -> str:
+    """A new numbered folder."""
+    make_private_directory(folder)
+    number = len(os.listdir(folder)) + 1
+    while True:
+        with suppress(FileExistsError):
+            os.mkdir(folder / str(number), 0o700)
+            return str(folder / str(number))
+        number += 1
+
+
+def _move_aside(path: str, root: str, batch: str) -> bool:
+    """Move a file or folder out of the tree. Its folder is held open and reached without links, since a program that
+    still runs may swap it meanwhile; across file systems it loses its name first and is copied then."""
+    below = os.path.relpath(path, root)
+    target = os.path.join(batch, below)
+    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+    try:
+        above = open_beneath(root, os.path.dirname(below))
+    except OSError:
+        return False
+    name = os.path.basename(path)
+    try:
+        mode = os.lstat(name, dir_fd=above).st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
+            try:
+                os.rename(name, target, src_dir_fd=above)
+            except OSError:
+                hidden = f".taken-{os.getpid()}-{time.monotonic_ns()}"
+                os.rename(name, hidden, src_dir_fd=above, dst_dir_fd=above)
+                shutil.move(os.path.join(f"/proc/self/fd/{above}", hidden), target)
+        else:
+            os.unlink(name, dir_fd=above)  # a socket or a pipe
+    except (OSError, shutil.Error):
+        return False
+    finally:
+        os.close(above)
+    return True
+
+
+def open_beneath(root: str, below: str) -> int:
+    """Open a folder below another one, following no link."""
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in filter(None, below.split("/")):
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder

@@ -1,0 +1,141 @@
+"""Names that were mistyped, lazy patterns, front matter and diffs."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.domain.front_matter import split_front_matter
+from ollm.domain.line_diff import compare_words, parse_diff
+from ollm.domain.patterns import compile_late
+from ollm.domain.suggest import MAX_TYPED_CHARACTERS, format_suggestion, suggest_names
+
+TOOLS = ["read_file", "write_file", "edit_file", "shell", "web_search"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("sehll", ["shell"]),
+        ("readfile", ["read_file"]),
+        ("READ-FILE", ["read_file"]),
+        ("shel", ["shell"]),
+        ("search", ["web_search"]),
+        ("xyz", []),
+        ("", []),
+        ("we", []),
+    ],
+)
+def test_the_nearest_name(typed: str, near: list[str]) -> None:
+    assert suggest_names(typed, TOOLS) == near
+
+
+def test_the_best_come_first_as_many_as_asked() -> None:
+    assert suggest_names("edit_fle", [*TOOLS, "edit_files"], 2) == ["edit_file", "edit_files"]
+    assert suggest_names("shell", ["shell", "shell"], 5) == ["shell"]
+    assert suggest_names("shell", TOOLS, 0) == []
+
+
+def test_of_names_alike_one_with_the_same_letters_is_first() -> None:
+    assert suggest_names("abdc", ["abdx", "abcd"]) == ["abcd"]
+
+
+def test_names_are_compared_from_a_share_of_letters_on() -> None:
+    assert suggest_names("abcxy", ["abcde"]) == ["abcde"]
+    assert suggest_names("abxyz", ["abcde"]) == []
+
+
+def test_only_the_beginning_of_what_was_typed_is_compared() -> None:
+    name = "a" * MAX_TYPED_CHARACTERS
+
+    assert suggest_names(name + "b" * 1000, [name]) == [name]
+
+
+def test_a_suggestion_in_words_or_another_text() -> None:
+    assert format_suggestion("sehll", TOOLS) == "did you mean shell?"
+    assert format_suggestion("xyz", TOOLS, "none") == "none"
+    assert format_suggestion("xyz", TOOLS) == ""
+
+
+@given(st.text(min_size=3, max_size=20))
+def test_a_name_that_is_known_is_always_found(name: str) -> None:
+    assert suggest_names(name, [name]) == [name] or not name.replace("-", "").replace("_", "")
+
+
+def test_it_matches_as_the_compiled_one_does() -> None:
+    late = compile_late(r"(\d+)b", re.IGNORECASE)
+    assert late.findall("7B and 70b") == ["7", "70"]
+    assert late.split("a 3B model") == ["a ", "3", " model"]
+    assert late.sub("?", "7b") == "?"
+    assert late.pattern == r"(\d+)b"
+
+
+def test_it_takes_bytes() -> None:
+    assert compile_late(rb"\{\s*+").match(b"{  ")
+
+
+def test_nothing_is_compiled_before_the_first_use() -> None:
+    late = compile_late("(")
+    with pytest.raises(re.error):
+        late.match("(")
+
+
+def test_a_method_is_looked_up_once() -> None:
+    late = compile_late("a")
+    assert late.match is late.match
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "body"),
+    [
+        ("no front matter", {}, "no front matter"),
+        ("---\nname: a\n---\nbody", {"name": "a"}, "body"),
+        ("---\nname: 'a'\ndescription: \"b: c\"\n---\n\nbody", {"name": "a", "description": "b: c"}, "body"),
+        ("---\ndescription: >\n  two\n  lines\nother: x\n---\n", {"description": "two lines", "other": "x"}, ""),
+        ("---\nmetadata:\n  version: 1\n# note\n---\nb", {"metadata": "version: 1"}, "b"),
+        ("---\ntools:\n- ls\n- grep\nmode: code\n---\nb", {"tools": "- ls - grep", "mode": "code"}, "b"),
+        ("---\nnever closed\n", {}, "---\nnever closed\n"),
+        ("\ufeff---\nname: a\n---\nbody", {"name": "a"}, "body"),
+    ],
+)
+def test_the_fields_and_the_text_are_told_apart(text: str, fields: dict[str, str], body: str) -> None:
+    assert split_front_matter(text) == (fields, body)
+
+
+def test_a_diff_stands_side_by_side_with_its_numbers() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -3,3 +3,4 @@\n same\n-old\n--- gone\n+new\n+more\n end\n"
+
+    rows = [(pair.kind, pair.before, pair.after, pair.old, pair.new) for pair in parse_diff(diff)]
+
+    assert rows == [
+        ("head", "--- a/x", None, 0, 0),
+        ("head", "+++ b/x", None, 0, 0),
+        ("gap", "@@ -3,3 +3,4 @@", None, 0, 0),
+        ("same", "same", "same", 3, 3),
+        ("change", "old", "new", 4, 4),
+        ("change", "-- gone", "more", 5, 5),
+        ("same", "end", "end", 6, 6),
+    ]
+
+
+def test_lines_that_look_like_heads_inside_a_change_are_lines() -> None:
+    rows = list(parse_diff("@@ -1 +1 @@\n--- x\n+++ y\n"))
+
+    assert [(row.kind, row.before, row.after) for row in rows[1:]] == [("change", "-- x", "++ y")]
+
+
+def test_removed_after_added_is_a_new_change() -> None:
+    rows = list(parse_diff("@@ -1,2 +1 @@\n+a\n-b\n-c\n"))
+
+    assert [(row.before, row.after, row.old, row.new) for row in rows[1:]] == [
+        (None, "a", 1, 1),
+        ("b", None, 1, 2),
+        ("c", None, 2, 2),
+    ]
+
+
+def test_words_that_differ_are_found_on_each_side() -> None:
+    assert compare_words("sum = price", "sum += price") == ([], [(4, 5)])
+    assert compare_words("the old word here", "the new word here") == ([(4, 7)], [(4, 7)])
+    assert compare_words("return x", "raise ValueError(y) from z") == ([], [])

@@ -1,0 +1,233 @@
+"""Parts of a block in the place of the parts of a file that they stand for."""
+
+import pytest
+
+from ollm.runtime.small_models.edits import read_change
+from ollm.runtime.small_models.placement import (
+    place_block,
+    place_definitions,
+    place_similar,
+)
+
+LONG = "".join(
+    f'def total_{noun}s(items):\n    """What all of them cost."""\n    total = 0\n    for item in items:\n'
+    f'        total += item["price"]\n    return total\n\n\ndef find_{noun}(items, name):\n    for item in items:\n'
+    f'        if item["name"] == name:\n            return item\n    return None\n\n\n'
+    for noun in ("book", "lamp", "chair", "table")
+)
+
+
+CLASS = (
+    'class Team:\n    """One team."""\n\n    def __init__(self, title):\n        self.title = title\n        self.members = []\n'
+    + "".join(f"\n    def method_{n}(self):\n        return {n}\n" for n in range(12))
+)
+
+
+def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:
+    new = "def total_chairs(items):\n    return 0\n"
+    change = read_change("store.py", new, LONG, shown_whole=False)
+
+    ((target, replacement),) = change.edits
+    assert LONG.count(target) == 1
+    assert target.startswith("def total_chairs(items):")
+    assert target.endswith("return total")
+    assert replacement == new.rstrip()
+
+
+def test_a_new_function_is_added_behind_the_last() -> None:
+    change = read_change("store.py", "import math\n\n\ndef area(r):\n    return math.pi * r\n", LONG, shown_whole=False)
+
+    ((target, replacement),) = change.edits
+    assert target.startswith("def find_table")
+    assert replacement == f"{target}\n\n\ndef area(r):\n    return math.pi * r"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    def count(self):\n        return 5\n",
+        "class Team:\n    def count(self):\n        return 5\n",
+        "class Team:\n    # ... existing code ...\n\n    def count(self):\n        return 5\n",
+    ],
+)
+def test_a_method_is_added_to_its_class_and_the_others_stay(body: str) -> None:
+    change = read_change("team.py", body, CLASS, shown_whole=False)
+
+    ((target, replacement),) = change.edits
+    assert CLASS.count(target) == 1
+    after = CLASS.replace(target, replacement)
+    scope: dict[str, type] = {}
+    exec(after, scope)
+    assert scope["Team"]("x").count() == 5
+    assert scope["Team"]("x").method_11() == 11
+
+
+def test_a_function_that_differs_in_its_name_alone_is_the_old_one_renamed() -> None:
+    old = LONG[LONG.index("def total_lamps") : LONG.index("def find_lamp")].rstrip()
+    change = read_change("store.py", old.replace("total_lamps", "sum_lamps"), LONG, shown_whole=False)
+
+    ((target, replacement),) = change.edits
+    after = LONG.replace(target, replacement)
+    assert after == LONG.replace("total_lamps", "sum_lamps")
+
+
+def test_a_head_without_a_body_is_no_definition() -> None:
+    current = 'def greet(name):\n    return "Hello, " + name\n' + "".join(f"x{n} = {n}\n" for n in range(20))
+    change = read_change("greeting.py", "def welcome(name):\n", current, shown_whole=False)
+    assert change.edits == (("def greet(name):", "def welcome(name):"),)
+
+
+def test_a_new_function_with_a_head_of_several_lines_keeps_its_end() -> None:
+    old = "function a() {\n  return 1;\n}\n"
+
+    [(_, after)] = place("function b(\n  x,\n) {\n  return x;\n}", old) or []
+    assert after.endswith("function b(\n  x,\n) {\n  return x;\n}")
+
+
+def place(new: str, old: str) -> list[tuple[str, str]] | None:
+    edits = place_definitions(new.splitlines(), old.splitlines())
+    return None if edits is None else list(edits)
+
+
+OLD = "import os\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n"
+
+
+def test_a_new_one_before_a_changed_one_stays_before_it() -> None:
+    assert place("def new():\n    return 0\n\n\ndef two():\n    return 22", OLD) == [
+        ("def two():\n    return 2", "def new():\n    return 0\n\n\ndef two():\n    return 22")
+    ]
+
+
+def test_new_imports_stand_before_those_there_are() -> None:
+    assert place("import re\n\ndef one():\n    return re", OLD) == [
+        ("def one():\n    return 1", "def one():\n    return re"),
+        ("import os", "import re\nimport os"),
+    ]
+
+
+@pytest.mark.parametrize("new", ["", "x = 1", "x = 1\ndef one():\n    return 10"])
+def test_a_block_that_holds_other_things_is_not_placed(new: str) -> None:
+    assert place(new, OLD) is None
+
+
+def test_a_method_written_without_its_class_is_indented_like_the_one_there() -> None:
+    old = "class A:\n    def run(self):\n        return 1\n"
+
+    assert place("def run(self):\n    return 2", old) == [
+        ("    def run(self):\n        return 1", "    def run(self):\n        return 2")
+    ]
+
+
+TWO_CLASSES = (
+    'class Empty:\n    """Nothing yet."""\n\n\n'
+    "class A:\n    def run(self):\n        return 1\n\n    def stop(self):\n        return 2\n"
+    + "".join(f"\n    def a_{n}(self):\n        return {n}\n" for n in range(6))
+    + "\n\nclass B:\n    def run(self):\n        return 3\n"
+    + "".join(f"\n    def b_{n}(self):\n        return {n}\n" for n in range(6))
+)
+
+
+def place_in_two(block: str) -> str:
+    made = TWO_CLASSES
+    for target, replacement in read_change("a.py", block, TWO_CLASSES, shown_whole=False).edits:
+        assert made.count(target) == 1, target
+        made = made.replace(target, replacement)
+    return made
+
+
+def test_a_method_stays_in_its_own_class() -> None:
+    added = place_in_two("class A:\n    def more(self):\n        return 9\n")
+    assert added == TWO_CLASSES.replace("\n\n\nclass B", "\n\n    def more(self):\n        return 9\n\n\nclass B")
+    changed = place_in_two("class A:\n    def run(self):\n        return 9\n")
+    assert changed == TWO_CLASSES.replace("return 1\n\n    def stop", "return 9\n\n    def stop")
+    both = place_in_two("class A:\n    def a_5(self):\n        return 8\n\n    def more(self):\n        return 9\n")
+    assert "def a_5(self):\n        return 8\n\n    def more(self):\n        return 9\n\n\nclass B" in both
+    last = place_in_two("class B:\n    def more(self):\n        return 9\n")
+    assert last.endswith("    def b_5(self):\n        return 5\n\n    def more(self):\n        return 9\n")
+
+
+def test_a_class_without_methods_gets_them_at_its_end() -> None:
+    made = place_in_two("class Empty:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n")
+
+    body = "    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
+    assert made == TWO_CLASSES.replace('yet."""\n', f'yet."""\n\n{body}')
+
+
+SETTINGS = "".join(
+    f"{group}_PORT = {n}\n{group}_RETRIES = 3\n\n" for n, group in enumerate(("WEB", "MAIL", "CACHE", "AUTH"))
+)
+
+
+YAML = "".join(
+    f"  {name}:\n    image: {name}:1\n    replicas: 2\n    restart: always\n"
+    for name in ("web", "api", "cache", "cron")
+)
+
+
+def test_lines_that_set_a_name_take_the_place_of_those_that_set_it() -> None:
+    change = read_change("settings.py", "MAIL_PORT = 2525\nAUTH_RETRIES = 9\n", SETTINGS, shown_whole=False)
+    assert change.edits == (("MAIL_PORT = 1", "MAIL_PORT = 2525"), ("AUTH_RETRIES = 3", "AUTH_RETRIES = 9"))
+
+
+def test_a_shown_part_with_a_change_takes_the_place_of_that_part() -> None:
+    body = "  cache:\n    image: cache:1\n    replicas: 5\n    restart: always\n"
+    change = read_change("compose.yaml", body, YAML * 1 + "".join(f"# {n}\n" for n in range(40)), shown_whole=False)
+
+    ((target, replacement),) = change.edits
+    assert "cache:1\n    replicas: 2" in target
+    assert "cache:1\n    replicas: 5" in replacement
+
+
+def test_a_section_of_a_page_is_added_or_takes_the_place_of_its_namesake() -> None:
+    page = "# Parcel\n\n" + "".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(9))
+
+    ((target, replacement),) = read_change("README.md", "## Licence\n\nMIT\n", page, shown_whole=True).edits
+    assert page.replace(target, replacement).rstrip().endswith("Text 8.\n\n## Licence\n\nMIT")
+
+    ((target, replacement),) = read_change("README.md", "## Part 4\n\nNew.\n", page, shown_whole=True).edits
+    after = page.replace(target, replacement)
+    assert "## Part 4\n\nNew.\n\n## Part 5" in after
+    assert "Text 4." not in after
+
+
+REGIONS = [
+    "{",
+    '  "west": {',
+    '    "port": 1,',
+    '    "disks": [',
+    '      "ssd"',
+    "    ]",
+    "  },",
+    '  "east": {',
+    '    "port": 2,',
+    '    "disks": [',
+    '      "ssd"',
+    "    ]",
+    "  }",
+    "}",
+]
+
+
+@pytest.mark.parametrize("indent", ["", "  ", "      "])
+def test_an_entry_takes_the_place_of_the_one_that_begins_as_it_does(indent: str) -> None:
+    new = [indent + line for line in ('"east": {', '  "port": 9,', '  "disks": []', "},")]
+    edits = place_block(new, REGIONS)
+    assert edits == (("\n".join(REGIONS[7:13]), '  "east": {\n    "port": 9,\n    "disks": []\n  }'),)
+    first = place_block([line.replace("east", "west").rstrip(",") for line in new], REGIONS)
+    assert first is not None
+    assert first[0][1].endswith("\n  },")
+    assert place_block([indent + '"north": {', indent + "}"], REGIONS) is None
+    assert place_block([*new, indent + '"more": 1'], REGIONS) is None
+    assert place_block(['    "disks": [', "    ]"], REGIONS) is None
+    assert place_block([], REGIONS) is None
+
+
+def test_a_part_that_begins_with_a_line_of_the_file_is_placed_only_where_that_line_is() -> None:
+    east, west = (
+        [f'"{name}": {{', f'  "host": "{name}.x",', '  "port": 1,', '  "timeout": 30,', '  "retries": 3', "},"]
+        for name in ("east", "west")
+    )
+    changed = [west[0], '  "host": "other.x",', '  "port": 2,', *west[3:]]
+
+    assert place_similar(changed, [*east, *west]) is None, "it repeats most of the first"
+    assert place_similar(["x", *changed[1:]], [*east, *west]) is not None

@@ -1,0 +1,192 @@
+"""Messages of one session are found by their words, in any language, and nothing is found that was not said."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ollm.domain.tools import RecordedResult
+from ollm.runtime.resume.session_archive import SessionArchive
+from ollm.services.message_search import MessageMatch, search_messages
+from ollm.store.session_index.session_texts import SessionTexts, cut_passages
+from tests.store.sessions.support import Home, call, run, said
+
+NOISE = [f"Please look at part {number} of the report again when you have time for it." for number in range(60)]
+FACTS = [
+    "The spare key hangs behind the meter box in the garage.",
+    "Die Winterreifen liegen im Keller bei den Schwiegereltern.",
+    "Wir haben die Äpfel von der Wiese in den Schuppen gebracht.",
+    "La abuela guarda las joyas en la lata de galletas.",
+    "猫は毎朝八時に薬を飲みます。",
+    "แมวของเพื่อนบ้านชื่อส้มโอ",
+    "우리 고양이는 매일 아침 약을 먹어요.",
+]
+
+
+def find(home: Home, session: str, *queries: str, limit: int = 3) -> list[MessageMatch]:
+    with closing(home.index()) as index:
+        return search_messages(SessionTexts(index, session), queries, limit)
+
+
+def find_texts(home: Home, session: str, *queries: str) -> list[str]:
+    return [match.text.text for match in find(home, session, *queries)]
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, str]:
+    home = Home(tmp_path_factory.mktemp("home"))
+    texts = NOISE.copy()
+    for place, fact in enumerate(FACTS):
+        texts.insert(place * 8 + 3, fact)
+    return home, home.recorded(*texts, "And now?")
+
+
+@pytest.mark.parametrize(
+    ("queries", "fact"),
+    [
+        (["Where does the spare key hang?"], 0),
+        (["hanging keys"], 0),  # other forms
+        (["second door", "house keys", "key hidden"], 0),  # one of several
+        (["arag"], 0),  # a part of a word
+        (["Wo liegen die Winterreifen?"], 1),
+        (["Autoräder", "Reifen"], 1),
+        (["apfel schuppen"], 2),  # without accents
+        (["¿Dónde guarda la abuela las joyas?"], 3),
+        (["joya"], 3),
+        (["薬"], 4),
+        (["毎朝何を飲みますか"], 4),
+        (["ชื่อแมว"], 5),
+        (["고양이"], 6),
+    ],
+)
+def test_a_fact_is_found_by_its_words(talk: tuple[Home, str], queries: list[str], fact: int) -> None:
+    assert FACTS[fact] in find_texts(*talk, *queries)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Where did we bury the time capsule?",
+        "Wo haben wir die Zeitkapsel vergraben?",
+        "¿Dónde está la escuela de la playa?",
+        "宇宙飞船的燃料是什么",
+        "sailing licence",
+        "...",
+        "",
+    ],
+)
+def test_nothing_is_found_that_was_never_said(talk: tuple[Home, str], query: str) -> None:
+    assert find_texts(*talk, query) == []
+
+
+def test_a_match_says_which_words_it_has_and_what_was_said_beside_it(talk: tuple[Home, str]) -> None:
+    (match,) = find(*talk, "grandmother", "keys garage")
+
+    assert match.words == ("key", "garage")
+    assert match.passage == FACTS[0]
+    assert match.beside is not None
+    assert match.beside.number == match.text.number + 1
+
+
+def test_a_session_of_one_subject_is_searched_by_it(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session = home.recorded(*(f"The parser has fault {number}." for number in range(40)))
+
+    assert find_texts(home, session, "parser")
+
+
+def test_the_newest_message_is_found_before_the_session_is_saved_and_other_sessions_are_not(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.recorded("The heron stands in another pond.")
+
+    async def record() -> list[list[str]]:
+        service = home.service()
+        session = await service.create_session("m", "ollama")
+        found = []
+        for text in ("A heron came.", "Two herons came."):
+            await service.record_message(session, said(text))
+            found.append(find_texts(home, session, "heron"))
+        home.root.joinpath("index.db").unlink()  # may go at any time
+        found.append(find_texts(home, session, "heron"))
+        await service.close_session(session)
+        return found
+
+    first, second, third = run(record)
+    assert first == ["A heron came."]
+    assert sorted(second) == sorted(third) == ["A heron came.", "Two herons came."]
+    assert second[-1] == "Two herons came.", "the request under way comes last"
+
+
+def test_a_call_is_found_by_the_output_that_the_model_was_not_shown_and_recall_itself_is_not(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+
+    async def record() -> str:
+        service = home.service()
+        session = await service.create_session("m", "ollama")
+        await service.record_message(session, said("List it"))
+        whole = "name\n" * 5_000 + "kingfisher.txt\n" + "name\n" * 5_000
+        listed = replace(call("c1", result="cut"), result=RecordedResult(llm_content="cut", full_output=whole))
+        await service.record_tool_call(session, listed)
+        await service.record_tool_call(session, call("c2", name="recall", result="kingfisher, somewhere"))
+        await service.close_session(session)
+        return session
+
+    (match,) = find(home, run(record), "kingfisher")
+
+    assert match.text.call == "c1"
+    assert "kingfisher" in match.passage
+    assert len(match.passage) < 400
+
+
+async def test_the_event_loop_runs_on_while_a_search_does() -> None:
+    loop, told = asyncio.get_running_loop(), threading.Event()
+
+    def search(_queries: Sequence[str], _limit: int, _vectors: object) -> tuple[list[MessageMatch], bool]:
+        loop.call_soon_threadsafe(told.set)
+        assert told.wait(10), "the loop stood still"
+        return [], True
+
+    async def load(_page: object) -> None:
+        return None
+
+    assert (await SessionArchive(load, search).search(["x"], 3)).passages == ()
+
+
+def test_a_long_session_is_indexed_in_parts_and_searched_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    session = home.recorded("The otter is first.", *NOISE, "The beaver is last.")
+    monkeypatch.setattr("ollm.store.session_index.index.STEP_TEXTS", 1)
+    monkeypatch.setattr("ollm.store.session_index.session_texts.REFRESH_SECONDS", 0.002)
+    found: list[list[str]] = []
+    for _ in range(1_000):
+        with closing(home.index()) as index:
+            texts = SessionTexts(index, session)
+            found.append([match.text.text for match in search_messages(texts, ["otter", "beaver"], 3)])
+            if not texts.is_behind:
+                break
+
+    assert found[-1] == ["The otter is first.", "The beaver is last."]
+    with closing(home.index()) as index:
+        assert index.connection.execute("SELECT count(*) FROM entries").fetchone() == (len(NOISE) + 2,)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(max_size=6_000), query=st.text(max_size=80))
+def test_every_part_of_a_text_is_in_a_passage(text: str, query: str) -> None:
+    passages = cut_passages(text)
+
+    assert all(len(passage) <= 1_500 for passage in passages)
+    place = 0
+    for passage in passages:
+        found = text.find(passage, max(0, place - 1_500))
+        assert 0 <= found <= place
+        place = max(place, found + len(passage))
+    assert place == len(text)

@@ -1,0 +1,126 @@
+"""Files that steer tools and that a command makes: found, moved aside, named; those that were there stay."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ollm.system.sandbox.watch import SteeringWatch, describe_taken, recover_taken
+
+GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
+
+
+class Running:
+    gone = False
+
+
+def make(tmp_path: Path, **more: object) -> SteeringWatch:
+    return SteeringWatch([str(tmp_path / "work")], find_folder=lambda: tmp_path / "taken", **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work/sub").mkdir(parents=True)
+    (tmp_path / "work/AGENTS.md").write_text("mine")
+    return tmp_path / "work"
+
+
+HOSTILE = {
+    "nested": "mkdir -p a/b/c; echo x > a/b/c/.mcp.json",
+    "parent renamed": "mkdir -p n/inner; echo x > n/inner/.envrc; mv n m",
+    "forged times": "echo x > sub/.cursorrules; touch -d @1 sub/.cursorrules sub",
+    "a folder moved in": "mkdir -p p/workflows; mv p .github",
+    "a link": "ln -s /etc/passwd sub/CLAUDE.md; ln -s sub .claude",
+    "a hard link": "echo x > plain; ln plain sub/.mcp.json",
+    "a repository with a hook": "git init -q r; echo x > r/.git/hooks/pre-commit",
+    "a repository with a program": "git init -q r; git -C r config core.fsmonitor evil",
+    "a repository elsewhere": "mkdir o; echo 'gitdir: /elsewhere/.git' > o/.git",
+    "other letters": "mkdir .VsCode; echo x > aGents.md",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_steers_tools_is_moved_aside_and_one_command_puts_it_back(work: Path, tmp_path: Path, name: str) -> None:
+    watch = make(tmp_path)
+    watch.begin()
+    subprocess.run(["/bin/bash", "-c", HOSTILE[name]], cwd=work, check=True)
+
+    taken = watch.look()
+
+    assert taken, name
+    assert not any(os.path.lexists(file.path) for file in taken)
+    assert (work / "AGENTS.md").read_text() == "mine"
+    command = describe_taken(taken).rpartition("with: ")[2]
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert all(os.path.lexists(file.path) for file in taken)
+
+
+def test_a_plain_repository_a_worktree_and_packages_stay(work: Path, tmp_path: Path) -> None:
+    (work / "node_modules/x").mkdir(parents=True)
+    watch = make(tmp_path)
+    watch.begin()
+    line = (
+        "git init -q r && cd r && git -c user.name=A -c user.email=a@b.c commit -q --allow-empty -m one && "
+        "git worktree add -q ../tree && git clone -q . ../clone; touch ../node_modules/x/.travis.yml"
+    )
+    subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+
+    assert watch.look() == []
+    assert subprocess.run([*GIT, "status"], cwd=work / "tree", capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_the_programs_own_state_in_a_workspace_stays_and_what_else_appears_beside_it_is_taken(
+    work: Path, tmp_path: Path, keeps: bool
+) -> None:
+    watch = make(tmp_path, keeps_contents=keeps)
+    watch.begin()
+    watch.attach(Running())
+    (work / ".ollm").mkdir()
+    for name in ("memory.db", "memory.db-wal", "lease.lock", ".gitignore"):
+        (work / ".ollm" / name).write_text("ours")
+    assert watch.look() == []
+    (work / ".ollm/memory.db").write_text("written since")
+    (work / ".ollm/config.yaml").write_text("hooks: {}")
+
+    assert [file.path for file in watch.look()] == [str(work / ".ollm/config.yaml")]
+    assert (work / ".ollm/memory.db").read_text() == "written since"
+
+
+def test_what_runs_on_is_looked_after_and_approved_files_stay(work: Path, tmp_path: Path) -> None:
+    watch, server = make(tmp_path), Running()
+    watch.begin()
+    watch.attach(server)
+    assert watch.look() == []
+    (work / ".mcp.json").touch()
+    watch.allow([str(work / "CLAUDE.md")])
+    (work / "CLAUDE.md").touch()
+
+    assert [Path(file.path).name for file in watch.look()] == [".mcp.json"]
+    (work / "sub/.mcp.json").touch()
+    watch.begin()  # another command starts: what the first one made does not count as there before
+    server.gone = True
+    assert [Path(file.path).name for file in watch.look()] == [".mcp.json"]
+    assert (work / "CLAUDE.md").exists()
+    (work / "sub/.mcp.json").touch()  # nothing runs any more: this is the person's own
+    assert watch.look() == []
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_path: Path, keeps: bool) -> None:
+    records = tmp_path / "records"
+    make(tmp_path, records=records, keeps_contents=keeps).begin()
+    (work / "sub/.mcp.json").touch()
+    if keeps:
+        (work / "AGENTS.md").write_text("theirs")
+
+    assert recover_taken(records) == [], "the process that wrote it runs"
+    (record,) = records.iterdir()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "process": [1, "long ago"]}))
+    taken = recover_taken(records)
+
+    assert {Path(file.path).name for file in taken} >= {".mcp.json"}
+    assert (work / "AGENTS.md").read_text() == "mine"
+    assert not records.exists()
