@@ -11,6 +11,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from ollm.policy.shell.verdict import ShellJudge
 from ollm.system.process_tree import become_subreaper
 from ollm.system.sandbox.box import Box, Level
@@ -111,7 +113,6 @@ class EffectWorld:
             "box": self._box.to_fields(),
             "argv": [shutil.which("timeout") or "timeout", "-k1", str(SECONDS), "bash", "-c", line],
             "environment": {"PATH": os.defpath, "HOME": str(self.home), **make_git_environment()},
-            "environment_files": [],
         }
         send_order(self._control, fields, [directory, empty, writing, writing])
         os.close(writing)
@@ -119,7 +120,7 @@ class EffectWorld:
             said = pipe.read()
         report = b""
         while not report.endswith(b"gone\n"):
-            report += self._control.recv(4096)
+            report += self._control.recv(4096) or pytest.fail(f"the box died of {line!r}")
         os.close(directory)
         os.close(empty)
         return said
