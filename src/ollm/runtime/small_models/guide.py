@@ -1,6 +1,7 @@
 """Guides one turn of a model that writes blocks: files with the request, blocks as calls, an end.
 
-It never says what to do next, and reads no more of a request than the tokens that name files. Each part can be left out (`PARTS`), so that it can be measured.
+It never says what to do next, and reads no more of a request than the tokens that name files. Each part can be
+left out (`PARTS`), so that it can be measured.
 """
 
 from __future__ import annotations
