@@ -132,12 +132,44 @@ async def test_a_command_changes_files(tmp_path: Path) -> None:
     assert last_message(runner, 1) == "[no output]\n[exit code 0]"
 
 
-async def test_a_protected_file_is_neither_shown_nor_written_unasked(tmp_path: Path) -> None:
-    answer = "../outside.txt\n```\nx\n```"
-    said, runner = await run_task(tmp_path, {"a.py": "x\n"}, "Create ../outside.txt", [answer, "Done.", "Done."])
+@pytest.mark.parametrize("path", ["../outside.txt", ".git/config"])
+async def test_a_block_for_a_file_out_of_reach_writes_nothing_and_says_so(tmp_path: Path, path: str) -> None:
+    files = {"a.py": "x\n", ".git/HEAD": "ref: refs/heads/main\n"}
+    said, runner = await run_task(tmp_path, files, "Do it.", [f"{path}\n```\nx\n```", "Done.", "Done."])
 
-    assert not (runner.workspace.parent / "outside.txt").exists()
-    assert all(call["status"] != "ok" for call in said["toolCalls"])
+    assert not (runner.workspace / path).exists()
+    assert [call["args"]["path"] for call in said["toolCalls"]] == [path]
+    assert "No file was changed and no command was run." in said["err"]
+
+
+async def test_the_model_reads_its_own_text_letter_for_letter(tmp_path: Path) -> None:
+    answer = (
+        "First  this:\n\n### `store.py`\n~~~python\ndef total_lamps( items ):\n  return 7\n~~~\nNow\n```sh\n$ ls\n```"
+    )
+    said, runner = await run_task(tmp_path, {"store.py": STORE}, "Let total_lamps in store.py be 7.", [answer, "Done."])
+
+    assert runner.server.chats[1]["messages"][-2] == {"role": "assistant", "content": answer}
+    assert [call["name"] for call in said["toolCalls"]] == ["edit_file", "shell"]
+
+
+async def test_a_block_that_the_server_breaks_off_is_recorded_and_not_run(tmp_path: Path) -> None:
+    broken = Answer(text="I look.\n\n```bash\ntouch made one two three four", reset_after=6)
+    said, runner = await run_task(tmp_path, {"a.py": "x\n"}, "Do it.", [broken] * 4)
+
+    assert said["code"] != 0
+    assert not (runner.workspace / "made").exists()
+    (session,) = runner.sessions()
+    assert session["messages"][1]["interrupted"]
+    assert "```bash\ntouch" in session["messages"][1]["parts"][0]["text"]
+
+
+async def test_a_file_is_sent_once_and_its_own_fences_do_not_end_it(tmp_path: Path) -> None:
+    page = "# Page\n```sh\nls\n```\nend\n"
+    _, runner = await run_task(tmp_path, {"page.md": page, "b.md": page + "b\n"}, "Join @page.md and b.md", ["Done."])
+
+    asked = last_message(runner, 0)
+    assert asked.count("# Page") == 2
+    assert f"b.md:\n````\n{page}b\n````" in asked
 
 
 async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.model.model import Model
 from ollm.runtime.small_models.blocks import FILE_BLOCK
-from ollm.runtime.small_models.guide import BROKEN_OFF, TurnGuide
+from ollm.runtime.small_models.guide import TurnGuide
 from ollm.runtime.turn_calls import STEP_FAILED, LoopStop, TurnCalls
 from ollm.services.loop_detection import LoopDetectionService
 from tests.runtime.small_models.test_project_files import Place
 
-WHOLE = {"path": "other.py", "content": "z = 1\n", "whole": True}
+WHOLE = {"path": "other.py", "content": "z = 1\n"}
 
 
 class Desk:
@@ -164,7 +164,7 @@ async def test_a_form_found_out_in_the_middle_of_a_turn_gets_a_guide(guided: Gui
 async def test_a_refused_block_is_no_call_and_a_command_behind_it_waits(guided: GuidedParts) -> None:
     made = guided.calls()
     await made.prime_request("Write new.py.")
-    half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "whole": False})
+    half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "brokenOff": "Too long."})
     calls = made.read_calls(
         answer(half, CallPiece("shell", {"command": "ls"}), CallPiece("ls", {}), CallPiece(FILE_BLOCK, dict(WHOLE)))
     )
@@ -172,7 +172,7 @@ async def test_a_refused_block_is_no_call_and_a_command_behind_it_waits(guided: 
 
     await made.run(calls, 7)
 
-    assert guided.desk.refused == [("c1", "NotDone", BROKEN_OFF), ("c2", "NotDone", STEP_FAILED)]
+    assert guided.desk.refused == [("c1", "NotDone", "Too long."), ("c2", "NotDone", STEP_FAILED)]
     assert [(call.id, call.name, call.arguments) for call in guided.desk.ran] == [
         ("c3", "ls", {}),
         ("c4", "write_file", {"path": "other.py", "content": "z = 1\n"}),
@@ -188,7 +188,7 @@ async def test_so_many_blocks_that_come_to_nothing_end_the_turn(
 ) -> None:
     made = guided.calls()
     await made.prime_request("Write new.py.")
-    half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "whole": False})
+    half = CallPiece(FILE_BLOCK, {"path": "new.py", "content": "z = ", "brokenOff": "Too long."})
     if worked_before:
         await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
     for step in range(most - 1):
@@ -198,7 +198,8 @@ async def test_so_many_blocks_that_come_to_nothing_end_the_turn(
 
     with pytest.raises(LoopStop) as told:
         await made.run(made.read_calls(answer(half)), 1)
-    assert (told.value.pattern.details, told.value.pattern.count) == ("blocks came to nothing", most)
+    assert told.value.pattern.details.endswith("the last because: Too long.")
+    assert told.value.pattern.count == most
 
 
 async def test_what_calls_did_is_told_of_all_steps_of_a_turn() -> None:

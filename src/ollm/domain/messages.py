@@ -50,6 +50,7 @@ class Message(SparseData, frozen=True):
     id: int = 0
     interrupted: bool = False
     cut: str = ""  # what a model went on to write behind its call: kept, and shown to nobody
+    written: str = ""  # the model's own text up to there, where the calls were read from it
 
     @property
     def text(self) -> str:
@@ -78,7 +79,8 @@ class PromptMessage(SparseData, frozen=True):
 
     `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote). `failed` marks
     the result of a call that failed, or of a command that did. `own_chars` is where the message itself ends and what
-    the engine put behind it begins (files for a request, facts about a step); None where nothing was.
+    the engine put behind it begins (files for a request, facts about a step); None where nothing was. `written` is the
+    model's own text from which content and calls were read; empty where they were not, or have been shortened since.
     """
 
     role: Role
@@ -91,6 +93,7 @@ class PromptMessage(SparseData, frozen=True):
     sources: tuple[int, ...] = ()
     failed: bool = False
     own_chars: int | None = None
+    written: str = ""
 
     def split_content(self) -> tuple[str, str]:
         """The message itself, and what the engine put behind it."""

@@ -42,6 +42,12 @@ class ThinkingPiece(Piece, frozen=True, tag="thinking"):
     text: str
 
 
+class WrittenPiece(Piece, frozen=True, tag="written"):
+    """Text letter for letter as the model writes it, where calls are read from it: recorded, not shown."""
+
+    text: str
+
+
 class CallPiece(Piece, frozen=True, tag="call"):
     """A call the model asked for, whole; `arguments` as the model wrote them, parsed where that is possible."""
 
@@ -68,7 +74,7 @@ class FinishPiece(Piece, frozen=True, tag="finish"):
     cut: str = ""
 
 
-AnyPiece = TextPiece | ThinkingPiece | CallPiece | ProgressPiece | FinishPiece
+AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece | FinishPiece
 
 
 class CompletionRequest(Data, frozen=True):

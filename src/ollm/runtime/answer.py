@@ -8,7 +8,16 @@ from ollm.domain.context import Usage
 from ollm.domain.counting import format_count
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import AnyPart, TextPart, ThinkingPart
-from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
+from ollm.providers.base import (
+    AnyPiece,
+    CallPiece,
+    FinishPiece,
+    FinishReason,
+    ProgressPiece,
+    TextPiece,
+    ThinkingPiece,
+    WrittenPiece,
+)
 
 SAVE_INTERVAL_SECONDS = 2.0
 
@@ -28,6 +37,7 @@ class StreamedAnswer:
         self._save = save
         self._monotonic = monotonic
         self._saved_at = monotonic()
+        self._written = ""
         self._passages: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
 
     async def read(self, pieces: AsyncIterator[AnyPiece], check_text: Callable[[str, bool], None]) -> None:
@@ -40,6 +50,8 @@ class StreamedAnswer:
                 case ThinkingPiece(text=text):
                     self._append_text(ThinkingPart, text)
                     self._emit(ThinkingDelta(text=text))
+                case WrittenPiece(text=text):
+                    self._written += text
                 case CallPiece():
                     self.calls.append(piece)
                 case ProgressPiece():
@@ -53,14 +65,27 @@ class StreamedAnswer:
                     )
                 case FinishPiece():
                     self.finish, self.usage, self.cut = piece.reason, piece.usage, piece.cut
-            if isinstance(piece, TextPiece | ThinkingPiece):
+            if isinstance(piece, TextPiece | ThinkingPiece | WrittenPiece):
                 await self._save_periodically()
+            if isinstance(piece, TextPiece | ThinkingPiece):
                 check_text(piece.text, isinstance(piece, ThinkingPiece))
 
     @property
     def parts(self) -> tuple[AnyPart, ...]:
         """What was said and thought, in the order it came."""
         return tuple(kind(text) for kind, texts in self._passages if (text := "".join(texts)))
+
+    @property
+    def partial_parts(self) -> tuple[AnyPart, ...]:
+        """What there is of an answer that broke off, with the text that may have become a call."""
+        if not self._written:
+            return self.parts
+        return (*(part for part in self.parts if isinstance(part, ThinkingPart)), TextPart(self._written))
+
+    @property
+    def written(self) -> str:
+        """The model's own text up to the end of its calls; empty where calls are not read from text."""
+        return self._written.removesuffix(self.cut) if self.calls else ""
 
     @property
     def text(self) -> str:
@@ -88,5 +113,5 @@ class StreamedAnswer:
 
     async def _save_periodically(self) -> None:
         if self._monotonic() - self._saved_at >= SAVE_INTERVAL_SECONDS:
-            await self._save(self.parts)
+            await self._save(self.partial_parts)
             self._saved_at = self._monotonic()

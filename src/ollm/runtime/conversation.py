@@ -246,7 +246,7 @@ class LocalConversation:
         turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request, self._create_guide, self._explore)
         self._in_turn = True
         try:
-            await turn.run(build_message_parts(text, attachments), text)
+            await turn.run(build_message_parts(text, attachments), text, [each.text for each in attachments])
         except Exception as error:
             self._report_fault(error)  # before the turn's end: nobody listens after that
             raise
@@ -268,7 +268,7 @@ class LocalConversation:
         files, window = parts.project_files.get(), parts.model.window
         return TurnGuide(files, window, typed, without=parts.left_out)
 
-    async def _explore(self, typed: str) -> str:
+    async def _explore(self, typed: str, attached: Sequence[str]) -> str:
         """The reports of agents that the person named; files for a small model that calls natively."""
         if "@agent-" in typed.lower():
             from ollm.runtime.task_offer import offer_task
@@ -285,7 +285,7 @@ class LocalConversation:
         from ollm.runtime.small_models.guide import TurnGuide
 
         files, window = self.parts.project_files.get(), self.parts.model.window
-        return await TurnGuide(files, window, typed, without=self.parts.left_out).prime_request()
+        return await TurnGuide(files, window, typed, without=self.parts.left_out).prime_request(attached)
 
     async def _prepare_turn(self, text: str, typed: str) -> None:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""

@@ -72,8 +72,11 @@ class Recorder:
         at = format_stamp(self._clock())
         return await self._write_message(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
 
-    async def record_answer(self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall], *, cut: str = "") -> Message:
-        """The model's answer and, with it, that its calls start. `cut` is what it wrote behind them."""
+    async def record_answer(
+        self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall], *, cut: str = "", written: str = ""
+    ) -> Message:
+        """The model's answer and, with it, that its calls start. They were read from `written`; `cut` is what it wrote
+        behind them."""
         if not calls:
             return await self.record_message("assistant", parts)
         from ollm.runtime.calls.tool_call import sanitize_arguments
@@ -84,7 +87,7 @@ class Recorder:
             ToolCallRecord(id=call.id, name=call.name, args=sanitize_arguments(call.arguments), timestamp=at)
             for call in calls
         ]
-        message = Message(role="assistant", parts=(*parts, *asked), timestamp=at, cut=cut)
+        message = Message(role="assistant", parts=(*parts, *asked), timestamp=at, cut=cut.strip(), written=written)
         return await self._write_message(message, started)
 
     async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:

@@ -67,7 +67,7 @@ class Turn:
         prepare: Callable[[str, str], Awaitable[None]],
         before_request: Callable[[], Awaitable[None]],
         create_guide: Callable[[str], TurnGuide | None],
-        explore: Callable[[str], Awaitable[str]],
+        explore: Callable[[str, Sequence[str]], Awaitable[str]],
     ) -> None:
         self._parts = parts
         self._explore = explore
@@ -80,10 +80,10 @@ class Turn:
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
 
-    async def run(self, parts: tuple[AnyPart, ...], typed: str) -> None:
-        """`parts` are the whole message with all that is attached, `typed` what the person typed of it."""
+    async def run(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str] = ()) -> None:
+        """`parts` are the whole message, `typed` what the person typed of it, `attached` the texts beside that."""
         try:
-            await self._add_user_message(parts, typed)
+            await self._add_user_message(parts, typed, attached)
             while await self._run_step():
                 pass
         except asyncio.CancelledError:
@@ -96,14 +96,14 @@ class Turn:
         else:
             self._finish("answered", "")
 
-    async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str) -> None:
+    async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str]) -> None:
         """The user's words are on disk before anything else happens."""
         self._parts.loops.reset()
         message = await self._recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._prepare(message.text, typed)
-        primed = await self._calls.prime_request(typed)
-        explored = await self._explore(typed)
+        primed = await self._calls.prime_request(typed, attached)
+        explored = await self._explore(typed, attached)
         self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
 
     async def _run_step(self) -> bool:
@@ -127,8 +127,8 @@ class Turn:
             return answer
         self._resent = True
         self._emit(Notice(level="warning", text=PROMPT_CUT))
-        if answer.parts:
-            await self._record_message("assistant", answer.parts, interrupted=True)
+        if answer.partial_parts:
+            await self._record_message("assistant", answer.partial_parts, interrupted=True)
         answer = await self._request_within_window()
         await self._observe_cut(answer)
         return answer
@@ -183,14 +183,14 @@ class Turn:
                 await answer.read(pieces, self._check_text_for_loop)
             whole = True
         finally:
-            if not whole and answer.parts:
+            if not whole and answer.partial_parts:
                 await self._record_interrupted(answer)
         return answer
 
     async def _record_interrupted(self, answer: StreamedAnswer) -> None:
         """What was said so far. No server counts an answer that was cut off, so what it took is our own estimate."""
         sent = self._parts.prompt.used_tokens
-        await self._record_message("assistant", answer.parts, interrupted=True)
+        await self._record_message("assistant", answer.partial_parts, interrupted=True)
         said = max(self._parts.prompt.used_tokens - sent, 0)
         self._usage = self._usage + Usage(prompt_tokens=sent, completion_tokens=said)
 
@@ -238,7 +238,7 @@ class Turn:
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """The answer with its calls, which are not run yet."""
-        message = await self._recorder.record_answer(answer.parts, calls, cut=answer.cut)
+        message = await self._recorder.record_answer(answer.parts, calls, cut=answer.cut, written=answer.written)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
         }

@@ -77,11 +77,11 @@ class TurnCalls:
         self._refusals: dict[str, str] = {}  # calls that are not run, and why
         self._refused_in_row = 0
 
-    async def prime_request(self, typed: str) -> str:
-        """What goes with what the person typed."""
+    async def prime_request(self, typed: str, attached: Sequence[str] = ()) -> str:
+        """What goes with what the person typed and attached."""
         self._typed = typed
         self._guide = self._create_guide(typed)
-        return await self._guide.prime_request() if self._guide else ""
+        return await self._guide.prime_request(attached) if self._guide else ""
 
     @property
     def temperature(self) -> float | None:
@@ -144,7 +144,7 @@ class TurnCalls:
         finally:
             await self._record_results(calls)
         if found is None and self._guide and (circle := self._guide.find_circle()):
-            found = LoopPattern(type="repeated-cycle", details=circle, count=3)
+            found = self._parts.loops.record_loop(LoopPattern(type="repeated-cycle", details=circle, count=3))
         if found:
             raise LoopStop(found)
 
@@ -173,7 +173,10 @@ class TurnCalls:
         all_refused = all(call.id in self._refusals for call in calls)
         self._refused_in_row = self._refused_in_row + 1 if all_refused else 0
         if self._refused_in_row >= MAX_REFUSED_STEPS or len(self._refusals) >= MAX_REFUSED_IN_TURN:
-            return LoopPattern(type="repeated-cycle", details="blocks came to nothing", count=len(self._refusals))
+            reason = [*self._refusals.values()][-1].partition("\n")[0]
+            details = f"steps are refused again and again, the last because: {reason}"
+            found = LoopPattern(type="repeated-cycle", details=details, count=len(self._refusals))
+            return self._parts.loops.record_loop(found)
         for call in calls:
             refused = {"refused": self._refused_in_row} if call.id in self._refusals else {}
             self._parts.loops.record_tool_call(call.name, {**call.arguments, **refused})

@@ -296,13 +296,13 @@ class LoopDetectionService:
         if channel not in self._texts:
             self._texts[channel] = StreamTracker(channel, self.settings.repeat_threshold)
         pattern = self._texts[channel].add(delta)
-        return self._keep(pattern) if pattern and self.settings.enabled else None
+        return self.record_loop(pattern) if pattern and self.settings.enabled else None
 
     def check_for_loop(self) -> LoopPattern | None:
         """Return the loop the conversation is in, if any. It stays until `reset`: nothing more may run."""
         if not self.settings.enabled:
             return None
-        return self._found or self._keep(
+        return self._found or self.record_loop(
             self._check_turn_limit() or self._calls.find_loop() or self._outputs.find_loop()
         )
 
@@ -326,7 +326,8 @@ class LoopDetectionService:
         details = f"{self.settings.max_turns} model requests for one message"
         return LoopPattern(type="turn-limit", details=details, count=self._turns)
 
-    def _keep(self, pattern: LoopPattern | None) -> LoopPattern | None:
+    def record_loop(self, pattern: LoopPattern | None) -> LoopPattern | None:
+        """Take and report a loop that was found here or by somebody else; returns the first of the turn."""
         if pattern is not None and self._found is None:
             self._found = pattern
             self._emit(LoopDetected(pattern=pattern.type, details=pattern.details, count=pattern.count))

@@ -82,6 +82,7 @@ def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> lis
             ),
             thinking="",
             images=(),
+            written="",
             calls=tuple(shorten_call(call, settings.message_chars) for call in message.calls),
         )
         for message in unit

@@ -22,7 +22,7 @@ from ollm.providers.base import (
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.block_answer import BlockAnswer
-from ollm.runtime.small_models.blocks import FILE_BLOCK
+from ollm.runtime.small_models.blocks import CUT_OFF, FILE_BLOCK, REPEATED
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -70,12 +70,9 @@ async def test_a_file_is_a_block_and_one_that_broke_off_says_so() -> None:
     async with answering("hello.py:\n```python\nprint(1)\n```\n") as (pieces, _):
         (made,) = calls(pieces)
         assert made.name == FILE_BLOCK
-        assert made.arguments == {"path": "hello.py", "content": "print(1)\n", "whole": True} or (
-            isinstance(made.arguments, dict) and made.arguments["path"] == "hello.py" and made.arguments["whole"]
-        )
+        assert made.arguments == {"path": "hello.py", "content": "print(1)\n"}
     async with answering(Answer(text="```bash\nrm -rf bui", reason="length")) as (pieces, _):
-        broken = [call.arguments for call in calls(pieces)]
-        assert broken in ([], [{"command": "rm -rf bui", "brokenOff": True}])
+        assert [call.arguments for call in calls(pieces)] == [{"command": "rm -rf bui", "brokenOff": CUT_OFF}]
 
 
 async def test_where_nothing_may_be_changed_a_command_becomes_a_reading_call() -> None:
@@ -123,7 +120,7 @@ async def test_what_repeats_itself_or_is_blank_is_cut_short_and_counted_by_what_
 
     (cut,) = calls(endless)
     assert isinstance(cut.arguments, dict)
-    assert cut.arguments["brokenOff"] is True
+    assert cut.arguments["brokenOff"] == REPEATED
     assert 30 < cut.arguments["command"].count("same") < 100
     assert endless[-1] == FinishPiece("tool_calls", Usage(prompt_tokens=70))
     assert [piece for piece in blank if isinstance(piece, ProgressPiece)] == reading
@@ -144,9 +141,9 @@ async def test_steps_become_calls_whole_or_broken_off() -> None:
     assert await take(f"```bash\n{skill}\n```\n") == [CallPiece("read_file", {"path": skill[4:]})]
     assert await take(f"```bash\n{skill} | head\n```\n") == [CallPiece("shell", {"command": f"{skill} | head"})]
     assert await take("```bash\nls\n") == [CallPiece("shell", {"command": "ls"})]
-    assert await take("```bash\nls", "length") == [CallPiece("shell", {"command": "ls", "brokenOff": True})]
+    assert await take("```bash\nls", "length") == [CallPiece("shell", {"command": "ls", "brokenOff": CUT_OFF})]
     assert await take("```bash\nls\n```\n", "length") == [CallPiece("shell", {"command": "ls"})]
     assert await take("a.py\n```\nx = 1\n", "length") == [
-        CallPiece(FILE_BLOCK, {"path": "a.py", "content": "x = 1\n", "whole": False})
+        CallPiece(FILE_BLOCK, {"path": "a.py", "content": "x = 1\n", "brokenOff": CUT_OFF})
     ]
     assert await take("```bash\nls src\n```\n", tools=READING) == [CallPiece("ls", {"path": "src"})]

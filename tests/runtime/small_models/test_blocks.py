@@ -11,8 +11,8 @@ from ollm.runtime.small_models.blocks import BlockStreamParser, find_steps
 TOOLS = ("recall", "web_fetch")
 
 
-def read_steps(text: str, known: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
-    return [(block.kind, block.path, block.body) for block in find_steps(text, TOOLS, known)[0]]
+def read_steps(text: str) -> list[tuple[str, str, str]]:
+    return [(block.kind, block.path, block.body) for block in find_steps(text, TOOLS)[0]]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,7 @@ def test_a_fenced_shell_block_is_a_command(answer: str, command: str) -> None:
         "```python\n# conf.py\nA = 1\n```",
         "./conf.py\n```python\nA = 1\n```",
         "1. conf.py:\n```python\nA = 1\n```",
+        "- **conf.py**\n````python\nA = 1\n````",
     ],
 )
 def test_a_name_and_a_block_is_a_file(answer: str) -> None:
@@ -72,8 +73,9 @@ def test_words_and_quoted_code_are_no_step(answer: str) -> None:
     assert read_steps(answer) == []
 
 
-def test_files_without_an_extension_count_when_they_are_known() -> None:
-    assert read_steps("bin/start\n```\nx\n```", known=("bin/start",)) == [("file", "bin/start", "x\n")]
+def test_files_without_an_extension_count_if_their_names_are_common_or_begin_with_a_dot() -> None:
+    assert read_steps("### /users\n```\nx\n```\nInput/Output\n```\n3\n```") == []
+    assert read_steps(".git/config\n```\nx\n```") == [("file", ".git/config", "x\n")]
     assert read_steps("Makefile\n```\nall:\n```") == [("file", "Makefile", "all:\n")]
     assert read_steps("Certainly\n```python\nx\n```") == []
     assert read_steps(".env\n```\nA=1\n```") == [("file", ".env", "A=1\n")]
@@ -114,8 +116,8 @@ def test_a_block_that_breaks_off_says_so() -> None:
 ANSWER = "I will look.\n\nconf.py\n```python\nA = 1\n```\n\n```bash\npython conf.py\n```\nIt prints 7.\n"
 
 
-def feed(text: str, cuts: list[int], **options: bool) -> tuple[str, BlockStreamParser]:
-    parser = BlockStreamParser((), **options)
+def feed(text: str, cuts: list[int]) -> tuple[str, BlockStreamParser]:
+    parser = BlockStreamParser(())
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     shown = ""
     for start, end in itertools.pairwise(places):

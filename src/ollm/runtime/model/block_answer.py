@@ -9,9 +9,18 @@ from msgspec.structs import replace
 
 from ollm.domain.context import Usage
 from ollm.domain.model_facts import ModelFacts
-from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, ProgressPiece, Provider, TextPiece
+from ollm.providers.base import (
+    AnyPiece,
+    CallPiece,
+    ChatRequest,
+    FinishPiece,
+    ProgressPiece,
+    Provider,
+    TextPiece,
+    WrittenPiece,
+)
 from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, MAX_CALL_REPEATS, SpeedMeter
-from ollm.runtime.small_models.blocks import FILE_BLOCK, Block, BlockStreamParser
+from ollm.runtime.small_models.blocks import CUT_OFF, FILE_BLOCK, REPEATED, Block, BlockStreamParser
 from ollm.runtime.small_models.rendering import (
     can_change,
     drop_refused_steps,
@@ -47,6 +56,7 @@ class BlockAnswer:
                 self._pace.observe_piece(piece)
                 match piece:
                     case TextPiece(text=text):
+                        yield WrittenPiece(text)
                         if shown := self._parser.feed(text):
                             yield TextPiece(shown)
                         if self._should_stop(text):
@@ -93,16 +103,17 @@ class BlockAnswer:
         return endless or self._repeats
 
     def _make_call(self, step: Block) -> CallPiece:
-        whole = step.closed or (self._finish.reason != "length" and not self._repeats)
-        if step.kind == "shell":
-            return self._make_command(step.body, whole=whole)
+        """The call that a block stands for; one that is not whole says why under `brokenOff`, and is not to be run."""
+        call = self._read_call(step)
+        cut = "" if step.closed else REPEATED if self._repeats else CUT_OFF if self._finish.reason == "length" else ""
+        whole = call.arguments if isinstance(call.arguments, dict) else {}
+        return CallPiece(call.name, {**whole, "brokenOff": cut}) if cut else call
+
+    def _read_call(self, step: Block) -> CallPiece:
+        if step.kind == "file":
+            return CallPiece(FILE_BLOCK, {"path": step.path, "content": step.body})
         if step.kind == "tool":
             return CallPiece(step.language, parse_parameters(step.body, self._tools[step.language]))
-        return CallPiece(FILE_BLOCK, {"path": step.path, "content": step.body, "whole": whole})
-
-    def _make_command(self, command: str, *, whole: bool) -> CallPiece:
         if not can_change(self._request.tools):
-            return translate_command(command)
-        if whole and (reading := find_skill_reading(command)):
-            return reading
-        return CallPiece("shell", {"command": command} if whole else {"command": command, "brokenOff": True})
+            return translate_command(step.body)
+        return find_skill_reading(step.body) or CallPiece("shell", {"command": step.body})

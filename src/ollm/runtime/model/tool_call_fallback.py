@@ -26,6 +26,7 @@ from ollm.providers.base import (
     PieceStream,
     Provider,
     TextPiece,
+    WrittenPiece,
     relay,
 )
 from ollm.providers.text_calls.rendering import (
@@ -109,6 +110,7 @@ class ToolCallFallback:
         self._learn_from_answer(parser)
         if not parser.calls and (command := self._find_command(parser)):
             parser.calls.append(command)
+            yield WrittenPiece(parser.full_text)
             self.facts = replace(self.facts, call_form="blocks")
         for call in parser.calls:
             yield call

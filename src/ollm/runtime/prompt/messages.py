@@ -49,7 +49,7 @@ def _render_answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> lis
         text = f"{text}\n{INTERRUPTED}".strip()
     if not text.strip() and not asked:
         return []
-    return [PromptMessage(role="assistant", content=text, calls=asked, sources=(message.id,))]
+    return [PromptMessage(role="assistant", content=text, calls=asked, sources=(message.id,), written=message.written)]
 
 
 def _render_result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord]) -> PromptMessage:
@@ -122,7 +122,8 @@ class MessageLimiter:
 def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:
     """A message within so many tokens, with the way to the rest."""
     way = format_recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
-    return msgspec.structs.replace(entry, content=cut_text(entry.content, cap, counter.count_text, way))
+    content = cut_text(entry.content, cap, counter.count_text, way)
+    return entry if content == entry.content else msgspec.structs.replace(entry, content=content, written="")
 
 
 def shrink_last_step(
@@ -186,7 +187,7 @@ def _keep_pairs(head: PromptMessage, results: dict[str | None, PromptMessage], k
         f"{format_recall_call(None, gone[0].id)} reads one]"
     )
     content = "\n".join(filter(None, (head.content, line)))
-    shown = msgspec.structs.replace(head, content=content, calls=calls)
+    shown = msgspec.structs.replace(head, content=content, calls=calls, written="")
     return [shown, *(results[call.id] for call in calls if call.id in results)]
 
 

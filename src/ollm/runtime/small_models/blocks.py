@@ -13,6 +13,8 @@ from ollm.domain.struct import Data
 
 BlockKind = Literal["shell", "file", "tool", "code"]
 FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
+CUT_OFF = "The block was cut off before its end: nothing was done. Write less at once."
+REPEATED = "The block repeated itself and was stopped before its end: nothing was done."
 
 SHELLS = frozenset({"bash", "sh", "shell", "console", "zsh", "terminal", "shell-session", "shellsession", "cmd"})
 BARE_NAMES = frozenset(
@@ -29,11 +31,11 @@ _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`
 HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
 MAX_INNER_FENCES = 12  # in a text whose end has not come; then it is taken for forgotten
 _FENCE_START = re.compile(r"^[ \t]*(`{3,}|~{3,})")
-_MAY_BE_NAME = re.compile(r"^[\s`~*#\d.)]*(?:[Ff]ile(?:name)?:?\s*)?[\w./@+`*:-]*\s*$")
+_MAY_BE_NAME = re.compile(r"^[\s`~*#\d.)-]*(?:[Ff]ile(?:name)?:?\s*)?[\w./@+`*:-]*\s*$")
 _PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+-]*(?:/[\w.@+-]+)*")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _WINDOWS = re.compile(r"(?:[\w.@+-]+\\)+[\w.@+-]+", re.ASCII)
-_NAME_MARKS = re.compile(r"^[\s*#`]*(?:\d+[.)]\s+)?[\s*#`]*(?:[Ff]ile(?:name)?:\s*)?")
+_NAME_MARKS = re.compile(r"^[\s*#`]*(?:(?:\d+[.)]|-)\s+)?[\s*#`]*(?:[Ff]ile(?:name)?:\s*)?")
 _COMMENT_NAME = re.compile(
     r"^\s*(?:#|//|--|;|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S+?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE
 )
@@ -52,8 +54,8 @@ class Block(Data, frozen=True):
     closed: bool = True
 
 
-def read_blocks(text: str, tools: Collection[str] = (), known: Collection[str] = ()) -> list[Block]:
-    """All blocks of an answer in their order. `known` are the paths of files that exist."""
+def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
+    """All blocks of an answer in their order."""
     blocks: list[Block] = []
     lines = text.splitlines(keepends=True)
     place, number = 0, 0
@@ -63,19 +65,19 @@ def read_blocks(text: str, tools: Collection[str] = (), known: Collection[str] =
             place += len(lines[number])
             number += 1
             continue
-        last, closed = _find_end(lines, number, opening, known)
+        last, closed = _find_end(lines, number, opening)
         body = _remove_indent("".join(lines[number + 1 : last]).replace("\r\n", "\n"), len(opening["indent"]))
         end = place + sum(map(len, lines[number : last + closed]))
-        blocks.append(_classify(opening["info"].strip(), body, lines[:number], place, end, closed, tools, known))
+        blocks.append(_classify(opening["info"].strip(), body, lines[:number], place, end, closed, tools))
         number, place = last + closed, end
     return _admit_bare_command(blocks, text)
 
 
-def find_steps(text: str, tools: Collection[str] = (), known: Collection[str] = ()) -> tuple[list[Block], int]:
+def find_steps(text: str, tools: Collection[str] = ()) -> tuple[list[Block], int]:
     """The blocks that are calls, and where the text behind them begins: any number of files, then at most one command
     or tool. What follows those was written without their result."""
     steps: list[Block] = []
-    for block in read_blocks(text, tools, known):
+    for block in read_blocks(text, tools):
         if block.kind == "code":
             if steps:
                 break
@@ -86,12 +88,12 @@ def find_steps(text: str, tools: Collection[str] = (), known: Collection[str] = 
     return steps, steps[-1].end if steps else len(text)
 
 
-def _find_end(lines: list[str], opened: int, opening: re.Match[str], known: Collection[str]) -> tuple[int, bool]:
+def _find_end(lines: list[str], opened: int, opening: re.Match[str]) -> tuple[int, bool]:
     """The line that closes the block, and whether there is one. A page of text may hold blocks of its own, and so may
     the text that a command writes."""
     mark, depth = opening["mark"], 1
-    nested = _is_page(opening["info"], lines[:opened], known)
-    shell = _name_in_info(opening["info"].strip(), known)[1] in SHELLS
+    nested = _is_page(opening["info"], lines[:opened])
+    shell = _name_in_info(opening["info"].strip())[1] in SHELLS
     number = opened
     while (number := number + 1) < len(lines):
         if shell and (end := find_heredoc_end(lines, number)):
@@ -100,7 +102,7 @@ def _find_end(lines: list[str], opened: int, opening: re.Match[str], known: Coll
         found = _FENCE.match(lines[number].rstrip("\r\n"))
         if found is None or found["mark"][0] != mark[0] or len(found["mark"]) < len(mark):
             continue
-        if found["info"].strip() or (nested and depth == 1 and _opens_inner(lines, number, known)):
+        if found["info"].strip() or (nested and depth == 1 and _opens_inner(lines, number)):
             depth += nested
             continue
         depth -= 1
@@ -116,10 +118,10 @@ def find_heredoc_end(lines: list[str], number: int) -> int:
     return next(ends, 0)
 
 
-def _opens_inner(lines: list[str], number: int, known: Collection[str]) -> bool:
+def _opens_inner(lines: list[str], number: int) -> bool:
     """Whether a bare fence in a page begins a block in it: text follows at once, and two more fences come."""
     follows = lines[number + 1].strip() if number + 1 < len(lines) else ""
-    if not follows or follows.startswith("#") or looks_like_path(follows.strip("*#:` \t"), known):
+    if not follows or follows.startswith("#") or looks_like_path(follows.strip("*#:` \t")):
         return False
     fences = [line for line in lines[number + 1 :] if _FENCE.match(line.rstrip("\r\n"))]
     bare = [line for line in fences if not line.strip().strip("`~")]
@@ -134,8 +136,8 @@ def _remove_indent(body: str, indent: int) -> str:
     return "".join(line[min(indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
 
 
-def _is_page(info: str, before: list[str], known: Collection[str]) -> bool:
-    name = _name_in_info(info, known)[0] or _name_before(before, known)
+def _is_page(info: str, before: list[str]) -> bool:
+    name = _name_in_info(info)[0] or _name_before(before)
     return name.endswith((".md", ".rst", ".mdx")) or info.split(" ", maxsplit=1)[0].lower() in ("markdown", "md")
 
 
@@ -147,17 +149,16 @@ def _classify(
     end: int,
     closed: bool,
     tools: Collection[str],
-    known: Collection[str],
 ) -> Block:
-    path, language = _name_in_info(info, known)
-    path = path or _name_before(before, known)
+    path, language = _name_in_info(info)
+    path = path or _name_before(before)
     kind: BlockKind = "code"
     if language in tools:
         kind, path = "tool", ""
     elif language in SHELLS and not (path and path.endswith((".sh", ".bash"))):
         kind, path, body = "shell", "", clean_command(body)
     elif language not in ("output", "text", "txt", "console", "plaintext") or path:
-        found, rest = ("", body) if path else _name_inside(body, known)
+        found, rest = ("", body) if path else _name_inside(body)
         path, body = path or found, rest
         kind = "file" if path else "code"
     if kind == "shell" and not body.strip():
@@ -184,59 +185,62 @@ def clean_command(body: str) -> str:
     return "\n".join(prompted) if prompted else body.strip("\n")
 
 
-def looks_like_path(text: str, known: Collection[str] = ()) -> bool:
-    """Whether this is a file's name and nothing else."""
+def put_in_fence(text: str) -> str:
+    """The text between marks that are longer than any in it."""
+    mark = max(re.findall(r"^[ \t]*(`{3,})", text, re.MULTILINE), key=len, default="``") + "`"
+    return f"{mark}\n{text}\n{mark}"
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether this is a file's name and nothing else. Where it leads is for the tools to judge, which say why not."""
     bare = text.removeprefix("./")
-    if bare in known:
-        return True
-    if not bare or not _PATH.fullmatch(text) or bare.endswith("/") or ".." in bare.split("/"):
+    if not bare or not _PATH.fullmatch(text) or not (last := bare.rsplit("/", 1)[-1]).strip("."):
         return False
-    last = bare.rsplit("/", 1)[-1]
-    return bool(_EXTENSION.search(last)) or last.lower() in BARE_NAMES
+    explicit = text.startswith(".") and "/" in text  # `../x`, `.git/config`
+    return explicit or bool(_EXTENSION.search(last)) or last.lower() in BARE_NAMES
 
 
-def _name_in_info(info: str, known: Collection[str]) -> tuple[str, str]:
+def _name_in_info(info: str) -> tuple[str, str]:
     """A file's name behind the fence, and the language: `python app.py`, `app.py`, `python:app.py`, `title=app.py`."""
     if named := _INFO_NAME.search(info):
         return named[1].removeprefix("./"), info.split(maxsplit=1)[0].lower()
     words = info.replace(":", " ").split()
     language = words[0].lower() if words else ""
     for word in words[:2]:
-        if looks_like_path(word, known) and (word in known or "." in word):
+        if looks_like_path(word) and "." in word:
             return word.removeprefix("./"), "" if word == words[0] else language
     return "", language.strip("{}.")
 
 
-def _name_before(before: list[str], known: Collection[str]) -> str:
+def _name_before(before: list[str]) -> str:
     """Find the file's name on the line above. It stands there alone, but for marks, a number or the label `File:`: a
     name inside a sentence says nothing about what the block is."""
     above = [line.strip() for line in before[-2:]]
     line = above[-1] if above and above[-1] else above[0] if above else ""
     plain = _NAME_MARKS.sub("", line).strip("*#:` \t\"'")
     plain = plain.replace("\\", "/") if _WINDOWS.fullmatch(plain) else plain
-    return plain.removeprefix("./") if looks_like_path(plain, known) else ""
+    return plain.removeprefix("./") if looks_like_path(plain) else ""
 
 
-def _name_inside(body: str, known: Collection[str]) -> tuple[str, str]:
+def _name_inside(body: str) -> tuple[str, str]:
     """The file's name in a comment on the first line, or alone above a search block; and the rest."""
     first, _, rest = body.partition("\n")
     comment = _COMMENT_NAME.match(first)
-    if comment and looks_like_path(comment[1], known) and ("." in comment[1] or comment[1] in known):
+    if comment and looks_like_path(comment[1]) and _EXTENSION.search(comment[1]):
         return comment[1].removeprefix("./"), rest
-    if looks_like_path(first.strip(), known) and re.match(r"\s*<{5,9}", rest):
+    if looks_like_path(first.strip()) and re.match(r"\s*<{5,9}", rest):
         return first.strip().removeprefix("./"), rest
     return "", body
 
 
 class BlockStreamParser:
-    """Takes the text of one answer as it comes and returns what a person may see. `known` are files that exist."""
+    """Takes the text of one answer as it comes and returns what a person may see."""
 
-    def __init__(self, tools: Collection[str], known: Collection[str] = ()) -> None:
+    def __init__(self, tools: Collection[str]) -> None:
         self.steps: list[Block] = []
         self.cut = ""  # what was written behind the steps
         self.shown = ""
         self._tools = tools
-        self._known = known
         self._text = ""
         self._decided = 0  # up to here every line was looked at
         self._released = 0
@@ -264,8 +268,8 @@ class BlockStreamParser:
 
     def finish(self) -> str:
         """The answer is over: what is held is a step, or words after all."""
-        self.steps, end = find_steps(self._text, self._tools, self._known)
-        self.cut = self._text[end:].strip()
+        self.steps, end = find_steps(self._text, self._tools)
+        self.cut = self._text[end:]
         return self._release(self.steps[0].start if self.steps else len(self._text), final=True)
 
     def _look_at_line(self, line: str) -> None:
@@ -278,7 +282,7 @@ class BlockStreamParser:
         if closes and not self._writes_text():
             self._fence = ""
             end = self._decided + len(line) + 1
-            self.steps, _ = find_steps(self._text[:end], self._tools, self._known)
+            self.steps, _ = find_steps(self._text[:end], self._tools)
 
     def _writes_text(self) -> bool:
         """Whether a command is in the middle of a text that it writes: a fence may be part of that."""
@@ -309,15 +313,15 @@ class BlockStreamParser:
     def _release(self, end: int, *, final: bool = False) -> str:
         text = self._text[self._released : end] if end > self._released else ""
         if final and self.steps and (not self.shown or self.shown.endswith("\n") or "\n" in text.rstrip()):
-            text = _drop_name_line(text, self._known)
+            text = _drop_name_line(text)
         self._released = max(end, self._released)
         self.shown += text
         return text
 
 
-def _drop_name_line(text: str, known: Collection[str]) -> str:
+def _drop_name_line(text: str) -> str:
     """The words before a block without the line that only names its file."""
     lines = text.rstrip().splitlines()
-    if lines and looks_like_path(lines[-1].strip("*#:` \t"), known):
+    if lines and looks_like_path(lines[-1].strip("*#:` \t")):
         return "\n".join(lines[:-1])
     return text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ollm.domain.struct import Data
+from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import (
     WHOLE_SHARE,
     append_lines,
@@ -28,6 +29,10 @@ from ollm.runtime.small_models.placement import (
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
+NOT_WHOLE = "The block for {} has a mark of a replacement without its other half: nothing was changed."
+NO_SUCH_LINES = "The lines that the block for {} removes are not in the file: nothing was changed."
+SAME_LINES = "The block for {} replaces lines by the same lines: nothing was changed."
+NOT_SHOWN = "{} has {} lines, and you have not seen them all: nothing was changed. Write only the part that changes."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 PAGES = (".md", ".markdown", ".rst", ".txt")  # written anew as often as added to
 _SEARCH = re.compile(
@@ -63,8 +68,8 @@ def read_change(path: str, body: str, current: str | None, *, shown_whole: bool)
 def _read_change(path: str, body: str, current: str | None, shown_whole: bool) -> Change:
     if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
         return _check_pairs(path, pairs, current)
-    if _MARKER.search(body) or _is_loose_diff(body, current or ""):
-        return Change(mistake=f"The block for {path} is not whole: nothing was changed.")
+    if mistake := _find_half_change(path, body, current or ""):
+        return Change(mistake=mistake)
     if current is None or not current.strip():
         return Change(content=_end_with_newline(body))
     if (part := _read_part(path, body, current, shown_whole)) is not None:
@@ -72,7 +77,13 @@ def _read_change(path: str, body: str, current: str | None, shown_whole: bool) -
         return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path))
     if shown_whole and body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
         return Change(content=_end_with_newline(body))
-    return Change(mistake=_explain_partial(path, body, current) if body.strip() else EMPTY_BLOCK.format(path))
+    return Change(mistake=_explain_refusal(path, body, current, shown_whole))
+
+
+def _find_half_change(path: str, body: str, current: str) -> str:
+    if _MARKER.search(body):
+        return NOT_WHOLE.format(path)
+    return NO_SUCH_LINES.format(path) if _is_loose_diff(body, current) else ""
 
 
 def _is_loose_diff(body: str, current: str) -> bool:
@@ -99,13 +110,16 @@ def _begins_inside(new: list[str], old: list[str]) -> bool:
     return first[:1].isspace() and not there[:1].isspace()
 
 
-def _explain_partial(path: str, body: str, current: str) -> str:
+def _explain_refusal(path: str, body: str, current: str, shown_whole: bool) -> str:
     """Why the block was not taken, with the lines of the file that come nearest to it."""
-    old = current.splitlines()
-    names = list_defined_names(body)
+    if not body.strip():
+        return EMPTY_BLOCK.format(path)
+    old, names = current.splitlines(), list_defined_names(body)
+    if not shown_whole and _may_be_whole(body, current):
+        return NOT_SHOWN.format(path, len(old))
     told = f"{path} has {len(old)} lines, and this block is not all of it: nothing was changed."
     near = next((found for found in find_definitions(old) if found.name in names), None)
-    return f"{told} {near.name} is now:\n```\n{near.text[:1200]}\n```\nWrite it with your change." if near else told
+    return f"{told} {near.name} is now:\n{put_in_fence(near.text[:1200])}\nWrite it with your change." if near else told
 
 
 def read_replacements(body: str) -> tuple[tuple[str, str], ...]:
@@ -150,7 +164,7 @@ def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | N
     for old, new in pairs:
         edits.append((old, new) if old.strip() else append_lines(current.splitlines(), new))
     if all(old == new for old, new in edits):
-        return Change(mistake=f"SEARCH and REPLACE are equal: nothing was changed in {path}.")
+        return Change(mistake=SAME_LINES.format(path))
     return Change(edits=tuple(edits))
 
 

@@ -20,14 +20,15 @@ class Step(Data, frozen=True):
     kind: Literal["run", "change", "delete"]
     path: str = ""
     command: str = ""
-    exit_code: int = 0
+    exit_code: int | None = 0  # None for a command that was stopped
     added: int = 0
     removed: int = 0
 
     def render(self) -> str:
         match self.kind:
             case "run":
-                return f"{shorten_command(self.command)} (exit code {self.exit_code})"
+                end = "stopped" if self.exit_code is None else f"exit code {self.exit_code}"
+                return f"{shorten_command(self.command)} ({end})"
             case "delete":
                 return f"{self.path} (deleted)"
         return f"{self.path} (+{self.added} -{self.removed})"

@@ -30,9 +30,9 @@ MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same w
 MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the last one that had some
 NOTHING_DONE = "No file was changed and no command was run."
-BROKEN_OFF = "The block was cut off before its end: nothing was done. Write less at once."
 ALREADY_RUN = "That was just run and nothing has changed since: it was not run again."
 REFUSED_BEFORE = "This was refused: it was not asked for again."
+STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
 _CAT = re.compile(r"\s*cat\s+([\w./-]+)\s*")
 
 
@@ -64,12 +64,12 @@ class TurnGuide:
         self._seen: set[tuple[str, str]] = set()  # steps and their results since the last change
         self._denied: set[tuple[str, str]] = set()
         self._stalled = 0
-        self._tried_in_vain = False
+        self._tried_in_vain = self._acted = False
 
     # Before the first request
 
-    async def prime_request(self) -> str:
-        """The names and texts that go with the request."""
+    async def prime_request(self, attached: Collection[str] = ()) -> str:
+        """The names and texts that go with the request and the texts that are attached to it."""
         self._names = await self._files.list_names()
         if "priming" in self._without:
             primed = prime_request("", self._names, lambda _: None, self._window)
@@ -77,7 +77,7 @@ class TurnGuide:
             max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
             many = len(self._names) > MAX_SEARCHED_FILES
             names = await self._files.rank_names(self._names, self._typed) if many else self._names
-            primed = prime_request(self._typed, names, self._files.read_text, max_chars)
+            primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
             self._files.remember_whole(path)
         self._shown = set(primed.whole)
@@ -98,16 +98,14 @@ class TurnGuide:
 
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """The call that a piece of an answer stands for: a block that names a file becomes the change it makes."""
-        arguments = piece.arguments
-        if not isinstance(arguments, dict):
-            return Resolved(name=piece.name, arguments=arguments)
-        if arguments.pop("brokenOff", False):
-            return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
-        if piece.name == FILE_BLOCK:
-            path, content = self._find_path(str(arguments["path"])), str(arguments["content"])
-            if not arguments["whole"]:
-                return Resolved(name="write_file", arguments={"path": path, "content": content}, refusal=BROKEN_OFF)
-            call = self._resolve_file(path, content)
+        if not isinstance(piece.arguments, dict):
+            return Resolved(name=piece.name, arguments=piece.arguments)
+        arguments = dict(piece.arguments)
+        is_file = piece.name == FILE_BLOCK
+        if broken := arguments.pop("brokenOff", ""):
+            return Resolved(name="write_file" if is_file else piece.name, arguments=arguments, refusal=broken)
+        if is_file:
+            call = self._resolve_file(self._find_path(str(arguments["path"])), str(arguments["content"]))
         else:
             again = self._last_command and arguments.get("command") == self._last_command
             call = Resolved(name=piece.name, arguments=arguments, refusal=ALREADY_RUN if again else "")
@@ -178,9 +176,12 @@ class TurnGuide:
         for call, record in zip(calls, records, strict=True):
             if record.status == "denied":
                 self._denied.add((call.name, str(call.arguments)))
-            self._tried_in_vain |= record.error is not None
+            if record.error and record.error.type in STOPPED and call.name == "shell":
+                self._runs.append(Step(kind="run", command=str(call.arguments.get("command", "")), exit_code=None))
             if record.error is not None or record.result is None:
+                self._tried_in_vain = True
                 continue
+            self._acted = True
             if call.name == "write_file":
                 self._files.remember_whole(str(call.arguments.get("path")))
             seen = (f"{call.name} {call.arguments}", record.result.llm_content)
@@ -215,4 +216,5 @@ class TurnGuide:
         told = render_steps([*filter(None, changes), *self._runs])
         broken = [describe_broken_syntax(name, self._first[name], text) for name, text in now.items() if text]
         broken = [f"{said.rstrip('.')}." for said in broken if said]
-        return " ".join((told, *broken)) if told else NOTHING_DONE if self._tried_in_vain else ""
+        vain = self._tried_in_vain and not self._acted
+        return " ".join((told, *broken)) if told else NOTHING_DONE if vain else ""

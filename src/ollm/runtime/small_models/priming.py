@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ollm.domain.struct import Data
+from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import Definition, find_block_end, find_definitions, list_defined_names
 
 MAX_NAMES = 40
@@ -61,8 +62,10 @@ class Primed(Data, frozen=True):
     whole: tuple[str, ...] = ()
 
 
-def prime_request(typed: str, names: Sequence[str], read: ReadText, max_chars: int) -> Primed:
-    """Names and texts for what a person typed, `max_chars` at most."""
+def prime_request(
+    typed: str, names: Sequence[str], read: ReadText, max_chars: int, attached: Collection[str] = ()
+) -> Primed:
+    """Names and texts for what a person typed, `max_chars` at most. What is `attached` whole is not shown again."""
     names = [name for name in names if "\n" not in name]  # one of several lines could pass for a file's text
     if not names:
         return Primed()
@@ -77,6 +80,9 @@ def prime_request(typed: str, names: Sequence[str], read: ReadText, max_chars: i
     listed = list(dict.fromkeys([*chosen, *named, *names]))[:MAX_NAMES]
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
     parts, whole = [f"Files here: {', '.join(sorted(listed))}{more}"], []
+    known = {text.rstrip() for text in attached}
+    whole += [name for name in chosen if texts[name].rstrip() in known]
+    chosen = [name for name in chosen if name not in whole]
     left = max_chars - len(parts[0])
     for name, rendered in _render_files(tokens, chosen, texts):
         part = rendered if len(rendered) <= left else _render_excerpt(name, texts[name], tokens, ())
@@ -233,7 +239,7 @@ def is_short(text: str) -> bool:
 
 
 def _render_whole(name: str, text: str) -> str:
-    return f"{name}:\n```\n{text.rstrip()}\n```"
+    return f"{name}:\n{put_in_fence(text.rstrip())}"
 
 
 def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iterable[str]) -> str:
@@ -246,7 +252,7 @@ def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iter
     if not shown:
         shown = [*lines[:3], "...", *lines[-20:]] if find_definitions(lines) else lines[:3]
     body = "\n".join(line[:MAX_LINE_CHARS] for line in shown)
-    return f"{name} is long ({len(lines)} lines). {'Parts of it' if spans else 'It begins'}:\n```\n{body}\n```"
+    return f"{name} is long ({len(lines)} lines). {'Parts of it' if spans else 'It begins'}:\n{put_in_fence(body)}"
 
 
 def _choose_spans(lines: list[str], tokens: Sequence[str], mentioned: set[str]) -> list[Span]:

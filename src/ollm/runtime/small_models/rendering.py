@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ollm.domain.messages import PromptMessage, Role, ToolCall
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
+from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import find_definitions
 
 SKILLS_FOLDER = "/skills/"
@@ -115,8 +116,9 @@ def _render_message(message: PromptMessage) -> PromptMessage:
         return PromptMessage(role="user", content=content, images=message.images, sources=message.sources)
     if not message.calls:
         return message
-    text = "\n\n".join(filter(None, (message.content.strip(), *map(render_call, message.calls))))
-    return replace(message, content=text, calls=())
+    rendered = "\n\n".join(filter(None, (message.content.strip(), *map(render_call, message.calls))))
+    text = message.written.rstrip() or rendered
+    return replace(message, content=text, calls=(), written="")
 
 
 def render_result(message: PromptMessage) -> str:
@@ -138,9 +140,9 @@ def render_call(call: ToolCall) -> str:
         case "shell" if "command" in arguments:
             return f"```bash\n{arguments['command']}\n```"
         case "write_file" if "path" in arguments:
-            return f"{arguments['path']}\n```\n{str(arguments.get('content', '')).rstrip()}\n```"
+            return f"{arguments['path']}\n{put_in_fence(str(arguments.get('content', '')).rstrip())}"
         case "edit_file" if "path" in arguments:
-            return f"{arguments['path']}\n```\n{render_edits(arguments.get('edits'))}\n```"
+            return f"{arguments['path']}\n{put_in_fence(render_edits(arguments.get('edits')))}"
     lines = "\n".join(f"{name}: {value}" for name, value in arguments.items())
     return f"```{call.name}\n{lines}\n```"
 

@@ -84,7 +84,7 @@ def fold_calls(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMes
         msgspec.structs.replace(call, arguments=_shorten_value(call.arguments, tokens, cost, way))
         for call in message.calls
     )
-    return msgspec.structs.replace(message, calls=calls)
+    return message if calls == message.calls else msgspec.structs.replace(message, calls=calls, written="")
 
 
 def _shorten_value(value: Any, tokens: int, cost: TextCost, way: str) -> Any:
