@@ -123,8 +123,9 @@ async def test_names_that_turn_text_round_are_visible_in_json(tmp_path: Path) ->
     ) as runner:
         whole = await runner.run("-p", "Write it", "--yes", "-o", "json")
         stream = await runner.run("-p", "Write it again", "--yes", "-o", "stream-json")
+        export = await runner.run("sessions", "export", "--format", "json", "-o", "-")
 
-    for out in (whole.out, stream.out):
+    for out in (whole.out, stream.out, export.out, json.loads(whole.out)["toolCalls"][0]["result"]["llmContent"]):
         assert "\u202e" not in out
         assert "\\u202e" in out
     assert json.loads(whole.out)["toolCalls"][0]["args"]["path"] == name

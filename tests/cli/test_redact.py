@@ -50,14 +50,17 @@ def test_secrets_in_odd_places_go_and_what_is_none_stays(tmp_path: Path) -> None
         "pul-" + "a1b2c3d4" * 5,
         "ops_eyJzaWduSW5BZGRyZXNzIjoibXkuMXBhc3N3b3JkLmNvbSIsInVzZXJBdXRoIjp7Im1",
         f"https://b.s3.amazonaws.com/x?X-Amz-Signature={signature}",
+        rf"\nhttps://b.s3.amazonaws.com/x?X-Amz-Signature={signature}\n",
+        "7123456789:AAHabcdefghijKLMNOPQRSTuvwxyzABCDEFG",
+        "bkua_" + "a1b2c3d4" * 5,
         "\x1b[32mghp_abcdefghijABCDEFGHIJ0123456789abcdef\x1b[0m",
         "  GITHUB_TOKEN: letmein",
     )
-    plain = "token_type=bearer expires_in=3600\n"
+    plain = "token_type=bearer expires_in=3600\napi_key=os.environ['API_KEY']\n"
 
     ran = ollm(tmp_path, "redact", given=("\n".join(secrets) + "\n" + plain).encode())
 
     said = ran.stdout.decode()
-    for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein"):
+    for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein", "AAHabc"):
         assert part not in said
     assert said.endswith(plain)

@@ -13,16 +13,10 @@ _JOINERS = ("\u200c", "\u200d")
 _JOINED = compile_late(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
 _BLANKS = compile_late(r"[ \t]{9,}")
 _EMPTY_LINES = compile_late(r"\n(?:[ \t]*\n){3,}")
-_DIRECTION_CODES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_CONTROL_CODES = {*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_CODES} - {9, 10}
-_CONTROLS = frozenset(map(chr, _CONTROL_CODES))
 _STRIPPED = compile_late(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
     "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_ASCII_CONTROLS = bytes({*range(32), 127} - {9, 10})
-_HIGH_CONTROLS = b"\xc2"  # how \x80 to \x9f begin, and some letters
-_DIRECTIONS = tuple(chr(code).encode() for code in _DIRECTION_CODES)
 
 
 def wrap_words(text: str) -> str:
@@ -77,19 +71,10 @@ def clean_prose(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Texts of any size: control and direction characters other than line ends and tabs written as escapes."""
-    if not _may_hold_controls(text):
-        return text
-    for letter in _CONTROLS.intersection(text):  # each at once: a damaged file may hold millions of one
-        text = text.replace(letter, letter.encode("unicode_escape").decode())
+    """Texts of any size: characters that drive a terminal, turn text round or hide, written as escapes."""
+    while found := _STRIPPED.search(text):  # all of one kind at once: a damaged file may hold millions
+        text = text.replace(found[0], found[0].encode("unicode_escape", "surrogatepass").decode())
     return text
-
-
-def _may_hold_controls(text: str) -> bool:
-    data = text.encode("utf-8", "replace")
-    if len(data.translate(None, _ASCII_CONTROLS)) != len(data):
-        return True
-    return not text.isascii() and (_HIGH_CONTROLS in data or any(mark in data for mark in _DIRECTIONS))
 
 
 def escape_json(text: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,16 @@ def test_a_session_of_one_subject_is_searched_by_it(tmp_path: Path) -> None:
     session = home.recorded(*(f"The parser has fault {number}." for number in range(40)))
 
     assert find_texts(home, session, "parser")
+
+
+def test_a_name_of_words_that_are_everywhere_is_found_as_a_whole(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    said = [
+        f"The port of {a}-{b} is 4{place}." for place, (a, b) in enumerate(permutations(("amber", "oak", "reef"), 2))
+    ]
+    session = home.recorded(*said, *(f"Amber, oak and reef: round {number}." for number in range(40)))
+
+    assert find_texts(home, session, "What is the port of reef-amber?")[0] == said[4]
 
 
 def test_the_newest_message_is_found_before_the_session_is_saved_and_other_sessions_are_not(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import describe_outcome, is_plain, slice_text
 from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.store.session_files import SessionStream
-from ollm.system.terminal_text import make_printable
+from ollm.system.terminal_text import escape_json, make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
@@ -129,7 +129,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     with process.session_files.open_stream(session_id) as stream:
         stream.reader.damage.extend_time(RENDERING_SECONDS)
         if as_json:
-            _write_chunks(sys.stdout.buffer, _track_progress(stream, stream.iter_document()))
+            _write_chunks(sys.stdout.buffer, _track_progress(stream, _escape_hidden(stream.iter_document())))
         else:
             _page_session(stream, unfold)
         _warn_damage(stream)
@@ -203,11 +203,17 @@ def _render_export(process: ProcessScope, stream: SessionStream, form: str, reda
 
     source = RedactedSession(stream, process.redactor.redact) if redact else stream
     if form == "json":
-        return source.iter_document()
+        return _escape_hidden(source.iter_document())
     return (
         chunk.encode("utf-8", "replace")
         for chunk in (render_markdown(source) if form == "markdown" else render_html(source))
     )
+
+
+def _escape_hidden(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same JSON, in which a person sees the characters that hide or turn text round."""
+    for chunk in chunks:
+        yield chunk if chunk.isascii() else escape_json(chunk.decode("utf-8", "replace")).encode()
 
 
 def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

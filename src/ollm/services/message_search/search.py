@@ -46,7 +46,7 @@ class MessageMatch(Data, frozen=True):
 
 
 class Term(Data, frozen=True):
-    """A word of a query, or a pair of characters of a script without blanks."""
+    """A word of a query, a name made of several (`audit-log`), or two characters of a script without blanks."""
 
     word: str
     phrases: tuple[str, ...]
@@ -105,7 +105,8 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
     pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]  # most words there have two
     words = _LETTERS.findall(fold_text(_UNSPACED.sub(" ", text)))
     words = [word for word in words if len(word) > 1 or word.isdigit()]
-    chosen = list(dict.fromkeys([*words, *pairs]))[:MAX_TERMS]
+    names = [name for name in fold_text(text).split() if len(_LETTERS.findall(name)) > 1 and texts.holds(name)]
+    chosen = list(dict.fromkeys([*names, *words, *pairs]))[:MAX_TERMS]
     return Query(terms=tuple(_make_term(texts, word, is_pair=word in pairs) for word in chosen))
 
 

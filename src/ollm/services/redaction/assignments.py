@@ -45,13 +45,14 @@ PLACEHOLDER = re.compile(
     r"[$<{%\[(].*|[*xX.•_\-]+|.*\*{3,}.*|(?i:your|my|the|some|changeme|example)[\-_ ][A-Za-z\-_ ]*|.*\[redacted\].*"
     r"|!(?i:vault|secret|ref|sub|env)\b.*"
 )
-_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[;,]?")
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[;,\[]?")
 _GENERIC = re.compile(
     r"(?:[\w.]*\.)?(?:Optional|Union|[Ll]ist|[Dd]ict|[Tt]uple|[Ss]et|Sequence|Mapping|Array|Promise|Record|Map)[\[<].*"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*[;,:.?!]*")
 _NUMBER = re.compile(r"-?[0-9][0-9_.,]*%?[;,]?")
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_%\-.~]{12,}")
+_ESCAPED_BLANK = re.compile(r"\\[nrt]")
 _MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])\S{6,}")
 _PATH = re.compile(r"[/~.\\$].*|[A-Za-z]:[\\/].*")
 _TYPES = (
@@ -161,7 +162,7 @@ def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
     if not bare or PLACEHOLDER.fullmatch(value) or bare.lower() in _LITERALS:
         return False
     if place.family is NameSensitivity.WEAK:
-        return place.suits_weak_names and _RANDOM.fullmatch(value) is not None
+        return place.suits_weak_names and _RANDOM.fullmatch(_ESCAPED_BLANK.split(value)[0]) is not None
     if place.name.lower() == "pwd":
         return place.tight and not _PATH.fullmatch(value)
     if _NUMBER.fullmatch(value):

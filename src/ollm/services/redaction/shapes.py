@@ -57,7 +57,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in e
     (  # core.telegram.org/bots/api
         "Telegram token",
         "0: 1: 2: 3: 4: 5: 6: 7: 8: 9:",
-        rf"(?:bot)?[0-9]{{6,12}}:(?={_WORD}{{0,40}}[0-9])(?={_WORD}{{0,40}}[A-Z]){_WORD}{{32,42}}(?!{_WORD})",
+        rf"(?:bot)?[0-9]{{6,12}}:(?:AA|(?={_WORD}{{0,40}}[0-9]))(?={_WORD}{{0,40}}[A-Z]){_WORD}{{32,42}}(?!{_WORD})",
     ),
     ("Pulumi token", "pul-", r"pul-[a-f0-9]{40}(?![A-Za-z0-9])"),  # www.pulumi.com/docs/pulumi-cloud/access-management
     (
@@ -100,6 +100,11 @@ SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in e
         "network service key",
         "tskey- nfp_ fo1_",
         rf"tskey-[a-z]{{2,20}}-[A-Za-z0-9\-]{{10,255}}|nfp_[A-Za-z0-9]{{30,255}}|fo1_{_WORD}{{40,255}}",
+    ),
+    (
+        "hosting token",
+        "fm2_ vercel_blob_rw_ CCIPAT_ CCIPRJ_ bkua_ CLOJARS_ aio_",
+        r"fm2_[A-Za-z0-9+/=]{40,2000}|(?:vercel_blob_rw_|CCIPAT_|CCIPRJ_|bkua_|CLOJARS_|aio_)[A-Za-z0-9_]{28,80}",
     ),
     ("Heroku key", "HRKU-", rf"HRKU-{_WORD}{{30,255}}"),
     ("Airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),

@@ -87,6 +87,10 @@ class SessionTexts:
         found: int = self.connection.execute(query, (self._narrow(phrase), most + 1)).fetchone()[0]
         return found
 
+    def holds(self, words: str) -> bool:
+        """Return True if a text has these words one after the other."""
+        return self.count_matches(quote_phrase(separate_words(words)), 0) > 0
+
     def rank(self, phrases: Iterable[str], limit: int) -> list[int]:
         """List the rows that hold any of these, best first by BM25."""
         query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"

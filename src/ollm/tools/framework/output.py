@@ -34,17 +34,22 @@ _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.f
 _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 # Bidi embeddings, overrides and isolates turn text round; tag characters hide whole sentences from people.
 _DECEIVING = compile_late("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_FIRST_TAG = "\U000e0000"
 _SUSPECT = compile_late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Without terminal escape sequences and what makes text look other than it is; other control characters are shown
-    as pictures (ESC is ␛), CRLF is LF."""
+    """Without terminal escape sequences and hidden sentences; what turns text round is shown as an escape, other
+    control characters as pictures (ESC is ␛), CRLF is LF."""
     if not text.isascii():
-        text = _DECEIVING.sub("", text)
+        text = _DECEIVING.sub(_show_direction, text)
     if _is_plain(text):
         return text
     return show_controls(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _show_direction(found: re.Match[str]) -> str:
+    return "" if found[0] >= _FIRST_TAG else found[0].encode("unicode_escape").decode()
 
 
 def show_controls(text: str) -> str:
