@@ -125,11 +125,10 @@ async def test_who_hears_of_the_end_of_a_turn_may_begin_the_next_at_once(
     async with daemon_inside(tmp_path, monkeypatch, *["Yes."] * 5) as found:
         session = await found.open()
         for number in range(5):
-            before = await found.hub.start_turn(session, f"question {number}")
-            last = [frame.event async for frame in found.hub.follow_turn(session, before)][-1]
+            last = (await found.say(session, f"question {number}"))[-1]
             assert isinstance(last, TurnFinished)
-            status, told = await found.service.get_status(session), found.hub.describe(session)
-            assert (status.turn_after, told["running"]) == (None, False)
+            status, told = await found.get(f"/sessions/{session}/status"), found.hub.describe(session)
+            assert (status["turnAfter"], told["running"]) == (None, False)
 
 
 async def test_as_many_sessions_are_open_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

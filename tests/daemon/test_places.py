@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from ollm.config.environment import Home
-from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
+from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.domain.errors import StorageError
+from ollm.store.lease import get_process_start
 from tests.cli.command import SCRIPT
 from tests.daemon.running import Daemon, daemon
 
@@ -87,7 +88,7 @@ def test_a_token_replaces_the_last_and_is_for_this_user_alone(files: RunFiles) -
 def test_a_daemon_is_running_while_it_holds_the_lock(files: RunFiles) -> None:
     files.prepare()
     assert files.find_running() is None
-    me = DaemonProcess(pid=os.getpid(), started=get_start_time(os.getpid()) or 0.0, port=81)
+    me = DaemonProcess(pid=os.getpid(), started=get_process_start(os.getpid()) or 0.0, port=81)
     files.write_pid_file(me)
     assert files.pid_file.stat().st_mode & 0o777 == 0o600
     assert files.find_running() is None

@@ -1,4 +1,4 @@
-"""The web application: routes, problem documents for every error, OpenAPI; guarded from outside."""
+"""The web application: routes, problem documents for errors, OpenAPI, and the guard in front."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from litestar import Litestar, Request
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, SerializationException, ValidationException
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.plugins import PluginProtocol
@@ -17,6 +18,7 @@ from litestar.plugins.core import MsgspecDIPlugin
 from litestar.response import Response
 
 from ollm import __version__
+from ollm.daemon import checkpoint_routes, routes, setup_routes, web_routes
 from ollm.daemon.auth import (
     MAX_BODY_BYTES,
     METHODS_WITH_BODY,
@@ -28,12 +30,10 @@ from ollm.daemon.auth import (
     Send,
     WebAccess,
 )
-from ollm.daemon.bodies import Problem, TooLargeError
+from ollm.daemon.bodies import TooLargeError, make_problem
 from ollm.daemon.hub import ClosingError, TooManyClientsError
-from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
-from ollm.daemon.setup_routes import SETUP_HANDLERS
-from ollm.daemon.web_routes import WEB_HANDLERS, serve_pages
+from ollm.daemon.web_routes import serve_pages
 from ollm.domain.errors import (
     BusyError,
     DamagedError,
@@ -60,9 +60,6 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (DamagedError, 422),
     (UnsavedError, 507),
 )
-TITLES = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
-          409: "Conflict", 413: "Too Large", 422: "Unprocessable", 500: "Internal Error", 502: "No Model Server",
-          503: "Unavailable", 507: "Insufficient Storage"}  # fmt: skip
 
 
 class DaemonApplication(Litestar):
@@ -74,9 +71,13 @@ class DaemonApplication(Litestar):
 
 
 def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
-    """The guarded application."""
     inner = DaemonApplication(
-        route_handlers=[*HANDLERS, *SETUP_HANDLERS, *WEB_HANDLERS],
+        route_handlers=[
+            found
+            for module in (routes, checkpoint_routes, setup_routes, web_routes)
+            for found in vars(module).values()
+            if isinstance(found, HTTPRouteHandler)
+        ],
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
             "web": Provide(lambda: web, sync_to_thread=False),
@@ -99,7 +100,7 @@ def build_application(service: DaemonService, token: str, web: WebAccess) -> App
 
 
 def route_raw_paths(inner: Application) -> Application:
-    """Encoded slashes divide nothing: a workspace is routed by the path as it was sent, all else with them left so."""
+    """Route by the path as it was sent: an encoded slash separates nothing."""
 
     async def route_request(scope: Scope, receive: Receive, send: Send) -> None:
         raw: bytes = scope.get("raw_path", b"")
@@ -121,11 +122,8 @@ def handle_ollm_error(_request: Request[Any, Any, Any], error: OllmError) -> Res
 def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     status = error.status_code
     if isinstance(error, ValidationException):
-        if (
-            request.method in METHODS_WITH_BODY
-            and request.headers.get("content-length", "0") == "0"
-            and not is_chunked(request)
-        ):
+        empty = request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers
+        if empty and request.method in METHODS_WITH_BODY:
             return make_problem_response(400, "The request needs a JSON body.")
         status = 400 if isinstance(error.__cause__, SerializationException) else 422
     details = error.extra if isinstance(error.extra, list) else []
@@ -134,7 +132,7 @@ def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> 
 
 
 async def require_exact_types(request: Request[Any, Any, Any]) -> None:
-    """A body holds what the schema says: "false" is a text and no boolean. What is wrong otherwise is told later."""
+    """Refuse bodies that only fit after conversion, such as "false" for a boolean. Other faults are reported later."""
     field = request.route_handler.parsed_data_field
     kind = field.annotation if field else None
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
@@ -148,10 +146,6 @@ async def require_exact_types(request: Request[Any, Any, Any]) -> None:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise ValidationException(str(error)) from error
-
-
-def is_chunked(request: Request[Any, Any, Any]) -> bool:
-    return "transfer-encoding" in request.headers
 
 
 def handle_recursion_error(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
@@ -175,6 +169,5 @@ def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -
 def make_problem_response(
     status: int, detail: str, action: str = "", headers: dict[str, str] | None = None
 ) -> Response[bytes]:
-    problem = Problem(title=TITLES.get(status, "Error"), status=status, detail=detail, action=action)
-    content = msgspec.json.encode(problem)
+    content = msgspec.json.encode(make_problem(status, detail, action))
     return Response(content, status_code=status, media_type="application/problem+json", headers=headers)

@@ -1,7 +1,6 @@
-"""Who may speak to the daemon: this user over the Unix socket; over loopback TCP whoever holds the token, and our own
-page with its cookie and its token.
+"""Access to the daemon: this user over the Unix socket; over loopback TCP the token, or the page's cookie and token.
 
-Stands before the application, so that nothing of it runs for a request that may not pass.
+The guard stands before the application: nothing of it runs for a request that is refused.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import hmac
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ollm.daemon.bodies import Problem
+from ollm.daemon.bodies import Problem, make_problem
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
 
@@ -32,7 +31,7 @@ PAGE_TOKEN_HEADER = "x-ollm-page"  # noqa: S105 - the header, not a secret
 
 
 class BadTicketError(OllmError):
-    """A ticket that was used, is too old or never was one."""
+    """A ticket that was used, has expired or never existed."""
 
 
 class WebLogin(Data, frozen=True):
@@ -71,7 +70,7 @@ class WebAccess:
         self._logins = read_state(file).logins
 
     async def create_link(self) -> str:
-        """An address that logs in whoever opens it first, within a minute. What follows # is never sent."""
+        """Create an address that logs in whoever opens it first, within a minute. What follows # is never sent."""
         port = await self._open_port()
         now = self._clock()
         live = {found: until for found, until in self._tickets.items() if until > now}
@@ -81,7 +80,7 @@ class WebAccess:
         return f"http://127.0.0.1:{port}/#ticket={ticket}"
 
     def log_in(self, ticket: str, port: int) -> NewLogin:
-        """Trade a ticket, once."""
+        """Trade a ticket for a login, once."""
         found = next((one for one in self._tickets if hmac.compare_digest(one.encode(), ticket.encode())), "")
         until = self._tickets.pop(found, 0.0)
         if until <= self._clock():
@@ -114,7 +113,7 @@ class WebAccess:
 
 
 def get_cookie_name(port: int) -> str:
-    """Cookies reach every port of a host, so ours says which it is for."""
+    """Name the cookie after its port: browsers send cookies to every port of a host."""
     return f"ollm-{port}"
 
 
@@ -139,7 +138,7 @@ def read_state(file: Path) -> WebState:
 
 
 def write_state(file: Path, state: WebState) -> None:
-    """In a file that only this user can read."""
+    """Write the state to a file that only this user can read."""
     temporary = file.with_suffix(".new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -161,7 +160,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guard:
-    """Lets through what is in order. `closing` says whether the daemon is shutting down."""
+    """Pass valid requests on. `closing` tells if the daemon is shutting down."""
 
     def __init__(self, application: Application, token: str, web: WebAccess, closing: Callable[[], bool]) -> None:
         self._application = application
@@ -188,17 +187,17 @@ class Guard:
         )
 
     def _check_framing(self, scope: Scope) -> Problem | None:
-        """A request that says twice how long it is means one thing here and another to whoever passed it on."""
+        """Refuse two lengths: a proxy could read the request differently."""
         lengths = [name for name, _ in scope["headers"] if name.lower() in (b"content-length", b"transfer-encoding")]
-        return make_problem(400, "Bad Request", "The request gives its length twice.") if len(lengths) > 1 else None
+        return make_problem(400, "The request gives its length twice.") if len(lengths) > 1 else None
 
     def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         port = get_port(scope)
         foreign = "origin" in headers and not self._is_own_page(scope, headers)
         if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return make_problem(403, "Forbidden", "Requests from web pages are not allowed.")
+            return make_problem(403, "Requests from web pages are not allowed.")
         if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
-            return make_problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
+            return make_problem(403, "The Host header must name this machine and the daemon's port.")
         return None
 
     def _is_own_page(self, scope: Scope, headers: dict[str, str]) -> bool:
@@ -214,29 +213,27 @@ class Guard:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token.encode()):
             return None
-        return make_problem(
-            401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` shows the token file."
-        )
+        return make_problem(401, "The token is missing or wrong.", "`ollm daemon status` shows the token file.")
 
     def _check_closing(self) -> Problem | None:
-        return make_problem(503, "Unavailable", "The daemon is shutting down.") if self._closing() else None
+        return make_problem(503, "The daemon is shutting down.") if self._closing() else None
 
     def _check_content_type(self, method: str, headers: dict[str, str]) -> Problem | None:
         given = headers.get("content-type", "").partition(";")[0].strip().lower()
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         if method in METHODS_WITH_BODY and has_body and given != "application/json":
-            return make_problem(415, "Unsupported Media Type", "The body must be application/json.")
+            return make_problem(415, "The body must be application/json.")
         return None
 
     def _check_length(self, headers: dict[str, str]) -> Problem | None:
         length = headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length) <= MAX_BODY_BYTES:
             return None
-        return make_problem(413, "Too Large", "The body may be at most 1 MiB.")
+        return make_problem(413, "The body may be at most 1 MiB.")
 
 
 async def drain(receive: Receive) -> None:
-    """Read what the client is still sending, within limits: an answer sent too early is lost with the connection."""
+    """Read the rest of the request, within limits: an early answer is lost with the connection."""
     left = MAX_DRAINED_BYTES
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(MAX_DRAIN_SECONDS):
@@ -248,20 +245,16 @@ async def drain(receive: Receive) -> None:
 
 
 def is_public(scope: Scope, headers: dict[str, str]) -> bool:
-    """The page itself holds nothing of anybody's, and whoever logs in has no token yet."""
+    """True for the page itself, which holds no data, and for a login, which has no token yet."""
     if scope["method"] == "POST":
         return bool(scope["path"] == LOGIN_PATH and "origin" in headers)
     return scope["method"] in ("GET", "HEAD") and (scope["path"] == "/" or scope["path"].startswith(PAGE_FILES))
 
 
-def get_port(scope: Scope) -> int | None:
+def get_port(scope: Mapping[str, Any]) -> int | None:
     """The TCP port a request came in by; None on the Unix socket."""
     server = scope.get("server")
     return server[1] if server else None
-
-
-def make_problem(status: int, title: str, detail: str, action: str = "") -> Problem:
-    return Problem(title=title, status=status, detail=detail, action=action)
 
 
 async def send_problem(send: Send, found: Problem) -> None:

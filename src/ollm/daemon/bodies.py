@@ -20,13 +20,22 @@ Place = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class Problem(Data, frozen=True):
-    """An error, in the form of RFC 9457 with the command's own words."""
+    """An error as in RFC 9457, worded as by the command."""
 
     title: str
     status: int
     detail: str
     action: str = ""
     type: str = "about:blank"
+
+
+TITLES = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+          409: "Conflict", 413: "Too Large", 415: "Unsupported Media Type", 422: "Unprocessable", 500: "Internal Error",
+          502: "No Model Server", 503: "Unavailable", 507: "Insufficient Storage"}  # fmt: skip
+
+
+def make_problem(status: int, detail: str, action: str = "") -> Problem:
+    return Problem(title=TITLES.get(status, "Error"), status=status, detail=detail, action=action)
 
 
 class Health(Data, frozen=True):

@@ -7,13 +7,13 @@ import contextlib
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 from ollm.daemon.bodies import PendingAttachments
-from ollm.daemon.event_log import EventFeed, EventFrame, EventLog, EventReader, FeedReader
+from ollm.daemon.event_log import EventFeed, EventFrame, EventLog, EventReader
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.events import (
     AnyEvent,
@@ -149,7 +149,7 @@ class DaemonSession:
             await asyncio.wait([turn])
         begun = work()
         self._turn_over = False
-        self.turn_after, self.turn_message = self.log.last_seq, 0
+        self.turn_after, self.turn_message = self.log.last, 0
         self.turn = asyncio.create_task(begun, name=f"turn of {self.session_id}")
         return self.turn_after
 
@@ -168,16 +168,18 @@ class DaemonSession:
             self.turn_message = event.message_id
         self.last_used = time.monotonic()
         self.speeds.record_event(event)
-        self._feed.add(self.log.add(event))
+        frame = EventFrame(event)
+        self.log.add(event.seq, frame)
+        self._feed.add(self._feed.last + 1, frame)
 
     @property
     def has_listener(self) -> bool:
-        return self.log.reader_count > 0 or self._feed.has_listener(self.session_id)
+        return bool(self.log.readers) or self._feed.has_listener(self.session_id)
 
     @property
     def idle(self) -> bool:
         """No turn runs and nobody listens."""
-        return not self.running and not self.log.reader_count
+        return not self.running and not self.log.readers
 
     async def ensure_saved(self) -> None:
         """Raises `UnsavedError` when something that was said is in memory only."""
@@ -264,21 +266,18 @@ class Hub:
         return self._held.get(session_id)
 
     def make_room_for_client(self) -> None:
-        """End the stream that has been open longest in a session where nothing happens, when as many listen as may;
-        `TooManyClientsError` when there is none."""
+        """If as many listen as may, end the oldest stream of a session without a turn, else the oldest of the feed.
+        Raises TooManyClientsError if there is neither."""
         most = self._limits.most_clients
-        readers = sum(held.log.reader_count for held in self._held.values())
-        if readers + self._feed.reader_count < most:
+        if sum(len(log.readers) for log in (self._feed, *(held.log for held in self._held.values()))) < most:
             return
-        idle = [(reader, held) for held in self._held.values() if not held.running for reader in held.log.readers]
-        if not idle and self._feed.release_oldest():
-            return
-        if not idle:
+        idle = [reader for held in self._held.values() if not held.running for reader in held.log.readers]
+        readers = idle or self._feed.readers
+        if not readers:
             raise TooManyClientsError(
                 f"{most} clients are already connected.", action="Disconnect one, or raise daemon.maxClients."
             )
-        oldest, held = min(idle, key=lambda found: found[0].opened)
-        held.log.release(oldest)
+        min(readers, key=lambda reader: reader.opened).release()
 
     async def _make_room_for_session(self) -> None:
         """Close the session that was not used longest, when as many are open as the process has room for."""
@@ -325,17 +324,15 @@ class Hub:
             async for _ in events:
                 pass
 
-    def follow_turn(self, session_id: str, after: int) -> AsyncIterator[EventFrame]:
-        """The events of the turn that began after number `after`, up to its end; counts as a client from now on."""
-        return iterate_until_finished(self.get(session_id).log.open_reader(after))
+    def follow_turn(self, session_id: str, after: int) -> EventReader:
+        """Read the events of the turn that began after number `after`; counts as a client from now on."""
+        return self.get(session_id).log.open_reader(after, one_turn=True)
 
-    def follow_all(self, known: str | None, sessions: frozenset[str]) -> FeedReader:
-        """The events of all sessions, or of those named, after the one that is known; counts as a client."""
-        return self._feed.open_reader(known, self._list_running_frames, sessions)
-
-    def _list_running_frames(self) -> list[EventFrame]:
+    def follow_all(self, known: str | None, sessions: frozenset[str]) -> EventReader:
+        """Read the events of all sessions, or of those named, after the known one; counts as a client."""
         running = [held for held in self._held.values() if held.running]
-        return [frame for held in running for frame in held.log.list_frames(held.turn_after)]
+        frames = (frame for held in running for frame in held.log.list_frames(held.turn_after))
+        return self._feed.follow(known, frames, sessions)
 
     async def close(self, session_id: str) -> None:
         """Close a session. Raises `UnsavedError` when something is in memory only; it then stays open."""
@@ -375,10 +372,3 @@ class Hub:
     def _refuse_when_closing(self) -> None:
         if self.closing:
             raise ClosingError("The daemon is shutting down.", action="Start it again: ollm daemon start.")
-
-
-async def iterate_until_finished(reader: EventReader) -> AsyncIterator[EventFrame]:
-    async for frame in reader:
-        yield frame
-        if isinstance(frame.event, TurnFinished):
-            return

@@ -68,7 +68,9 @@ class RunFiles:
             found = msgspec.json.decode(self.pid_file.read_bytes(), type=DaemonProcess)
         except (OSError, msgspec.MsgspecError):
             return None
-        return found if self._is_locked() and get_start_time(found.pid) == found.started else None
+        from ollm.store.lease import get_process_start
+
+        return found if self._is_locked() and get_process_start(found.pid) == found.started else None
 
     def _is_locked(self) -> bool:
         import fcntl
@@ -88,9 +90,3 @@ class RunFiles:
     def remove_files(self) -> None:
         for file in (self.socket, self.pid_file, self.token_file):
             file.unlink(missing_ok=True)
-
-
-def get_start_time(pid: int) -> float | None:
-    from ollm.store.lease import get_process_start
-
-    return get_process_start(pid)

@@ -1,11 +1,12 @@
-"""The API, route by route (W). Each says what it takes and gives; the service does it."""
+"""The routes of the API that deal with sessions (W)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlencode
 
+import msgspec
 from litestar import delete, get, patch, post
 from litestar.params import Parameter
 from litestar.response import Response, Stream
@@ -17,7 +18,6 @@ from ollm.daemon.bodies import (
     AttachmentBody,
     AttachmentReply,
     ChangeBody,
-    CheckpointLine,
     CommandBody,
     Health,
     InitBody,
@@ -25,28 +25,25 @@ from ollm.daemon.bodies import (
     MessageBody,
     OpenBody,
     OpenReply,
-    RestoreBody,
-    RestoreReply,
     SessionLine,
-    SnapshotReply,
     TurnReply,
     WorkspaceLine,
 )
-from ollm.daemon.checkpoints import CheckpointService, SnapshotService
-from ollm.daemon.event_log import EventFrame
-from ollm.daemon.service import DaemonService, parse_id
+from ollm.daemon.event_log import EventReader
+from ollm.daemon.service import DaemonService, parse_id, parse_workspace
+from ollm.domain.errors import BusyError, NotFoundError
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
+from ollm.runtime.session import load_history_page
+from ollm.store.session_files import SessionFiles
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
-MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]
 MAX_NUMBER_DIGITS = 18
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
-def make_event_stream(frames: AsyncIterable[EventFrame]) -> Stream:
-    sent = (frame.data async for frame in frames)
-    return Stream(sent, media_type="text/event-stream", headers={"cache-control": "no-store"})
+def make_event_stream(reader: EventReader, **headers: str) -> Stream:
+    return Stream(reader, media_type="text/event-stream", headers={"cache-control": "no-store", **headers})
 
 
 @get("/health")
@@ -56,20 +53,27 @@ async def health(service: DaemonService) -> Health:
 
 @post("/init", status_code=200)
 async def init(service: DaemonService, data: InitBody) -> InitReply:
-    """Who this workspace is, and the sessions it has."""
-    return await service.init(data.workspace_path)
+    """Return the trust and the sessions of a workspace."""
+    workspace = parse_workspace(data.workspace_path)
+    sessions = await service.list_workspace_sessions(workspace)
+    return InitReply(workspace_path=str(workspace), trusted=service.make_process(workspace).trusted, sessions=sessions)
 
 
 @get("/workspaces/{encoded_path:str}/sessions")
 async def workspace_sessions(service: DaemonService, encoded_path: str) -> list[SessionLine]:
     """Sessions of a workspace, newest first. The path is percent-encoded, slashes too."""
-    return await service.list_workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
+    return await service.list_workspace_sessions(parse_workspace(unquote(encoded_path, errors="surrogateescape")))
 
 
 @get("/workspaces")
 async def list_workspaces(service: DaemonService) -> list[WorkspaceLine]:
     """Every folder in which a session was held, last active first."""
-    return await service.list_workspaces()
+    found: dict[str, WorkspaceLine] = {}
+    for line in await service.list_summaries():
+        if (path := line["workspace"]) and "archive" not in line:
+            known = found.get(path) or WorkspaceLine(workspace_path=path, last_activity=line["lastActivity"])
+            found[path] = msgspec.structs.replace(known, sessions=known.sessions + 1)
+    return list(found.values())
 
 
 @get("/sessions")
@@ -85,7 +89,8 @@ async def list_sessions(
 
     `q` narrows it to those whose title, model or workspace has all its words. A session that is open here has `open`,
     `running` and the number of `questions` that wait."""
-    found = filter_sessions(await service.list_live_summaries(), q, workspace, status)
+    lines = [{**line, **service.hub.describe(line["sessionId"])} for line in await service.list_summaries()]
+    found = filter_sessions(lines, q, workspace, status)
     headers = {"x-total-count": str(len(found))}
     if offset + limit < len(found):
         same = (
@@ -122,7 +127,11 @@ async def show_session(service: DaemonService, session_id: str) -> dict[str, Any
 @get("/sessions/{session_id:str}/status")
 async def session_status(service: DaemonService, session_id: str) -> Status:
     """Return the status line of an open session."""
-    return await service.get_status(parse_id(session_id))
+    held = service.hub.get(parse_id(session_id))
+    status = await held.conversation.status()
+    running = held.turn_after if held.working else None
+    message = held.turn_message if held.working else 0
+    return msgspec.structs.replace(status, turn_after=running, turn_message=message, last_event=held.log.last)
 
 
 @patch("/sessions/{session_id:str}")
@@ -172,28 +181,32 @@ async def session_events(
     """Everything that happens in a session; Last-Event-ID says what is known already."""
     held = service.hub.get(parse_id(session_id))
     service.hub.make_room_for_client()
-    known = parse_event_number(last_event_id) if last_event_id else held.log.last_seq
+    known = parse_event_number(last_event_id) if last_event_id else held.log.last
     return make_event_stream(held.log.open_reader(known))
 
 
 def parse_event_number(text: str) -> int:
-    """The number of an event; 0 for what cannot be one."""
+    """Parse the number of an event; 0 if it is not one."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_DIGITS else 0
 
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
 async def run_command(service: DaemonService, session_id: str, data: CommandBody) -> CommandReply:
     """Run a slash command."""
-    return await service.run_command(parse_id(session_id), data.name, data.arguments)
+    conversation = service.hub.get(parse_id(session_id)).conversation
+    return await conversation.command(data.name.removeprefix("/"), data.arguments)
 
 
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
 async def answer(service: DaemonService, session_id: str, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""
-    said = ConfirmationAnswer(
-        approved=data.approved, scope=data.scope, reason=data.reason, prefix=data.prefix, text=data.text
-    )
-    await service.answer(parse_id(session_id), correlation_id, said)
+    held = service.hub.get(parse_id(session_id))
+    if correlation_id not in held.asked:
+        raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
+    if not await held.conversation.respond(
+        correlation_id, msgspec.convert(data, ConfirmationAnswer, from_attributes=True)
+    ):
+        raise BusyError("This question was already answered or withdrawn.")
     return Accepted(accepted=True)
 
 
@@ -214,41 +227,6 @@ async def note_typing(service: DaemonService, session_id: str) -> Accepted:
     return Accepted(accepted=held is not None)
 
 
-@get("/sessions/{session_id:str}/snapshots")
-async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
-    return await SnapshotService(service).list(parse_id(session_id))
-
-
-@post("/sessions/{session_id:str}/snapshots", status_code=201)
-async def take_snapshot(service: DaemonService, session_id: str) -> SnapshotReply:
-    return SnapshotReply(id=await SnapshotService(service).take(parse_id(session_id)))
-
-
-@post("/snapshots/{snapshot_id:str}/restore", status_code=200)
-async def restore_snapshot(service: DaemonService, snapshot_id: str) -> Accepted:
-    await SnapshotService(service).restore(snapshot_id)
-    return Accepted(accepted=True)
-
-
-@delete("/snapshots/{snapshot_id:str}")
-async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
-    await SnapshotService(service).delete(snapshot_id)
-
-
-@get("/sessions/{session_id:str}/checkpoints")
-async def list_checkpoints(service: DaemonService, session_id: str) -> list[CheckpointLine]:
-    """Every stretch in which the session changed files, oldest first."""
-    return await CheckpointService(service).list(parse_id(session_id))
-
-
-@post("/sessions/{session_id:str}/checkpoints/{number:int}/restore", status_code=200)
-async def restore_checkpoint(
-    service: DaemonService, session_id: str, number: MessageNumber, data: RestoreBody
-) -> RestoreReply:
-    """Go back to before message `number`: talk, files or both. With dryRun nothing is touched."""
-    return await CheckpointService(service).restore(parse_id(session_id), number, data)
-
-
 @get("/sessions/{session_id:str}/history")
 async def history(
     service: DaemonService,
@@ -257,7 +235,10 @@ async def history(
     limit: Limit = 50,
 ) -> list[dict[str, Any]]:
     """A page of the archive, oldest first, ending before message `before`."""
-    return await service.read_history(parse_id(session_id), before, limit)
+    found = parse_id(session_id)
+    return await service.run_apart(
+        lambda process: load_history_page(lambda part: process.session_files.read(found, part), before, limit)
+    )
 
 
 @get("/sessions/{session_id:str}/export")
@@ -266,7 +247,21 @@ async def export(
     session_id: str,
     form: Annotated[Literal["json", "markdown", "html"], Parameter(query="format")] = "json",
 ) -> Response[bytes]:
-    return Response(await service.export(parse_id(session_id), form), media_type=MEDIA[form])
+    found = parse_id(session_id)
+    content = await service.run_apart(lambda process: b"".join(iter_export(process.session_files, found, form)))
+    return Response(content, media_type=MEDIA[form])
+
+
+def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[bytes]:
+    """Render a session in one of the export formats, chunk by chunk."""
+    from ollm.services.session_export import render_html, render_markdown
+
+    with files.open_stream(session_id) as stream:
+        if form == "json":
+            yield from stream.iter_document()
+        else:
+            chunks = render_markdown(stream) if form == "markdown" else render_html(stream)
+            yield from (chunk.encode("utf-8", "surrogatepass") for chunk in chunks)
 
 
 @get("/search")
@@ -274,33 +269,3 @@ async def search(
     service: DaemonService, q: Annotated[str, Parameter(min_length=1, max_length=10_000)], limit: Limit = 20
 ) -> list[dict[str, Any]]:
     return await service.search(q, limit)
-
-
-HANDLERS = [
-    health,
-    init,
-    list_workspaces,
-    workspace_sessions,
-    list_sessions,
-    open_session,
-    show_session,
-    session_status,
-    change_session,
-    end_session,
-    attach,
-    send_message,
-    session_events,
-    run_command,
-    answer,
-    cancel,
-    note_typing,
-    list_snapshots,
-    take_snapshot,
-    restore_snapshot,
-    delete_snapshot,
-    list_checkpoints,
-    restore_checkpoint,
-    history,
-    export,
-    search,
-]

@@ -29,12 +29,13 @@ from ollm.archive.process import ArchiveProcess
 from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
 from ollm.daemon.auth import WebAccess, WebState, read_state, write_state
-from ollm.daemon.bodies import Problem
+from ollm.daemon.bodies import make_problem
 from ollm.daemon.hub import Hub, HubLimits
-from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
+from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
 from ollm.domain.errors import BusyError, OllmError
+from ollm.store.lease import get_process_start
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class LoopbackPort:
             return self.number
 
     def write_pid_file(self) -> None:
-        started = get_start_time(os.getpid()) or 0.0
+        started = get_process_start(os.getpid()) or 0.0
         self._files.write_pid_file(DaemonProcess(pid=os.getpid(), started=started, port=self.number))
 
     def end_logins(self) -> None:
@@ -197,7 +198,7 @@ class DaemonHttpProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer data that is not HTTP with the same error body as every other mistake."""
-        content = msgspec.json.encode(Problem(title="Bad Request", status=400, detail=msg))
+        content = msgspec.json.encode(make_problem(400, msg))
         headers = [
             (b"content-type", b"application/problem+json"),
             (b"content-length", str(len(content)).encode()),

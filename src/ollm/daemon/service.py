@@ -16,29 +16,26 @@ from uuid import UUID
 import msgspec
 
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
-from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine, TranscriptPage, WorkspaceLine
+from ollm.daemon.bodies import ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
-from ollm.daemon.transcript import TranscriptCache, read_transcript
+from ollm.daemon.transcript import TranscriptCache
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.session import Session, SessionStatus
-from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
-from ollm.runtime.base import CommandReply, ConversationOptions, Status
-from ollm.runtime.session import load_history_page
+from ollm.runtime.base import ConversationOptions
 from ollm.store.lease import DAEMON
-from ollm.store.session_files import SessionFiles
 
 T = TypeVar("T")
-ARCHIVE_PAUSE_SECONDS = 30.0  # seconds for which an archive that did not answer is not searched
+ARCHIVE_PAUSE_SECONDS = 30.0  # without searches, after an archive did not answer
 
 
 class BadPathError(OllmError):
-    """A workspace that cannot be one."""
+    """An invalid workspace path."""
 
 
 class BadFieldError(OllmError):
-    """A value that is not what its place takes."""
+    """An invalid value in a request."""
 
 
 class DaemonService:
@@ -49,10 +46,10 @@ class DaemonService:
         self.hub = hub
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
-        self._transcripts = TranscriptCache()
+        self.transcripts = TranscriptCache()
         self._archive_away_until = 0.0
         self._warned: set[str] = set()
-        self._untold: dict[str, list[str]] = {}  # by workspace: what became of its memory while no session was open
+        self._untold: dict[str, list[str]] = {}  # notices by workspace, until a session is open there
 
     def make_process(self, workspace: Path | None = None) -> ProcessScope:
         """Read the present settings and files. Problems of the settings are reported once, not by each request."""
@@ -63,11 +60,13 @@ class DaemonService:
             self._warned.add(text)
             print_warning(text)
 
-    async def _read_apart(self, work: Callable[[ProcessScope], T], *, indexed: bool = False) -> T:
-        """Do what may take long in a thread, with an archive of its own: nobody else has to wait for it."""
+    async def run_apart(
+        self, work: Callable[[ProcessScope], T], *, workspace: Path | None = None, indexed: bool = False
+    ) -> T:
+        """Run slow work in a thread, with files of its own: no other request waits for it."""
 
         def run() -> T:
-            process = self.make_process()
+            process = self.make_process(workspace)
             try:
                 return work(process)
             finally:
@@ -76,15 +75,8 @@ class DaemonService:
         pool = self._indexing if indexed else self._reading
         return await asyncio.get_running_loop().run_in_executor(pool, run)
 
-    async def init(self, workspace_path: str) -> InitReply:
-        workspace = parse_workspace(workspace_path)
-        process = self.make_process(workspace)
-        sessions = await self.list_workspace_sessions(workspace_path)
-        return InitReply(workspace_path=str(workspace), trusted=process.trusted, sessions=sessions)
-
-    async def list_workspace_sessions(self, workspace_path: str) -> list[SessionLine]:
-        """All sessions of a workspace, newest first (W). A database that is locked keeps nobody else waiting."""
-        workspace = parse_workspace(workspace_path)
+    async def list_workspace_sessions(self, workspace: Path) -> list[SessionLine]:
+        """List the sessions of a workspace, newest first (W). A locked database blocks no other request."""
 
         def list_records() -> list[ChatSession]:
             with self._open_scope(workspace) as scope:
@@ -116,7 +108,7 @@ class DaemonService:
         workspace = parse_workspace(body.workspace_path)
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
-            found = await self._read_apart(lambda process: self._describe_or_pull(process, session, workspace))
+            found = await self.run_apart(lambda process: self._describe_or_pull(process, session, workspace))
             await asyncio.to_thread(self._check_ownership, workspace, found)
         options = ConversationOptions(
             workspace=workspace,
@@ -142,21 +134,19 @@ class DaemonService:
         return process.session_files.describe_session(session_id)
 
     def _check_ownership(self, workspace: Path, session: Session) -> None:
-        """Raises when a session belongs elsewhere. A database that is locked keeps nobody else waiting."""
+        """Raise if a session belongs to another workspace."""
         with self._open_scope(workspace) as scope:
             scope.context.check_ownership(session)
 
     async def read_session(self, session_id: str) -> dict[str, Any]:
-        """The document."""
-
         def read(process: ProcessScope) -> dict[str, Any]:
             found: dict[str, Any] = msgspec.to_builtins(process.session_files.read(session_id).session)
             return found
 
-        return await self._read_apart(read)
+        return await self.run_apart(read)
 
     async def list_summaries(self) -> list[dict[str, Any]]:
-        """Every session, last active first; those that are in the team archive only have `archive` set."""
+        """List every session, last active first; one that is only in the team archive has `archive` set."""
 
         def list_all(process: ProcessScope) -> list[dict[str, Any]]:
             from ollm.archive.listing import list_archived_rows
@@ -164,20 +154,7 @@ class DaemonService:
             rows = [*process.session_index.list_sessions(), *list_archived_rows(process, ask=False)]
             return sorted(rows, key=lambda row: str(row["lastActivity"]), reverse=True)
 
-        return await self._read_apart(list_all, indexed=True)
-
-    async def list_live_summaries(self) -> list[dict[str, Any]]:
-        """The same, and for those that are open here what they are doing."""
-        return [{**line, **self.hub.describe(line["sessionId"])} for line in await self.list_summaries()]
-
-    async def list_workspaces(self) -> list[WorkspaceLine]:
-        """Every folder in which a session was held, last active first."""
-        found: dict[str, WorkspaceLine] = {}
-        for line in await self.list_summaries():
-            if (path := line["workspace"]) and "archive" not in line:
-                known = found.get(path) or WorkspaceLine(workspace_path=path, last_activity=line["lastActivity"])
-                found[path] = msgspec.structs.replace(known, sessions=known.sessions + 1)
-        return list(found.values())
+        return await self.run_apart(list_all, indexed=True)
 
     async def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
         """Rename a session, open here or not; a status other than active closes it first."""
@@ -187,22 +164,22 @@ class DaemonService:
         if held and body.title is not None:
             await held.conversation.parts.session.rename(body.title)
         elif (title := body.title) is not None:
-            await self._read_apart(lambda process: process.library.rename(session_id, title), indexed=True)
+            await self.run_apart(lambda process: process.library.rename(session_id, title), indexed=True)
         if body.status is not None:
             await self.hub.close(session_id)
             archived = body.status == "archived"
-            await self._read_apart(lambda process: process.library.archive(session_id, archived), indexed=True)
+            await self.run_apart(lambda process: process.library.archive(session_id, archived), indexed=True)
             self._record_status(session_id, body.status)
         return await self.read_session(session_id)
 
     def _record_status(self, session_id: str, status: SessionStatus) -> None:
-        """The workspace's own record follows the archive."""
+        """Keep the workspace's own record in step with the session's file."""
         if workspace := self.find_workspace(session_id):
             with self._open_scope(workspace) as scope:
                 scope.database.set_status(session_id, status, to_epoch_ms(self.process.clock()))
 
     async def close(self, session_id: str, *, erase: bool) -> None:
-        """End a session (W); with `erase` every trace of it goes. One that is open in another process is not ours."""
+        """Close a session (W); `erase` deletes every trace of it. Raises BusyError if another process has it open."""
         held = self.hub.find(session_id)
         self.ensure_known(session_id)
         if held is None and self.process.session_files.is_open(session_id):
@@ -215,59 +192,31 @@ class DaemonService:
             with contextlib.suppress(UnsavedError):
                 await self.hub.discard(session_id)
         if erase and self._exists(session_id):
-            await self._read_apart(lambda process: process.library.delete(session_id), indexed=True)
+            await self.run_apart(lambda process: process.library.delete(session_id), indexed=True)
         elif held is None:
-            session = await self._read_apart(lambda process: process.session_files.describe_session(session_id))
-            self._record_status(session_id, get_archive_status(session))
+            session = await self.run_apart(lambda process: process.session_files.describe_session(session_id))
+            archived = session.metadata.workspace_state.get("status") == "archived"
+            self._record_status(session_id, "archived" if archived else "closed")
 
     def _exists(self, session_id: str) -> bool:
         return self.process.session_files.places.find_home(session_id) is not None
 
     def ensure_known(self, session_id: str) -> None:
-        """Raises NotFoundError when there is no such session, here or in the archive."""
+        """Raise NotFoundError if there is no such session."""
         if self.hub.find(session_id) is None and not self._exists(session_id):
             raise NotFoundError(f"No session {session_id}.", action="List them with `ollm sessions list`.")
 
-    async def answer(self, session_id: str, correlation_id: str, answer: ConfirmationAnswer) -> None:
-        held = self.hub.get(session_id)
-        if correlation_id not in held.asked:
-            raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
-        if not await held.conversation.respond(correlation_id, answer):
-            raise BusyError("This question was already answered or withdrawn.")
-
-    async def get_status(self, session_id: str) -> Status:
-        held = self.hub.get(session_id)
-        status = await held.conversation.status()
-        running = held.turn_after if held.working else None
-        message = held.turn_message if held.working else 0
-        return msgspec.structs.replace(status, turn_after=running, turn_message=message, last_event=held.log.last_seq)
-
-    async def run_command(self, session_id: str, name: str, arguments: str) -> CommandReply:
-        return await self.hub.get(session_id).conversation.command(name.removeprefix("/"), arguments)
-
-    async def read_history(self, session_id: str, before: int | None, limit: int) -> list[dict[str, Any]]:
-        return await self._read_apart(
-            lambda process: load_history_page(lambda part: process.session_files.read(session_id, part), before, limit)
-        )
-
-    async def read_transcript(self, session_id: str, before: int | None, after: int, limit: int) -> TranscriptPage:
-        cache = self._transcripts
-        return await self._read_apart(lambda process: read_transcript(process, cache, session_id, before, after, limit))
-
-    async def export(self, session_id: str, form: str) -> bytes:
-        return await self._read_apart(lambda process: b"".join(iter_export(process.session_files, session_id, form)))
-
     async def search(self, text: str, limit: int) -> list[dict[str, Any]]:
-        """Hits here, and after them those in sessions that are in the team archive only, with `archive` set."""
+        """Search the sessions here, then those that are only in the team archive (with `archive` set)."""
         from ollm.store.session_index.search import NO_FILTERS, search_sessions
 
-        hits = await self._read_apart(
+        hits = await self.run_apart(
             lambda process: search_sessions(process.session_index, text, NO_FILTERS, limit).hits, indexed=True
         )
-        return hits + await self._read_apart(lambda process: self._search_archive(process, text, limit))
+        return hits + await self.run_apart(lambda process: self._search_archive(process, text, limit))
 
     def _search_archive(self, process: ProcessScope, text: str, limit: int) -> list[dict[str, Any]]:
-        """A server that is away is not asked again with each letter that is typed."""
+        """Search the archive, unless its server failed to answer just before."""
         from ollm.archive.listing import search_archived
 
         def note_failure(_text: str) -> None:
@@ -283,24 +232,8 @@ class DaemonService:
         return Path(found) if found and Path(found).is_dir() else None
 
 
-def get_archive_status(session: Session) -> SessionStatus:
-    return "archived" if session.metadata.workspace_state.get("status") == "archived" else "closed"
-
-
-def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[bytes]:
-    """A session in one of the forms it can be exported in, chunk by chunk."""
-    from ollm.services.session_export import render_html, render_markdown
-
-    with files.open_stream(session_id) as stream:
-        if form == "json":
-            yield from stream.iter_document()
-        else:
-            chunks = render_markdown(stream) if form == "markdown" else render_html(stream)
-            yield from (chunk.encode("utf-8", "surrogatepass") for chunk in chunks)
-
-
 def parse_workspace(path: str) -> Path:
-    """An absolute path of a directory that is there; `..` and the like are refused, not resolved."""
+    """Parse the absolute path of an existing directory; `..` and the like are refused, not resolved."""
     plain = os.path.normpath(path) == path.rstrip("/") and path.startswith("/") and not path.startswith("//")
     if "\0" in path or not plain:
         raise BadPathError(f"{path[:200]!r} is not an absolute path.", action="Send an absolute path of a directory.")

@@ -1,4 +1,4 @@
-"""The routes of the pages: logging in, one stream for all sessions, and texts as HTML that was cleaned here."""
+"""Routes of the web pages: login, one event stream for all sessions, and messages as sanitized HTML."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from ollm.daemon.auth import (
     Send,
     WebAccess,
     get_cookie_name,
+    get_port,
 )
 from ollm.daemon.bodies import Accepted, LinkReply, LoginBody, LoginReply, RenderBody, RenderReply, TranscriptPage
-from ollm.daemon.routes import Limit
+from ollm.daemon.routes import Limit, make_event_stream
 from ollm.daemon.service import DaemonService, parse_id
-from ollm.daemon.transcript import prepare_rendering
+from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, NotFoundError, UsageError
 from ollm.services.session_export.html import render_markdown_as_html
 from ollm.system.terminal_text import escape_controls
@@ -128,7 +129,7 @@ MAX_NAMED_SESSIONS = 100
 @post("/web/ticket", status_code=201)
 async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> LinkReply:
     """A link for a browser, good once and for a minute. Over the Unix socket only."""
-    if find_port(request) is not None:
+    if get_port(request.scope) is not None:
         raise DeniedError("Links are made over the Unix socket only.", action="Run `ollm web`.")
     link = await web.create_link()
     asyncio.get_running_loop().run_in_executor(None, prepare_rendering)
@@ -159,16 +160,10 @@ async def log_out(web: WebAccess, request: Request[Any, Any, Any]) -> Accepted:
 
 
 def get_request_port(request: Request[Any, Any, Any]) -> int:
-    port = find_port(request)
+    port = get_port(request.scope)
     if port is None:
         raise UsageError("A browser logs in over TCP.", action="Run `ollm web`.")
     return port
-
-
-def find_port(request: Request[Any, Any, Any]) -> int | None:
-    """The TCP port a request came in by; None on the Unix socket."""
-    server = request.scope.get("server")
-    return server[1] if server else None
 
 
 @get("/events")
@@ -182,10 +177,7 @@ async def all_events(
     It goes on after Last-Event-ID, or begins with `reset` and the events of running turns."""
     named = frozenset(parse_id(one) for one in sessions.split(",") if one)
     service.hub.make_room_for_client()
-    reader = service.hub.follow_all(last_event_id, named)
-    return Stream(
-        reader, media_type="text/event-stream", headers={"cache-control": "no-store", "x-ollm-pages": make_version()}
-    )
+    return make_event_stream(service.hub.follow_all(last_event_id, named), **{"x-ollm-pages": make_version()})
 
 
 @get("/sessions/{session_id:str}/transcript")
@@ -197,13 +189,11 @@ async def show_transcript(
     limit: Limit = 50,
 ) -> TranscriptPage:
     """A stretch of the archive as HTML, oldest first, between messages `after` and `before`."""
-    return await service.read_transcript(parse_id(session_id), before, after, limit)
+    found, cache = parse_id(session_id), service.transcripts
+    return await service.run_apart(lambda process: read_transcript(process, cache, found, before, after, limit))
 
 
 @post("/web/render", status_code=200)
 async def render(data: RenderBody) -> RenderReply:
     """Markdown as HTML, as a page shows it."""
     return RenderReply(html=escape_controls(render_markdown_as_html(data.text)))
-
-
-WEB_HANDLERS = [create_ticket, log_in, log_out, all_events, show_transcript, render]

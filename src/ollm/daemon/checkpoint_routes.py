@@ -1,0 +1,155 @@
+"""Routes of checkpoints and snapshots, for open and closed sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import chain
+from typing import Annotated, Any
+
+import msgspec
+from litestar import delete, get, post
+from litestar.params import Parameter
+
+from ollm.app import ClosedSession, WorkspaceScope
+from ollm.app.closed_rewind import ClosedRewind
+from ollm.daemon.bodies import (
+    Accepted,
+    CheckpointLine,
+    KeptFile,
+    RestoreBody,
+    RestoredFile,
+    RestoreReply,
+    SnapshotReply,
+)
+from ollm.daemon.service import DaemonService, parse_id
+from ollm.domain.errors import BusyError, NotFoundError, OllmError
+from ollm.runtime.base import CommandReply
+from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
+from ollm.services.file_checkpoints.plan import is_directory_only
+from ollm.services.file_checkpoints.records import group_turns
+from ollm.services.file_checkpoints.tree import join_changes
+
+MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]
+
+
+@get("/sessions/{session_id:str}/checkpoints")
+async def list_checkpoints(service: DaemonService, session_id: str) -> list[CheckpointLine]:
+    """Every stretch in which the session changed files, oldest first."""
+    found = parse_id(session_id)
+    service.ensure_known(found)
+    workspace = service.find_workspace(found)
+    if workspace is None:
+        return []
+    checkpoints = WorkspaceScope(service.make_process(workspace), workspace).create_checkpoints()
+    return await asyncio.to_thread(
+        lambda: [make_line(checkpoints, group) for group in group_turns(checkpoints.list_records(found))]
+    )
+
+
+def make_line(checkpoints: FileCheckpoints, records: Sequence[CheckpointRecord]) -> CheckpointLine:
+    """Describe one record, or those of one turn."""
+    first, last = records[0], records[-1]
+    over = bool(last.end)
+    changes = join_changes(chain.from_iterable(map(checkpoints.list_changes, records))) if over else []
+    return CheckpointLine(
+        number=first.number,
+        kind=first.kind,
+        message_id=first.message_id,
+        started_at=first.started,
+        ended_at=last.ended or None,
+        changed=len({change.path for change in changes if not is_directory_only(change)}) if over else None,
+    )
+
+
+@post("/sessions/{session_id:str}/checkpoints/{number:int}/restore", status_code=200)
+async def restore_checkpoint(
+    service: DaemonService, session_id: str, number: MessageNumber, data: RestoreBody
+) -> RestoreReply:
+    """Go back to before message `number`: talk, files or both. With dryRun nothing is touched."""
+    found = parse_id(session_id)
+    service.ensure_known(found)
+    held = service.hub.find(found)
+    if held is None:
+        return await restore_closed(service, found, number, data)
+    if held.running:
+        raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
+    words = [str(number), data.what, *(["force"] if data.force else [])]
+    words += [] if data.dry_run and not data.diff else ["diff"] if data.dry_run else ["yes"]
+    reply = await held.conversation.command("rewind", " ".join(words))
+    return make_reply(data, reply.text, reply.data)
+
+
+async def restore_closed(service: DaemonService, session_id: str, number: int, body: RestoreBody) -> RestoreReply:
+    workspace = service.find_workspace(session_id)
+    if workspace is None:
+        raise NotFoundError("The folder of this session is not there any more.", action="Move it back.")
+    done = await ClosedRewind(ClosedSession(service.make_process(workspace), workspace), session_id).run(
+        number,
+        files=body.what != "talk",
+        talk=body.what != "files",
+        force=body.force,
+        dry_run=body.dry_run,
+        diff=body.diff,
+    )
+    return make_reply(body, done.text, {"files": done.files, "skipped": done.skipped})
+
+
+def make_reply(body: RestoreBody, text: str, data: dict[str, Any]) -> RestoreReply:
+    return RestoreReply(
+        what=body.what,
+        dry_run=body.dry_run,
+        files=msgspec.convert(data.get("files", []), list[RestoredFile]),
+        skipped=msgspec.convert(data.get("skipped", []), list[KeptFile]),
+        text=text,
+    )
+
+
+@get("/sessions/{session_id:str}/snapshots")
+async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
+    name = parse_id(session_id)
+    service.ensure_known(name)
+    found: list[dict[str, Any]] = msgspec.to_builtins(await open_stored(service).snapshots.list_snapshots(name))
+    return found
+
+
+@post("/sessions/{session_id:str}/snapshots", status_code=201)
+async def take_snapshot(service: DaemonService, session_id: str) -> SnapshotReply:
+    name = parse_id(session_id)
+    service.ensure_known(name)
+    if service.hub.find(name):
+        return SnapshotReply(id=str((await run_context_command(service, name, "snapshot")).data["id"]))
+    stored = open_stored(service, name)
+    if made := await stored.take_snapshot(name):
+        return SnapshotReply(id=made.id)
+    raise OllmError(stored.explain_refusal())
+
+
+@post("/snapshots/{snapshot_id:str}/restore", status_code=200)
+async def restore_snapshot(service: DaemonService, snapshot_id: str) -> Accepted:
+    owner = open_stored(service).snapshot_files.find_session(snapshot_id)
+    if service.hub.find(owner):
+        await run_context_command(service, owner, f"restore {snapshot_id}")
+    else:
+        await open_stored(service, owner).restore_snapshot(snapshot_id)
+    return Accepted(accepted=True)
+
+
+@delete("/snapshots/{snapshot_id:str}")
+async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
+    await open_stored(service).snapshots.delete_snapshot(snapshot_id)
+
+
+def open_stored(service: DaemonService, session_id: str | None = None) -> ClosedSession:
+    """Open the stored form of a session, or without one the stores of all sessions."""
+    if session_id is None:
+        return ClosedSession(service.process, service.process.user_home)
+    workspace = service.find_workspace(session_id) or service.process.user_home
+    return ClosedSession(service.make_process(workspace), workspace)
+
+
+async def run_context_command(service: DaemonService, session_id: str, step: str) -> CommandReply:
+    reply = await service.hub.get(session_id).conversation.command("context", step)
+    if not reply.ok:
+        raise OllmError(reply.text)
+    return reply
