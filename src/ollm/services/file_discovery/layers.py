@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ollm.domain.struct import Data
 from ollm.services.file_discovery.rules import (
     BadIgnoreRule,
     IgnoreFile,
@@ -36,15 +37,14 @@ def read_signature(path: str) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-class GitInfo:
+class GitInfo(Data, frozen=True):
     """Git's facts about a directory. `repository` is None outside of one; `settings` are the files that say so, each
     with what it was when they were read."""
 
-    def __init__(
-        self, repository: str | None, excludes_file: str, settings: dict[str, Signature], *, ignore_case: bool
-    ) -> None:
-        self.repository, self.excludes_file = repository, excludes_file
-        self.settings, self.ignore_case = settings, ignore_case
+    repository: str | None
+    excludes_file: str
+    settings: dict[str, Signature]
+    ignore_case: bool
 
 
 class GitFinder:
@@ -68,7 +68,7 @@ class GitFinder:
             asks = _needs_git(repository, [path for path, _ in seen])
             self._answers[key] = _read_config(root, self._home, self._config_home) if asks else usual
         excludes_file, ignore_case = self._answers[key]
-        return GitInfo(repository, excludes_file, settings, ignore_case=ignore_case)
+        return GitInfo(repository=repository, excludes_file=excludes_file, settings=settings, ignore_case=ignore_case)
 
 
 def iter_upwards(path: str) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _expand_home(named: str, root: str, home: str) -> str:
 
 
 class RuleLayers:
-    """The rules in force in one directory. `entering` gives those of a directory below; nothing is changed."""
+    """The rules in force in one directory. `enter_directory` gives those of a directory below; nothing is changed."""
 
     def __init__(
         self,
@@ -181,13 +181,13 @@ class RuleLayers:
         self.matcher = Matcher(everywhere + git + ollm, ignore_case=ignore_case)
 
     def enter_directory(
-        self, git: Sequence[IgnoreRule], ollm: Sequence[IgnoreRule], *, repository: bool = False
+        self, git: tuple[IgnoreRule, ...], ollm: tuple[IgnoreRule, ...], *, repository: bool
     ) -> RuleLayers:
-        """With a directory's own rules on top. A repository of its own does not hear git's rules from above."""
+        """Put a directory's own rules on top. A repository of its own does not hear git's rules from above."""
         if not git and not ollm and not repository:
             return self
         above = () if repository else self._git
-        return RuleLayers(self._everywhere, above + tuple(git), self._ollm + tuple(ollm), ignore_case=self._ignore_case)
+        return RuleLayers(self._everywhere, above + git, self._ollm + ollm, ignore_case=self._ignore_case)
 
 
 class RuleReader:

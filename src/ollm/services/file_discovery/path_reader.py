@@ -13,21 +13,20 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from ollm.services.file_discovery.patterns import EndingSearch, NameSearch
+from ollm.services.file_discovery.patterns import NameSearch
 from ollm.services.file_discovery.walk import DirectoryListing, PendingDirectory, Walk
 from ollm.system.cores import count_cores
 
 Part = DirectoryListing | PendingDirectory
 MIN_SHARED_DIRECTORIES = 64  # waiting directories that are worth starting a process
 _MAX_LEVELS = 12  # levels that are read first to find so many
-_MAX_PIECES = 100  # each has a number of one byte, and the report on them fits into a pipe at once
-_MAX_REPORT_BYTES = 1 << 16
+_MAX_PIECES = 100  # each has a number of one byte
 
 
 class PathReader:
     """Reads the files of one walk that a search selects, or all of them: each path is ended by a NUL."""
 
-    def __init__(self, walk: Walk, search: NameSearch | EndingSearch | None = None) -> None:
+    def __init__(self, walk: Walk, search: NameSearch | None = None) -> None:
         self._walk, self._search = walk, search
 
     def read(self) -> bytes:
@@ -55,74 +54,54 @@ class PathReader:
 
     def _read_piece(self, parts: Sequence[Part]) -> bytes:
         texts = []
-        for listing in self._iter_listings(parts):
-            files, prefix = listing.files, listing.place.prefix
-            if self._search is not None and files:
-                wanted = self._search.find_matches(prefix, files)
-                files = [name for name in files if name in wanted]
-            if files:
-                texts.append(prefix + f"\0{prefix}".join(files))
-        texts.append("")
-        return os.fsencode("\0".join(texts))
-
-    def _iter_listings(self, parts: Sequence[Part]) -> Iterator[DirectoryListing]:
         for part in parts:
-            if isinstance(part, DirectoryListing):
-                yield part
-            else:
-                yield from self._walk.iter_from(part)
+            for listing in (part,) if isinstance(part, DirectoryListing) else self._walk.iter_from(part):
+                files, prefix = listing.files, listing.place.prefix
+                if self._search is not None and files:
+                    wanted = self._search.find_matches(prefix, files)
+                    files = [name for name in files if name in wanted]
+                if files:
+                    texts.append(prefix + f"\0{prefix}".join(files))
+        return os.fsencode("\0".join([*texts, ""]))
 
     def _share_pieces(self, pieces: Sequence[Sequence[Part]]) -> list[bytes]:
         """A piece that the other process took and did not deliver, for whatever reason, is read again here."""
-        waiting, texts = _open_filled_pipe(bytes(range(len(pieces)))), os.memfd_create("paths")
-        report, reporting = os.pipe()
-        process = os.fork()
-        if not process:
-            self._serve_and_exit(pieces, waiting, texts, reporting)
-        os.close(reporting)
-        try:
-            found = {}
-            while number := os.read(waiting, 1):
-                found[number[0]] = self._read_piece(pieces[number[0]])
-            found.update(_receive_texts(report, texts))
-        finally:
-            os.kill(process, 9)
-            os.waitpid(process, 0)
-            for descriptor in (waiting, texts, report):
-                os.close(descriptor)
+        waiting, filling = os.pipe()
+        os.write(filling, bytes(range(len(pieces))))
+        os.close(filling)
+        with os.fdopen(os.memfd_create("paths"), "w+b") as delivered:
+            process = os.fork()
+            if not process:
+                self._serve_and_exit(pieces, waiting, delivered.fileno())
+            try:
+                found = {number: self._read_piece(pieces[number]) for number in _take_numbers(waiting)}
+            except BaseException:
+                os.kill(process, 9)
+                raise
+            finally:
+                _, status = os.waitpid(process, 0)
+                os.close(waiting)
+            if status == 0:
+                delivered.seek(0)
+                found.update(marshal.load(delivered))  # noqa: S302 - from our own child
         return [found[number] if number in found else self._read_piece(piece) for number, piece in enumerate(pieces)]
 
-    def _serve_and_exit(self, pieces: Sequence[Sequence[Part]], waiting: int, texts: int, reporting: int) -> NoReturn:
+    def _serve_and_exit(self, pieces: Sequence[Sequence[Part]], waiting: int, delivered: int) -> NoReturn:
         """The child never returns to what the parent was doing. It delivers nothing if there is something to
         warn about: the parent reads the same directories and warns."""
+        code = 1
         try:
-            done = []
-            while number := os.read(waiting, 1):
-                text = self._read_piece(pieces[number[0]])
-                done.append((number[0], os.write(texts, text)))
-                if done[-1][1] < len(text):
-                    os._exit(1)
-            if not self._walk.has_troubles:
-                os.write(reporting, marshal.dumps(done))
+            data = marshal.dumps({number: self._read_piece(pieces[number]) for number in _take_numbers(waiting)})
+            complete = os.write(delivered, data) == len(data)
+            code = 0 if complete and not self._walk.has_troubles else 1
         finally:
-            os._exit(0)
+            os._exit(code)
 
 
-def _open_filled_pipe(data: bytes) -> int:
-    """The reading end of a pipe that holds these bytes and then ends."""
-    reading, writing = os.pipe()
-    os.write(writing, data)
-    os.close(writing)
-    return reading
-
-
-def _receive_texts(report: int, texts: int) -> dict[int, bytes]:
-    """The report is one write, so it comes in one read or not at all."""
-    data, found, start = os.read(report, _MAX_REPORT_BYTES), {}, 0
-    for number, size in marshal.loads(data) if data else ():  # noqa: S302 - from our own child
-        found[number] = os.pread(texts, size, start)
-        start += size
-    return found
+def _take_numbers(waiting: int) -> Iterator[int]:
+    """The numbers of pieces that nobody has taken yet."""
+    while number := os.read(waiting, 1):
+        yield number[0]
 
 
 def _can_fork() -> bool:

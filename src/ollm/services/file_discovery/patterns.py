@@ -7,7 +7,6 @@ UTF-8. Expressions are for paths from the root and never match a NUL, which sepa
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -158,7 +157,6 @@ def _read_code(pattern: bytes, at: int) -> int:
 
 
 _MAX_MEMORY_BYTES = 64 << 20
-_NOTHING: frozenset[str] = frozenset()
 
 
 def _make_options(*, ignore_case: bool) -> Any:
@@ -205,18 +203,17 @@ class NameSearch:
     def _each(self) -> Any:
         return compile_bytes(self._whole, ignore_case=self._ignore_case)
 
-    def find_matches(self, base: str, names: Sequence[str]) -> frozenset[str] | set[str]:
+    def find_matches(self, base: str, names: Sequence[str]) -> set[str]:
         """`base` is the directory's path, empty or ending with `/`. Each path is between `NUL /` and NUL."""
         text = os.fsencode(f"\0/{base}" + f"\0\0/{base}".join(names) + "\0")
         if not names or not self._any.Match(text):
-            return _NOTHING
+            return set()
         cut = len(os.fsencode(base)) + 2
         spans = [found.span() for found in self._each.finditer(text)]
         return set(os.fsdecode(b"\0".join([text[start + cut : end - 1] for start, end in spans])).split("\0"))
 
 
 _MAX_ALTERNATIVES = 1000
-_ANY_ENDING = re.compile(r"(?:((?:[^*?\[\]\\/]+/)*)\*\*/)?\*([^*?\[\]\\/]*)")  # `*.py`, `**/*.py`, `src/lib/**/*.py`
 
 
 def translate_glob(pattern: str) -> bytes:
@@ -238,29 +235,9 @@ def _translate_alternative(pattern: str) -> bytes:
     return prefix + translate_pattern(os.fsencode(pattern.lstrip("/")))
 
 
-class EndingSearch:
-    """Names that end in one of some ways anywhere below a directory: what most globs ask for."""
-
-    def __init__(self, below: str, endings: Sequence[str]) -> None:
-        self._below, self._endings = below, tuple(endings)
-
-    def find_matches(self, base: str, names: Sequence[str]) -> set[str]:
-        """`base` is the directory's path, empty or ending with `/`."""
-        if base or not self._below:
-            return {name for name in names if name.endswith(self._endings)} if base.startswith(self._below) else set()
-        return {name for name in names if name.startswith(self._below) and name.endswith(self._endings)}
-
-
-def compile_globs(patterns: Sequence[str]) -> NameSearch | EndingSearch | None:
+def compile_globs(patterns: Sequence[str]) -> NameSearch | None:
     """Compile a search for all of them; None if there are none."""
-    if not patterns:
-        return None
-    expressions = [translate_glob(pattern) for pattern in patterns]
-    shapes = [_ANY_ENDING.fullmatch(one.removeprefix("./")) for pattern in patterns for one in expand_braces(pattern)]
-    plain = [shape.groups("") for shape in shapes if shape]
-    if len(plain) == len(shapes) and len({below for below, _ in plain}) == 1:
-        return EndingSearch(plain[0][0], [ending for _, ending in plain])
-    return NameSearch(expressions)
+    return NameSearch([translate_glob(pattern) for pattern in patterns]) if patterns else None
 
 
 def expand_braces(pattern: str) -> list[str]:

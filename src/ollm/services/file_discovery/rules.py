@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, Literal
 
+from ollm.domain.struct import Data
 from ollm.services.file_discovery.patterns import (
     BadPattern,
     NameSearch,
@@ -22,75 +23,51 @@ from ollm.services.file_discovery.patterns import (
     translate_pattern,
 )
 
-Names = frozenset[str] | set[str]
-
 _MAX_FILE_BYTES = 4 << 20
 _MAX_PATTERN_BYTES = 4096
+_MAX_GROUP_RULES = 500
 _ANYWHERE = rb"(?:[^\x00]*/)?"
+Shape = Literal["name", "beginning", "ending"]
 
 
-class IgnoreRule:
-    """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has one
-    of the `names`, or a name that begins or ends with one of `beginnings` or `endings`, where there are any."""
+class IgnoreRule(Data, frozen=True, gc=False):
+    """One line of an ignore file. `expression` is for paths from the top; `base` is the directory of the file. A path
+    that it matches has one of the `names`, or a name that begins or ends with one of them, if the rule is that plain:
+    then most names need no expression."""
 
-    __slots__ = (
-        "anywhere", "base", "beginnings", "endings", "expression", "line", "names", "negated", "only_directories",
-        "source", "text",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        expression: bytes,
-        negated: bool,
-        only_directories: bool,
-        text: str,
-        base: bytes,
-        source: str,
-        line: int,
-        names: tuple[str, ...] = (),
-        beginnings: tuple[str, ...] = (),
-        endings: tuple[str, ...] = (),
-        anywhere: bool = False,
-    ) -> None:
-        self.expression, self.negated, self.only_directories = expression, negated, only_directories
-        self.text, self.base, self.source, self.line = text, base, source, line
-        self.names, self.beginnings, self.endings, self.anywhere = names, beginnings, endings, anywhere
+    expression: bytes
+    negated: bool
+    only_directories: bool
+    text: str
+    base: bytes
+    source: str
+    line: int
+    anywhere: bool
+    shape: Shape | None = None
+    names: tuple[str, ...] = ()
 
 
-class BadIgnoreRule:
+class BadIgnoreRule(Data, frozen=True):
     """A line that was skipped, where it is and why."""
 
-    __slots__ = ("line", "reason", "source", "text")
-
-    def __init__(self, *, text: str, source: str, line: int, reason: str) -> None:
-        self.text, self.source, self.line, self.reason = text, source, line, reason
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BadIgnoreRule) and self._fields == other._fields
-
-    def __hash__(self) -> int:
-        return hash(self._fields)
-
-    @property
-    def _fields(self) -> tuple[str, int, str, str]:
-        return self.source, self.line, self.text, self.reason
+    text: str
+    source: str
+    line: int
+    reason: str
 
 
-class IgnoreFile:
+class IgnoreFile(Data, frozen=True):
     """Rules of one ignore file."""
 
-    __slots__ = ("bad", "rules")
-
-    def __init__(self, rules: tuple[IgnoreRule, ...] = (), bad: tuple[BadIgnoreRule, ...] = ()) -> None:
-        self.rules, self.bad = rules, bad
+    rules: tuple[IgnoreRule, ...] = ()
+    bad: tuple[BadIgnoreRule, ...] = ()
 
 
-def read_ignore_file(path: str, base: bytes | None, source: str | None = None) -> IgnoreFile:
-    """The rules of an ignore file that is in `base` (a path from the root of the walk, b"" for the root itself).
+def read_ignore_file(path: str, base: bytes, source: str | None = None) -> IgnoreFile:
+    """Read the rules of an ignore file in the directory `base`, a path from the top (b"" for the top itself).
     A missing, unreadable, special or huge file has none."""
     content = _read_content(path)
-    return parse_ignore_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base or b"", source or path)
+    return parse_ignore_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base, source or path)
 
 
 def _read_content(path: str) -> bytes:
@@ -122,8 +99,7 @@ def parse_ignore_rules(lines: Iterable[bytes], base: bytes, source: str) -> Igno
 
 
 def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -> IgnoreRule:
-    negated = line.startswith(b"!")
-    pattern = line[1:] if negated else line
+    pattern = line.removeprefix(b"!")
     only_directories = pattern.endswith(b"/")
     pattern = pattern[:-1] if only_directories else pattern
     if not pattern:
@@ -131,209 +107,125 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
     if len(pattern) > _MAX_PATTERN_BYTES:
         raise BadPattern("it is longer than a path can be")
     start = escape_literal(base) + b"/" if base else b""
+    anywhere = b"/" not in pattern
+    shape, names = _find_shape(pattern)
     return IgnoreRule(
-        expression=start
-        + (
-            translate_pattern(pattern.removeprefix(b"/")) if b"/" in pattern else _ANYWHERE + translate_pattern(pattern)
-        ),
-        negated=negated,
+        expression=start + (_ANYWHERE if anywhere else b"") + translate_pattern(pattern.removeprefix(b"/")),
+        negated=line.startswith(b"!"),
         only_directories=only_directories,
         text=text,
         base=base,
         source=source,
         line=number,
-        anywhere=b"/" not in pattern,
-        **_find_name_hints(pattern),
+        anywhere=anywhere,
+        shape=shape,
+        names=names,
     )
 
 
-def _find_name_hints(pattern: bytes) -> dict[str, tuple[str, ...]]:
-    """Find facts about the names a pattern matches, without looking at the whole path."""
+def _find_shape(pattern: bytes) -> tuple[Shape | None, tuple[str, ...]]:
+    """Find what the names have in common that a pattern matches, without looking at the whole path."""
     above, _, last = pattern.rpartition(b"/")
-    if b"[" in above:  # the slash may stand in a set
-        return {}
-    if last and _is_literal(last):
-        return {"names": (os.fsdecode(last),)}
+    if b"[" in above or last in (b"", b"*"):  # the slash may stand in a set
+        return None, ()
     names = expand_sets(last)
-    if all(name and _is_literal(name) for name in names):
-        return {"names": _decode_all(names)}
-    if all(name[:1] == b"*" and len(name) > 1 and _is_literal(name[1:]) for name in names):
-        return {"endings": _decode_all([name[1:] for name in names])}
-    if all(name[-1:] == b"*" and len(name) > 1 and _is_literal(name[:-1]) for name in names):
-        return {"beginnings": _decode_all([name[:-1] for name in names])}
-    return {}
+    for shape, cut in _CUTS.items():
+        parts = [cut(name) for name in names]
+        if all(measure_literal(part) == len(part) for part in parts):
+            return shape, tuple(map(os.fsdecode, parts))
+    return None, ()
 
 
-def _is_literal(text: bytes) -> bool:
-    return measure_literal(text) == len(text)
-
-
-def _decode_all(names: list[bytes]) -> tuple[str, ...]:
-    return tuple([os.fsdecode(name) for name in names])
+_CUTS: dict[Shape, Callable[[bytes], bytes]] = {
+    "name": lambda name: name,
+    "ending": lambda name: name.removeprefix(b"*"),
+    "beginning": lambda name: name.removesuffix(b"*"),
+}
 
 
 def _strip_trailing_spaces(line: bytes) -> bytes:
-    """As git does it: spaces at the end go, unless a backslash keeps them."""
-    end = keep = 0
-    while end < len(line):
-        if line[end] == 0x5C:
-            if end + 1 == len(line):
-                return line
-            end += 2
-            keep = end
-        else:
-            end += 1
-            keep = end if line[end - 1] != 0x20 else keep
-    return line[:keep]
-
-
-_MAX_GROUP_RULES = 500
-_MAX_SOUGHT_ENDINGS = 6  # endings that are looked for one by one; with more of them tails take less time
+    """Strip spaces as git does: those that a backslash escapes stay."""
+    stripped = line.rstrip(b" ")
+    escapes = len(stripped) - len(stripped.rstrip(b"\\"))
+    return line[: len(stripped) + 1] if escapes % 2 else stripped
 
 
 class Matcher:
-    """Rules in order, weakest first. Paths are bytes, from the top. Compiled when first asked, in groups: an ignore
-    file of fifty thousand lines is slow but works."""
+    """Rules in order, weakest first. Paths are bytes, from the top.
+
+    Most rules are a name, its beginning or its ending: those need no search, only the others do. Nearly always a
+    directory holds nothing of the kind, and that is soon told.
+    """
 
     def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool = False) -> None:
         self.rules = tuple(rules)
         self._ignore_case = ignore_case
-        self._groups: list[_RuleGroup] | None = None
-        self._quick_matcher: _QuickMatcher | None = None
+        self._by_shape: dict[Shape, dict[str, list[int]]] = {"name": {}, "beginning": {}, "ending": {}}
+        self._others: list[int] = []
+        for number, rule in enumerate(self.rules):
+            if rule.shape is None or ignore_case:
+                self._others.append(number)
+                continue
+            for name in rule.names:
+                self._by_shape[rule.shape].setdefault(name, []).append(number)
+        self._names = frozenset(self._by_shape["name"])
+        self._beginnings, self._endings = tuple(self._by_shape["beginning"]), tuple(self._by_shape["ending"])
+        self._marks = [f"\0{start}" for start in self._beginnings] + [f"{end}\0" for end in self._endings]
 
-    def find_candidates(self, base: str, names: Sequence[str]) -> Names:
-        """Those of a directory's names that a rule may match: all that one does, and perhaps some more."""
-        if self._quick_matcher is None:
-            self._quick_matcher = _QuickMatcher(self.rules, ignore_case=self._ignore_case)
-        return self._quick_matcher.find_candidates(base, names)
+    def find_candidates(self, base: str, names: Sequence[str]) -> set[str]:
+        """Find the names of a directory that a rule may match: all that one does, and perhaps some more."""
+        found = set(self._names.intersection(names))
+        together = "\0" + "\0".join(names) + "\0"
+        if any([mark in together for mark in self._marks]):  # noqa: C419 - a list is faster for so few
+            found.update([name for name in names if name.endswith(self._endings) or name.startswith(self._beginnings)])
+        for search in self._searches:
+            found |= search.find_matches(base, names)
+        return found
 
     def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
-        """The rule that has the last word about this path itself; its parents are the caller's business."""
-        for group in reversed(self._get_groups()):
-            rule = group.find_deciding_rule(path, directory=directory)
-            if rule is not None:
+        """Find the rule that has the last word about this path itself; its parents are the caller's business."""
+        for number in sorted(self._find_matching(path), reverse=True):
+            rule = self.rules[number]
+            if directory or not rule.only_directories:
                 return rule
         return None
-
-    def _get_groups(self) -> list[_RuleGroup]:
-        if self._groups is None:
-            starts = range(0, len(self.rules), _MAX_GROUP_RULES)
-            self._groups = [
-                _RuleGroup(self.rules[start : start + _MAX_GROUP_RULES], ignore_case=self._ignore_case)
-                for start in starts
-            ]
-        return self._groups
 
     def hides(self, path: bytes, *, directory: bool) -> bool:
         rule = self.find_deciding_rule(path, directory=directory)
         return rule is not None and not rule.negated
 
-
-class _QuickMatcher:
-    """Most rules are a name, its beginning or its ending: those need no search, only the others do. Nearly always a
-    directory holds nothing of the kind, and that is soon told."""
-
-    def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
-        plain = [rule for rule in rules if is_plain(rule)] if not ignore_case else []
-        others = [rule.expression for rule in rules if ignore_case or not is_plain(rule)]
-        self._names = frozenset([name for rule in plain for name in rule.names])
-        self._endings = tuple({ending for rule in plain for ending in rule.endings})
-        self._ended = tuple(ending + "\0" for ending in self._endings)
-        self._tails = _NameTails(self._endings) if len(self._endings) > _MAX_SOUGHT_ENDINGS else None
-        self._beginnings = tuple({beginning for rule in plain for beginning in rule.beginnings})
-        self._begun = tuple("\0" + beginning for beginning in self._beginnings)
-        self._searches = _make_searches(others, ignore_case=ignore_case) if others else []
-
-    def find_candidates(self, base: str, names: Sequence[str]) -> Names:
-        found: Names = self._names.intersection(names)
-        if self._endings and self._may_end_so(names):
-            found = found.union([name for name in names if name.endswith(self._endings)])
-        if self._beginnings:
-            together = "\0" + "\0".join(names)
-            if any([beginning in together for beginning in self._begun]):  # noqa: C419 - a list is faster for so few
-                found = found.union([name for name in names if name.startswith(self._beginnings)])
-        for search in self._searches:
-            found = found.union(search.find_matches(base, names))
-        return found
-
-    def _may_end_so(self, names: Sequence[str]) -> bool:
-        if self._tails is not None:
-            return self._tails.may_hold(names)
-        together = "\0".join(names) + "\0"
-        return any([ending in together for ending in self._ended])  # noqa: C419 - likewise
-
-
-class _NameTails:
-    """The last letters of many endings, as many of each as the shortest has."""
-
-    def __init__(self, endings: Sequence[str]) -> None:
-        self._cut = itemgetter(slice(-min(map(len, endings)), None))
-        self._tails = frozenset(map(self._cut, endings))
-
-    def may_hold(self, names: Sequence[str]) -> bool:
-        """Return True if one of the names may end this way."""
-        return not self._tails.isdisjoint(map(self._cut, names))
-
-
-def _make_searches(expressions: Sequence[bytes], *, ignore_case: bool) -> list[NameSearch]:
-    return [
-        NameSearch(expressions[start : start + _MAX_GROUP_RULES], ignore_case=ignore_case)
-        for start in range(0, len(expressions), _MAX_GROUP_RULES)
-    ]
-
-
-class _RuleGroup:
-    """Some rules. Plain ones are found by the name they tell; the others are one set that tells them apart."""
-
-    def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
-        self._rules = rules
-        self._ignore_case = ignore_case
-        self._named: dict[str, list[int]] = {}
-        self._ended: list[tuple[str, int]] = []
-        self._begun: list[tuple[str, int]] = []
-        self._others: list[int] = []
-        self._set: Any = None
-        for number, rule in enumerate(rules):
-            if ignore_case or not is_plain(rule):
-                self._others.append(number)
-                continue
-            for name in rule.names:
-                self._named.setdefault(name, []).append(number)
-            self._ended += [(ending, number) for ending in rule.endings]
-            self._begun += [(beginning, number) for beginning in rule.beginnings]
-
-    def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
-        for number in sorted(self._find_matching(path), reverse=True):
-            rule = self._rules[number]
-            if directory or not rule.only_directories:
-                return rule
-        return None
-
     def _find_matching(self, path: bytes) -> list[int]:
-        name = os.fsdecode(path.rpartition(b"/")[2])
-        likely = self._named.get(name, []) + [number for ending, number in self._ended if name.endswith(ending)]
-        if self._begun:
-            likely += [number for beginning, number in self._begun if name.startswith(beginning)]
-        rules = self._rules
-        found = [number for number in likely if _matches(rules[number], path)]
-        if self._others:
-            found += [self._others[place] for place in self._get_set().Match(path) or ()]
+        name, shapes = os.fsdecode(path.rpartition(b"/")[2]), self._by_shape
+        likely = list(shapes["name"].get(name, ()))
+        for ending in self._endings:
+            if name.endswith(ending):
+                likely += shapes["ending"][ending]
+        for beginning in self._beginnings:
+            if name.startswith(beginning):
+                likely += shapes["beginning"][beginning]
+        found = [number for number in likely if _matches(self.rules[number], path)]
+        for start, together in enumerate(self._sets):
+            found += [self._others[start * _MAX_GROUP_RULES + place] for place in together.Match(path) or ()]
         return found
 
-    def _get_set(self) -> Any:
-        if self._set is None:
-            expressions = [self._rules[number].expression for number in self._others]
-            self._set = compile_set(expressions, ignore_case=self._ignore_case)
-        return self._set
+    @cached_property
+    def _groups(self) -> list[list[bytes]]:
+        """The expressions of the rules that need a search, in groups: fifty thousand are slow but work."""
+        expressions = [self.rules[number].expression for number in self._others]
+        starts = range(0, len(expressions), _MAX_GROUP_RULES)
+        return [expressions[start : start + _MAX_GROUP_RULES] for start in starts]
 
+    @cached_property
+    def _searches(self) -> list[NameSearch]:
+        return [NameSearch(group, ignore_case=self._ignore_case) for group in self._groups]
 
-def is_plain(rule: IgnoreRule) -> bool:
-    """Return True if the name alone shows that the rule does not match."""
-    return bool(rule.names or rule.beginnings or rule.endings)
+    @cached_property
+    def _sets(self) -> list[Any]:
+        return [compile_set(group, ignore_case=self._ignore_case) for group in self._groups]
 
 
 def _matches(rule: IgnoreRule, path: bytes) -> bool:
-    """Match a rule against a path that has its name, beginning or ending."""
+    """Match a rule against a path whose name has its shape."""
     if rule.anywhere:
         return not rule.base or path.startswith(rule.base + b"/")
     return compile_bytes(rule.expression).fullmatch(path) is not None

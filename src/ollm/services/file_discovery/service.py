@@ -44,7 +44,6 @@ from ollm.services.file_discovery.walk import (
     DirectoryListing,
     TreeScanner,
     Walk,
-    WalkOptions,
     make_walk,
 )
 from ollm.services.file_discovery.watch import RootWatches
@@ -384,16 +383,7 @@ class FileDiscoveryService:
         return self._make_walk(self._complete_options(DiscoveryOptions(root=root)))
 
     def _make_walk(self, options: DiscoveryOptions, *, signed: bool = True) -> Walk:
-        within = os.path.realpath(options.within) if options.within else None
-        wanted = WalkOptions(
-            options.root,
-            max_depth=options.max_depth,
-            exclude_patterns=options.exclude_patterns,
-            follow_symlinks=bool(options.follow_symlinks),
-            hidden=options.hidden,
-            signed=signed,
-        )
-        return make_walk(wanted, self._git, self._settings.builtin_ignores, within)
+        return make_walk(options, self._git, self._settings.builtin_ignores, signed=signed)
 
     def _warn(self, walk: Walk) -> None:
         for bad in walk.reader.bad:

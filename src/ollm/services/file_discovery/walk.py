@@ -6,45 +6,43 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from ollm.domain.files import EntryType
-from ollm.services.file_discovery.layers import (
-    GitFinder,
-    RuleLayers,
-    RuleReader,
-    Signature,
-    is_below,
-    read_signature,
-)
+from ollm.domain.files import DiscoveryOptions, EntryType
+from ollm.domain.struct import Data
+from ollm.services.file_discovery.layers import GitFinder, RuleLayers, RuleReader, Signature, is_below, read_signature
 from ollm.services.file_discovery.patterns import compile_globs
-from ollm.services.file_discovery.rules import Names
 
-Reading = tuple[Signature, str, list[str], list[str], list[str]]
-"""Its signature, why it could not be read, its files and directories in order, all other names."""
-GONE = "gone"
-UNREADABLE = "unreadable"
-DirectoryStamp = tuple[int, int, int, int]
 CLOCK_STEP_NANOSECONDS = 20_000_000  # a directory's time moves in steps: what is younger than one proves nothing
 _COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
-_NO_LINKS: frozenset[str] = frozenset()
+DirectoryStamp = tuple[int, int, int, int]
 
 
-def read_directory(path: str, *, signed: bool = True) -> Reading:
-    """The signature is taken first: a change while the names are read shows as one."""
-    seen, others = read_signature(path) if signed else None, _EntryList()
+class DirectoryReading(NamedTuple):
+    """The names in a directory: files and folders in order, then all others. An unreadable or missing one has none."""
+
+    signature: Signature
+    files: list[str]
+    folders: list[str]
+    others: list[str]
+    failure: OSError | None = None
+
+
+def read_directory(path: str, *, signed: bool = True) -> DirectoryReading:
+    """Read a directory. Its signature is taken first: a change while the names are read shows as one."""
+    signature, others = read_signature(path) if signed else None, _EntryList()
     try:
         with os.scandir(path) as entries:
             files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) or others.add(entry)]
-    except FileNotFoundError:
-        return seen, GONE, [], [], []
-    except OSError:
-        return seen, UNREADABLE, [], [], []
+    except OSError as error:
+        return DirectoryReading(signature, [], [], [], error)
     files.sort()
-    if not others:
-        return seen, "", files, [], []
     folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
-    folders.sort()
-    return seen, "", files, folders, [entry.name for entry in others if not entry.is_dir(follow_symlinks=False)]
+    if len(folders) == len(others):
+        folders.sort()
+        return DirectoryReading(signature, files, folders, [])
+    links = sorted(entry.name for entry in others if not entry.is_dir(follow_symlinks=False))
+    return DirectoryReading(signature, files, sorted(folders), links)
 
 
 class _EntryList(list["os.DirEntry[str]"]):
@@ -55,75 +53,50 @@ class _EntryList(list["os.DirEntry[str]"]):
         return False
 
 
-class WalkOptions:
-    """Options of a walk below `root`, a real and absolute path. Files of the root itself are depth 0. Directories are
-    `signed` with their times, unless nobody will ask whether they have changed."""
+class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
+    """A directory to be read, with the rules in force above it. `prefix` is its path from the root, empty or ending
+    with a slash; `linked`: a symbolic link led here or above."""
 
-    __slots__ = ("exclude_patterns", "follow_symlinks", "hidden", "max_depth", "root", "signed")
+    prefix: str
+    depth: int
+    layers: RuleLayers
+    linked: bool = False
 
-    def __init__(
-        self,
-        root: str,
-        *,
-        max_depth: int | None = None,
-        exclude_patterns: tuple[str, ...] = (),
-        follow_symlinks: bool = False,
-        hidden: bool = True,
-        signed: bool = True,
-    ) -> None:
-        self.root, self.max_depth, self.exclude_patterns = root, max_depth, exclude_patterns
-        self.follow_symlinks, self.hidden, self.signed = follow_symlinks, hidden, signed
+    @property
+    def relative(self) -> str:
+        return self.prefix[:-1]
 
 
-class PendingDirectory:
-    """A directory to be read, with the rules in force above it. `linked`: a symbolic link led here or above."""
-
-    __slots__ = ("depth", "layers", "linked", "prefix", "relative")
-
-    def __init__(self, relative: str, prefix: str, depth: int, layers: RuleLayers, linked: bool = False) -> None:
-        self.relative, self.prefix, self.depth, self.layers, self.linked = relative, prefix, depth, layers, linked
-
-
-class DirectoryListing:
+class DirectoryListing(Data, frozen=True, kw_only=False, gc=False):
     """The names in a directory that no rule hides, in order. `others` are those that are neither file nor directory;
     `names` are all there are, hidden ones too."""
 
-    __slots__ = ("below", "files", "folders", "names", "others", "place")
-
-    def __init__(
-        self,
-        place: PendingDirectory,
-        files: list[str],
-        folders: list[str],
-        below: list[PendingDirectory],
-        others: list[str],
-        names: list[str],
-    ) -> None:
-        self.place, self.files, self.folders = place, files, folders
-        self.below, self.others, self.names = below, others, names
+    place: PendingDirectory
+    files: list[str]
+    folders: list[str]
+    below: list[PendingDirectory]
+    others: list[str]
+    names: list[str]
 
 
 class Walk:
-    """One walk below `options.root`."""
+    """One walk below `options.root`, a real and absolute path. Directories are `signed` with their times, unless nobody
+    will ask whether they have changed."""
 
-    def __init__(self, options: WalkOptions, reader: RuleReader, layers: RuleLayers) -> None:
-        self._options = options
+    def __init__(
+        self, options: DiscoveryOptions, reader: RuleReader, layers: RuleLayers, *, signed: bool = True
+    ) -> None:
+        self._options, self._signed = options, signed
         self.reader = reader
-        self._layers = layers
+        self.start = PendingDirectory("", 0, layers)
         self._offset = os.fsdecode(reader.offset) + "/" if reader.offset else ""
-        self._exclude = None
-        if options.exclude_patterns:
-            self._exclude = compile_globs(options.exclude_patterns)
+        self._exclude = compile_globs(options.exclude_patterns)
         self._seen_by_link: set[tuple[int, int]] = set()
         self.unreadable: list[str] = []
         self.too_deep: list[str] = []
         self.directories: dict[str, Signature] = {}
         self.in_part: set[str] = set()  # directories with files that are not shown, or shown behind a link
         self.links: list[str] = []  # symbolic links that are shown and not followed
-
-    @property
-    def start(self) -> PendingDirectory:
-        return PendingDirectory("", "", 0, self._layers)
 
     @property
     def allows_any_order(self) -> bool:
@@ -139,56 +112,49 @@ class Walk:
         """One directory after the other, each before what is below it."""
         return self.iter_from(self.start)
 
-    def iter_from(self, place: PendingDirectory) -> Iterator[DirectoryListing]:
+    def iter_from(self, place: PendingDirectory, scanner: TreeScanner | None = None) -> Iterator[DirectoryListing]:
         """A directory and all that is below it."""
+        visit = scanner.visit if scanner else Walk.visit
         waiting = [place]
         while waiting:
-            listing = self.visit(waiting.pop())
+            listing = visit(self, waiting.pop())
             if listing is not None:
                 waiting.extend(reversed(listing.below))
                 yield listing
 
     def visit(self, place: PendingDirectory) -> DirectoryListing | None:
         """Read one directory; None when it is gone or may not be read."""
-        return self.apply_rules(place, read_directory(self.get_path(place.relative), signed=self._options.signed))
+        return self.apply_rules(place, read_directory(self.get_path(place.relative), signed=self._signed))
 
-    def apply_rules(self, place: PendingDirectory, reading: Reading) -> DirectoryListing | None:
+    def apply_rules(self, place: PendingDirectory, reading: DirectoryReading) -> DirectoryListing | None:
         """Filter a directory's names by the rules."""
-        relative, prefix, layers = place.relative, place.prefix, place.layers
-        seen, failure, files, folders, others = reading
-        path = self.get_path(relative)
-        self.directories[path] = seen
-        if failure:
-            if failure == UNREADABLE:
-                self.unreadable.append(relative or ".")
+        signature, files, folders, others, failure = reading
+        prefix, layers = place.prefix, place.layers
+        path, base = self.get_path(place.relative), self._offset + prefix
+        self.directories[path] = signature
+        if failure is not None:
+            if not isinstance(failure, FileNotFoundError):
+                self.unreadable.append(place.relative or ".")
             return None
-        links = _NO_LINKS
+        links = frozenset[str]()
         if others and self._options.follow_symlinks:
-            links = self._add_links(path, files, folders, others)
-            others = [name for name in others if name not in links]
-        names, there, base = files + folders if folders else files, len(files), self._offset + prefix
+            files, folders, others, links = self._follow_links(path, reading)
+        count, names = len(files), files + folders + others
         if others or _has_dotted(files) or _has_dotted(folders):
-            layers = self.reader.read_layers(layers, path, base, names + others)
-            files, folders = self._filter_dots(files), self._filter_dots(folders)
-        names = names + others if others else names
-        others = self._filter_dots(others) if others else others
-        if spoken_of := layers.matcher.find_candidates(base, names):
-            files = _drop_hidden(layers, base, files, spoken_of)
-            folders = _drop_hidden(layers, base, folders, spoken_of, directories=True)
-            others = _drop_hidden(layers, base, others, spoken_of)
-        if others:
-            self._note_links(place, others)
+            layers = self.reader.read_layers(layers, path, base, names)
+            files, folders, others = self._filter_dots(files), self._filter_dots(folders), self._filter_dots(others)
+        if candidates := layers.matcher.find_candidates(base, names):
+            files = _drop_hidden(layers, base, files, candidates)
+            folders = _drop_hidden(layers, base, folders, candidates, directories=True)
+            others = _drop_hidden(layers, base, others, candidates)
         if self._exclude is not None:
-            files, folders = self._filter_excluded(place, files), self._filter_excluded(place, folders)
-        if len(files) < there or links:
-            self.in_part.add(relative)
+            files, folders = self._drop_excluded(prefix, files), self._drop_excluded(prefix, folders)
+        if others:
+            self._note_links(prefix, others)
+        if len(files) < count or links:
+            self.in_part.add(place.relative)
         below = self._list_below(place, layers, folders, links) if folders else []
         return DirectoryListing(place, files, folders, below, others, names)
-
-    def _note_links(self, place: PendingDirectory, names: list[str]) -> None:
-        wanted = names if self._exclude is None else self._filter_excluded(place, names)
-        relative = [place.prefix + name for name in sorted(wanted)]
-        self.links += [path for path in relative if os.path.islink(self.get_path(path))]
 
     def get_path_from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""
@@ -197,52 +163,55 @@ class Walk:
     def get_path(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
+    def _note_links(self, prefix: str, names: list[str]) -> None:
+        wanted = [prefix + name for name in self._drop_excluded(prefix, names)]
+        self.links += [path for path in wanted if os.path.islink(self.get_path(path))]
+
     def _filter_dots(self, names: list[str]) -> list[str]:
         """`.git` is never shown; other names with a dot are unless they are unwanted."""
         if not self._options.hidden:
             return [name for name in names if name[0] != "."]
         return [name for name in names if name != ".git"]
 
-    def _add_links(self, path: str, files: list[str], folders: list[str], others: list[str]) -> frozenset[str]:
-        """Adds the links to files and directories to those; gives the names of all links that lead somewhere."""
-        behind = {name: self._resolve_link(f"{path}/{name}") for name in others}
-        files.extend(name for name, kind in behind.items() if kind == "file")
-        folders.extend(name for name, kind in behind.items() if kind == "directory")
-        files.sort()
-        folders.sort()
-        return frozenset(name for name, kind in behind.items() if kind)
+    def _follow_links(
+        self, path: str, reading: DirectoryReading
+    ) -> tuple[list[str], list[str], list[str], frozenset[str]]:
+        """Add the links to files and directories to those; the names of all links that lead somewhere."""
+        kinds = {name: self._resolve_link(f"{path}/{name}") for name in reading.others}
+        files = sorted([*reading.files, *(name for name, kind in kinds.items() if kind == "file")])
+        folders = sorted([*reading.folders, *(name for name, kind in kinds.items() if kind == "directory")])
+        others = [name for name, kind in kinds.items() if not kind]
+        return files, folders, others, frozenset(kinds).difference(others)
 
     def _resolve_link(self, path: str) -> EntryType | None:
         """Resolve a link that stays below the root."""
         try:
-            target, status = os.path.realpath(path, strict=True), os.stat(path)
+            target, mode = os.path.realpath(path, strict=True), os.stat(path).st_mode
         except OSError:
             return None
         if target == path or not is_below(target, self._options.root):
             return None
-        if stat.S_ISREG(status.st_mode):
-            return "file"
-        return "directory" if stat.S_ISDIR(status.st_mode) else None
+        return "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else None
 
-    def _filter_excluded(self, place: PendingDirectory, names: list[str]) -> list[str]:
-        assert self._exclude is not None
-        excluded = self._exclude.find_matches(place.prefix, names)
+    def _drop_excluded(self, prefix: str, names: list[str]) -> list[str]:
+        excluded = self._exclude.find_matches(prefix, names) if self._exclude else None
         return [name for name in names if name not in excluded] if excluded else names
 
     def _list_below(
         self, place: PendingDirectory, layers: RuleLayers, folders: list[str], links: frozenset[str]
     ) -> list[PendingDirectory]:
-        limit = self._options.max_depth
+        limit, prefix, depth = self._options.max_depth, place.prefix, place.depth + 1
         if limit is not None and place.depth >= limit:
-            self.too_deep.extend(place.prefix + name for name in folders)
+            self.too_deep.extend(prefix + name for name in folders)
             return []
-        below = []
-        for name in folders:
-            relative = place.prefix + name
-            linked = place.linked or name in links
-            if not linked or self._mark_visited(self.get_path(relative)):
-                below.append(PendingDirectory(relative, f"{relative}/", place.depth + 1, layers, linked))
-        return below
+        if not links and not place.linked:
+            return [PendingDirectory(f"{prefix}{name}/", depth, layers) for name in folders]
+        linked = {name: place.linked or name in links for name in folders}
+        return [
+            PendingDirectory(f"{prefix}{name}/", depth, layers, linked[name])
+            for name in folders
+            if not linked[name] or self._mark_visited(self.get_path(prefix + name))
+        ]
 
     def _mark_visited(self, path: str) -> bool:
         """Mark a directory as visited; False if a link has led to it before, which ends circles."""
@@ -251,16 +220,18 @@ class Walk:
         except OSError:
             return False
         identity = status.st_dev, status.st_ino
-        if identity in self._seen_by_link:
-            return False
+        seen = identity in self._seen_by_link
         self._seen_by_link.add(identity)
-        return True
+        return not seen
 
 
-def make_walk(options: WalkOptions, git: GitFinder, builtin_ignores: Iterable[str], within: str | None = None) -> Walk:
-    """A walk with the rules in force at its root; `within` is the project the root is a part of."""
+def make_walk(
+    options: DiscoveryOptions, git: GitFinder, builtin_ignores: Iterable[str], *, signed: bool = True
+) -> Walk:
+    """A walk with the rules in force at its root."""
+    within = os.path.realpath(options.within) if options.within else None
     reader = RuleReader(options.root, git.find_info(options.root), within)
-    return Walk(options, reader, reader.read_top_layers(builtin_ignores))
+    return Walk(options, reader, reader.read_top_layers(builtin_ignores), signed=signed)
 
 
 def _has_dotted(names: list[str]) -> bool:
@@ -269,11 +240,11 @@ def _has_dotted(names: list[str]) -> bool:
 
 
 def _drop_hidden(
-    layers: RuleLayers, base: str, names: list[str], spoken_of: Names, *, directories: bool = False
+    layers: RuleLayers, base: str, names: list[str], candidates: set[str], *, directories: bool = False
 ) -> list[str]:
-    """The names of a directory that no rule hides. Only those in `spoken_of` may be hidden."""
+    """The names of a directory that no rule hides. Only the candidates may be hidden."""
     hides = layers.matcher.hides
-    hidden = {name for name in spoken_of.intersection(names) if hides(os.fsencode(base + name), directory=directories)}
+    hidden = {name for name in candidates.intersection(names) if hides(os.fsencode(base + name), directory=directories)}
     return [name for name in names if name not in hidden] if hidden else names
 
 
@@ -282,31 +253,24 @@ class TreeScanner:
     they may have changed."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[DirectoryStamp, Reading]] = {}
+        self._known: dict[str, tuple[DirectoryStamp, DirectoryReading]] = {}
+        self._before = self._known
 
     def iter_listings(self, walk: Walk) -> Iterator[DirectoryListing]:
         """One directory after the other, each before what is below it."""
-        known, self._known = self._known, {}
-        waiting = [walk.start]
-        while waiting:
-            listing = self._visit(walk, waiting.pop(), known)
-            if listing is not None:
-                waiting.extend(reversed(listing.below))
-                yield listing
+        self._before, self._known = self._known, {}
+        return walk.iter_from(walk.start, self)
 
-    def _visit(
-        self, walk: Walk, place: PendingDirectory, known: dict[str, tuple[DirectoryStamp, Reading]]
-    ) -> DirectoryListing | None:
-        path = walk.get_path(place.relative)
-        began = time.time_ns()
+    def visit(self, walk: Walk, place: PendingDirectory) -> DirectoryListing | None:
+        path, began = walk.get_path(place.relative), time.time_ns()
         try:
             status = os.lstat(path)
         except OSError:
             return walk.visit(place)
         stamp = status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
-        found = known.get(path)
+        found = self._before.get(path)
         reading = found[1] if found is not None and found[0] == stamp else read_directory(path)
-        if not reading[1] and _is_settled(stamp, began):
+        if reading.failure is None and _is_settled(stamp, began):
             self._known[path] = stamp, reading
         return walk.apply_rules(place, reading)
 
