@@ -16,7 +16,8 @@ from ollm.store.file_objects import FileObjects
 from ollm.store.lease import Lease
 from ollm.store.migrations import WORKSPACE_MIGRATIONS
 from ollm.store.session_files import MessagePage
-from ollm.store.session_files.files import DamageReport, find_data_end, open_regular_file, skip_hole
+from ollm.store.session_files.files import DamageReport, open_file
+from ollm.store.session_files.reader import SessionReader
 from tests.store.sessions.support import AT, Home, call, said
 
 
@@ -50,13 +51,10 @@ def refuse_what_is_no_lease(folder: Path) -> None:
 def read_odd_files(folder: Path) -> None:
     if not (folder / "pipe").exists():
         os.mkfifo(folder / "pipe")
-    assert open_regular_file(folder / "pipe", DamageReport()) is None
-    (folder / "plain").write_bytes(b"x")
-    file = open_regular_file(folder / "plain", DamageReport())
-    assert file is not None
-    find_data_end(file.fileno())
-    skip_hole(file.fileno(), 0)
-    file.close()
+    assert open_file(folder / "pipe", DamageReport()) is None
+    (folder / "plain").write_bytes(b"\xff\xfe{\0")
+    with contextlib.closing(SessionReader(folder / "plain", None)) as reader:
+        assert reader.foreign
 
 
 def keep_contents(folder: Path) -> None:

@@ -15,7 +15,7 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document, journal, lenient
 from ollm.store.session_files.files import DamageReport
-from ollm.store.session_files.loading import complete_head, make_partial_message, read_calls, read_messages
+from ollm.store.session_files.loading import complete_head, read_all_messages, read_calls
 from ollm.store.session_index.entries import make_call_entry, make_message_entry
 
 if TYPE_CHECKING:
@@ -142,20 +142,12 @@ class OutgoingSession:
 
     def iter_records(self) -> Iterator[ArchiveRecord]:
         yield ArchiveRecord("head", "", document.encode_head(self._head), 0)
-        yield from self._iter_messages()
+        for message, data, sound in read_all_messages(self._stream.reader):
+            yield self._make_message(message, lenient.make_line(message, data, sound))
         for call, data, sound in read_calls(self._stream.reader):
-            yield self._make_call(call, lenient.preserve_bytes(data, call, sound))
+            yield self._make_call(call, lenient.make_line(call, data, sound))
         if self._cleaner.redact is None and (self._stream.damage or self._stream.reader.foreign):
             yield from self._iter_pieces()
-
-    def _iter_messages(self) -> Iterator[ArchiveRecord]:
-        last = 0
-        for message, data, sound in read_messages(self._stream.reader):
-            last = max(last, message.id)
-            yield self._make_message(message, lenient.preserve_bytes(data, message, sound))
-        if self._stream.reader.partial:
-            message = make_partial_message(self._stream.reader, last + 1)
-            yield self._make_message(message, journal.encode_json(message))
 
     def _make_message(self, message: Message, body: bytes) -> ArchiveRecord:
         self._messages += 1

@@ -12,6 +12,7 @@ import pytest
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import MessagePage, SessionFiles, journal
+from ollm.store.session_files.files import SessionFile
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -211,7 +212,7 @@ def test_a_page_is_read_from_the_last_mark_that_leaves_enough_to_the_first_behin
     session_id = run(lambda: record_turns(home, turns, folded=folded, text="short"))
     whole = home.files.read(session_id).session
     with home.journal(session_id).open("rb") as file:
-        marked = [placed.mark.last for placed in journal.iter_marks(file)]
+        marked = [placed.mark.last for placed in journal.iter_marks(SessionFile(file.fileno()))]
     assert len(marked) > 5
     last = whole.messages[-1].id
     for limit in (1, 10):

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import io
 import os
 import random
 import shutil
@@ -19,11 +18,10 @@ from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import MessagePage, SessionFiles, document
-from ollm.store.session_files.document import DocumentSections
 from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.journal import JournalMessage, encode_json, encode_line
 from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
-from ollm.store.session_files.reader import SessionReader, read_number
+from ollm.store.session_files.reader import SessionPart, SessionReader, read_number
 from ollm.store.session_files.recovery import KnownDocument
 from tests.covers import covers
 from tests.sizes import size
@@ -183,15 +181,6 @@ def test_a_journal_that_is_in_the_document_already_doubles_nothing(home: Home, t
     assert [record.id for record in whole.tool_calls] == [f"c{n}" for n in range(1, TURNS + 4)]
 
 
-def make_document(messages: list[tuple[int, str, int]]) -> bytes:
-    """Messages by number, role and length, every assistant's with a call."""
-    lines = [{"role": role, "parts": [{"type": "text", "text": "x" * size}], "timestamp": AT, "id": number}
-             for number, role, size in messages]  # fmt: skip
-    calls = [{"id": f"c{number}", "name": "ls", "args": {}, "timestamp": AT, "messageId": number}
-             for number, role, _ in messages if role == "assistant"]  # fmt: skip
-    return b"".join(document.iter_document({"sessionId": "s"}, map(encode_json, lines), map(encode_json, calls)))
-
-
 async def test_any_message_is_recalled_from_where_it_stands(home: Home):
     async with asyncio.timeout(60):
         session_id = await asyncio.to_thread(long_session, home)
@@ -268,21 +257,6 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
     assert all(found in end.session.tool_calls for found in whole.session.tool_calls if found.message_id > end.skipped)
     assert numbers == all_numbers
     assert document == whole_document
-
-
-@pytest.mark.parametrize(
-    "form",
-    ['{{"role": "{role}", "parts": [], "id": {id}}}', '{{"timestamp":"x","parts":[],"id":{id},"role":"{role}"}}'],
-)
-def test_the_users_words_are_found_in_lines_kept_as_another_program_wrote_them(form: str) -> None:
-    roles = ["user" if number % 10 == 1 else "assistant" for number in range(1, 1001)]
-    lines = [form.format(role=role, id=number).encode() for number, role in enumerate(roles, 1)]
-    sections = DocumentSections(
-        io.BytesIO(b"".join(document.iter_document({"sessionId": "s", "metadata": {}}, lines, ()))), block=256
-    )
-    assert sections.find_beginning(900, 5) == 900
-    assert sections.find_beginning(895, 5) == 890
-    assert sections.find_beginning(5, 5) == 0
 
 
 LAYOUT = b"".join(
@@ -371,13 +345,11 @@ def test_where_a_document_does_not_stand_as_we_write_it_nothing_is_left_out(tmp_
     lines = [b'{"role":"user","parts":[],"timestamp":"","id":%d}' % number for number in range(1, 101)]
     lines[49 if place == "middle" else 99] = b'{"role":"user","parts":[],"timestamp":""}'
     (tmp_path / "s.json").write_bytes(b"".join(document.iter_document({"sessionId": "s"}, lines, ())))
-    for skip in (
-        lambda reader: reader.skip_to(90 if place == "last" else 60, 10),
-        lambda reader: reader.continue_after(99 if place == "last" else 49, 1),
-    ):
-        with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
-            assert not skip(reader)
-            assert (reader.skipped, len(list(reader.iter_messages()))) == (0, 100)
+    part = SessionPart(90 if place == "last" else 60, 10)
+    with contextlib.closing(SessionReader(tmp_path / "s.json", None, part=part)) as reader:
+        assert not reader.narrowed
+        assert not reader.continue_after(99 if place == "last" else 49, 1)
+        assert (reader.skipped, len(list(reader.iter_messages()))) == (0, 100)
 
 
 def test_what_follows_one_message_and_the_calls_from_another_on_are_read(tmp_path: Path):

@@ -9,9 +9,7 @@ import pytest
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.session import SCHEMA_VERSION
-from ollm.store.session_files.files import DamageReport
-from ollm.store.session_files.recovery import RecoveredSession, rewrite_session
-from ollm.store.session_files.writer import SessionWriter
+from ollm.store.session_files import LoadedSession, SessionFiles
 from tests.store.sessions.support import AT, Home
 
 SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
@@ -26,15 +24,10 @@ def tool_call(name: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "name": "ls", "args": {}, "timestamp": AT, "messageId": 1, "status": "ok", **more}
 
 
-def rewrite(
-    home: Home, session_id: str = SESSION_ID, *, hold: bool = True, directory: Path | None = None
-) -> RecoveredSession:
-    place = directory or home.sessions
-    paths = place / f"{session_id}.json", place / f"{session_id}.journal"
-    home.sessions.mkdir(parents=True, exist_ok=True)
-    writer = SessionWriter(home.places, session_id, {})
-    clock = lambda: datetime(2026, 1, 27, 10, tzinfo=UTC)  # noqa: E731
-    return rewrite_session(home.places, paths, writer, clock, damage=DamageReport(), hold=hold)
+def rewrite(home: Home, session_id: str = SESSION_ID) -> tuple[tuple[int, int], LoadedSession]:
+    writer, loaded = SessionFiles(home.places, lambda: datetime(2026, 1, 27, 10, tzinfo=UTC)).open(session_id)
+    writer.abandon()
+    return (writer.message_count, writer.last_number), loaded
 
 
 def write_foreign(home: Home, **fields: Any) -> str:
@@ -55,10 +48,10 @@ def test_another_layout_becomes_ours_and_the_original_is_kept(tmp_path: Path) ->
     home = Home(tmp_path)
     text = write_foreign(home, mine="kept", messages=[message(1), message(2, odd=[1, 2])])
 
-    found = rewrite(home)
+    numbers, loaded = rewrite(home)
 
-    assert found.numbers == (2, 2)
-    assert len(found.loaded.session.tool_calls) == 1
+    assert numbers == (2, 2)
+    assert len(loaded.session.tool_calls) == 1
     written = home.document(SESSION_ID).read_bytes()
     document = json.loads(written)
     assert written.count(b"\n") == 6  # the head, two messages, the middle, a call, the end
@@ -91,9 +84,9 @@ def test_an_earlier_versions_files_move_over(tmp_path: Path) -> None:
     home.document(session_id).rename(old / f"{session_id}.json")
     (old / f"{session_id}.journal").write_bytes(b"")
 
-    found = rewrite(home, session_id, directory=old)
+    numbers, _ = rewrite(home, session_id)
 
-    assert found.numbers == (1, 1)
+    assert numbers == (1, 1)
     assert home.document(session_id).exists()
     assert list(old.iterdir()) == []
 
@@ -110,7 +103,7 @@ def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> 
         "(the file is not a JSON document). The file was left as it is."
     )
     assert caught.value.action == "Restore it from a backup, or start a new session with `ollm chat --new`."
-    assert [path.read_text() for path in home.sessions.iterdir()] == ["nonsense"]
+    assert [path.read_text() for path in home.sessions.glob("*.json*")] == ["nonsense"]
 
 
 def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from ollm.domain.errors import StorageError
 from ollm.store.session_files import MessagePage, journal
 from ollm.store.session_files import writer as writing
+from ollm.store.session_files.files import SessionFile
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system import atomic
 from tests.store.sessions.support import AT, Home, said
@@ -201,7 +202,9 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 def list_marks(home: Home) -> list[tuple[int, int, int, int]]:
     """Newest first: where each stands, and what it says of messages, their last number and calls."""
     with home.journal(SESSION_ID).open("rb") as file:
-        return [(place, mark.count, mark.last, mark.calls) for place, mark in journal.iter_marks(file)]
+        return [
+            (place, mark.count, mark.last, mark.calls) for place, mark in journal.iter_marks(SessionFile(file.fileno()))
+        ]
 
 
 def find_marks(home: Home) -> list[int]:

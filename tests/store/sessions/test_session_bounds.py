@@ -10,6 +10,7 @@ import pytest
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.store.session_files import document, files, journal, reader, scan, writer
+from ollm.store.session_files.files import SessionFile
 from ollm.store.session_files.journal import MARK_EVERY_BYTES, iter_marks
 from tests.store.sessions.support import AT, Home, call, run, said
 
@@ -109,7 +110,9 @@ def test_a_mark_comes_when_it_is_due_and_no_more_records_wait_than_that(tmp_path
     assert (mark.count, mark.last, mark.calls, mark.previous) == (69, 100, 9, -1)
     made.flush()
     with made._journal.path.open("rb") as file:
-        assert [one.place for one in iter_marks(file)] == [made._journal.good - len(made_tail(made, marked[0]))]
+        assert [one.place for one in iter_marks(SessionFile(file.fileno()))] == [
+            made._journal.good - len(made_tail(made, marked[0]))
+        ]
     made.abandon()
 
 

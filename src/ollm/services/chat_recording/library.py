@@ -89,12 +89,12 @@ def _find_leftovers(files: SessionFiles, session_id: str) -> str:
 
 
 def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
-    """Read up to the first thing that is wrong, then written again; a large one is written while it is read."""
-    left, small = _find_leftovers(files, session_id), not files.is_large(session_id)
-    if small and not left and _is_whole(files, session_id):
+    """Read up to the first thing that is wrong, then write again."""
+    left = _find_leftovers(files, session_id)
+    if not left and _is_whole(files, session_id):
         return None
     try:
-        writer, loaded = files.open(session_id, to_continue=False, repair=not (small and left))
+        writer, loaded = files.open(session_id, to_continue=False, repair=True)
         try:
             writer.close()
         finally:

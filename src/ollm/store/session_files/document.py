@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import mmap
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO
 
 import msgspec
 
 from ollm.domain.messages import JsonObject
 from ollm.domain.patterns import compile_late
-from ollm.store.session_files.files import MAX_BYTES, DamageReport, Line, Range, iter_lines
+from ollm.store.session_files.files import MAX_BYTES, DamageReport, Line, Range, SessionFile
 from ollm.store.session_files.journal import encode_json
 from ollm.store.session_files.lenient import (
+    CALL,
+    MESSAGE,
     TooDeepError,
     find_end,
     find_entries,
@@ -33,7 +33,7 @@ FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metada
 
 def iter_document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
     """The document's bytes, part by part."""
-    yield from join_document(encode_head(head), messages, calls)
+    return join_document(encode_head(head), messages, calls)
 
 
 def encode_head(head: JsonObject) -> bytes:
@@ -63,107 +63,103 @@ def _iter_lines(items: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
-MAX_LINE_BYTES = 1 << 26
 _USER = b'{"role":"user"'
-MESSAGE = b'{"role":'  # how we write a message's line
-CALL = b'{"id":"'  # how a call's line starts and a message's never does
+_ENTRY = compile_late(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
+MAX_HEAD_BYTES = 1 << 26
+MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
 
 
 class OddLayoutError(Exception):
     """The document is not laid out as we write it, and must be read whole."""
 
 
-class _Message(msgspec.Struct):
+class _MessageKey(msgspec.Struct):
     id: int
     role: str = ""
 
 
-class _Call(msgspec.Struct, rename="camel"):
+class _CallKey(msgspec.Struct, rename="camel"):
     id: str
     message_id: int
 
 
-_section_message_decoder = msgspec.json.Decoder(_Message)
-_section_call_decoder = msgspec.json.Decoder(_Call)
+_message_key_decoder = msgspec.json.Decoder(_MessageKey)
+_call_key_decoder = msgspec.json.Decoder(_CallKey)
 
 
 class DocumentSections:
-    """Raises `OddLayoutError` wherever a line is not what it should be. `block` bytes are read through, not halved."""
+    """Find entries by halving. Raises `OddLayoutError` if a line is not what it should be. `block` bytes are read
+    through, not halved."""
 
-    def __init__(self, file: BinaryIO, block: int = 64 * 1024) -> None:
+    def __init__(self, file: SessionFile, block: int = 64 * 1024) -> None:
         self._file = file
         self._block = block
-        file.seek(0)
-        self._messages = len(self._read_line())
-        self._end = file.seek(0, 2) - len(CLOSE)
-        if self._end > MAX_BYTES:
-            raise OddLayoutError
-        if self._end < self._messages or self._read_lines(self._end, self._end + len(CLOSE)) != [CLOSE]:
+        self._messages = len(self._read_line(0))
+        self._end = file.size - len(CLOSE)
+        if not self._messages <= self._end <= MAX_BYTES or file.read(self._end, file.size) != CLOSE:
             raise OddLayoutError
         self.middle = self._find_first(self._messages, self._end, _is_behind_messages)
         self._calls = self.middle + len(MIDDLE)
-        if self._read_lines(self.middle, self._calls) != [MIDDLE]:
+        if file.read(self.middle, self._calls) != MIDDLE:
             raise OddLayoutError
 
-    def find_messages(self, after: int, before: int | None = None) -> tuple[int, int]:
-        """From where to where the messages between two numbers are."""
+    def find_messages(self, after: int, before: int | None = None) -> Range:
+        """Find the messages between two numbers."""
 
         def find_behind(number: int) -> int:
-            return self._find_first(self._messages, self.middle, lambda line: read_section_number(line) > number)
+            return self._find_first(self._messages, self.middle, lambda line: _read_message_key(line).id > number)
 
         return find_behind(after), find_behind(before - 1) if before else self.middle
 
-    def find_calls(self, after: int, before: int | None = None) -> tuple[int, int]:
-        """From where to where the calls of the messages between two numbers are."""
+    def find_calls(self, after: int, before: int | None = None) -> Range:
+        """Find the calls of the messages between two numbers."""
 
         def find_behind(number: int) -> int:
-            return self._find_first(self._calls, self._end, lambda line: _parse_call(line).message_id > number)
+            return self._find_first(self._calls, self._end, lambda line: _read_call_key(line).message_id > number)
 
         return find_behind(after), find_behind(before - 1) if before else self._end
 
     def find_beginning(self, number: int, least: int) -> int:
-        """A number not over `number`, which a message of the user's follows, and `least` messages where there are."""
+        """A number not over `number`, which a message of the user's follows, and `least` messages if there are."""
         newest = self._read_newest(self._messages, self.middle)
-        last = read_section_number(newest[-1]) if newest else 0
+        last = _read_message_key(newest[-1]).id if newest else 0
         wanted, step = min(number, last - least), least
         while wanted > 0 and step < 2 * wanted:
             lines = self._read_lines(*self.find_messages(wanted - step, wanted + 2))
             asked = next((line for line in reversed(lines) if _is_user_message(line)), None)
             if asked:
-                return read_section_number(asked) - 1
+                return _read_message_key(asked).id - 1
             step *= 2
         return 0
 
     def list_newest_calls(self) -> list[str]:
         """The ids of the last few calls there are."""
-        return [_parse_call(line).id for line in self._read_newest(self._calls, self._end)]
+        return [_read_call_key(line).id for line in self._read_newest(self._calls, self._end)]
 
     def _find_first(self, low: int, end: int, is_behind: Callable[[bytes], bool]) -> int:
         """The place of the first line that `is_behind` the one looked for; all that follow it are."""
         high = end
         while high - low > self._block:
             half = (low + high) // 2
-            self._file.seek(half - 1)
-            place = half - 1 + len(self._read_line())
-            line = self._read_line() if place < high else b""
+            place = half - 1 + len(self._read_line(half - 1))
+            line = self._read_line(place) if place < high else b""
             if place >= high or is_behind(line):
                 high = half
             else:
                 low = place + len(line)
-        self._file.seek(low)
-        while low < end and not is_behind(line := self._read_line()):
+        while low < end and not is_behind(line := self._read_line(low)):
             low += len(line)
         return low
 
-    def _read_line(self) -> bytes:
-        """The next line; one without end is a hole in the file, and no entry."""
-        line = self._file.readline(MAX_LINE_BYTES)
-        if len(line) == MAX_LINE_BYTES:
+    def _read_line(self, place: int) -> bytes:
+        """Read a line; one without end is a hole in the file, and no entry."""
+        line = self._file.read_line(place, MAX_HEAD_BYTES)
+        if not line.endswith(b"\n"):
             raise OddLayoutError
         return line
 
     def _read_newest(self, start: int, end: int) -> list[bytes]:
-        """The last lines between two places, whole ones: at least one, where there is one."""
+        """The last lines between two places, whole ones: at least one, if there is one."""
         size = self._block
         while end - size > start:
             found = self._read_lines(end - size, end)[1:]
@@ -173,20 +169,15 @@ class DocumentSections:
         return self._read_lines(start, end)
 
     def _read_lines(self, start: int, end: int) -> list[bytes]:
-        self._file.seek(start)
-        *lines, rest = self._file.read(end - start).split(b"\n")
+        *lines, rest = self._file.read(start, end).split(b"\n")
         if rest:
             raise OddLayoutError
-        return [line + b"\n" for line in lines]
+        return lines
 
 
-def read_section_number(line: bytes) -> int:
-    return _parse_message(line).id
-
-
-def _parse_message(line: bytes) -> _Message:
+def _read_message_key(line: bytes) -> _MessageKey:
     try:
-        found = _section_message_decoder.decode(line.rstrip(b",\n"))
+        found = _message_key_decoder.decode(line.rstrip(b",\n"))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise OddLayoutError from error
     if found.id <= 0:
@@ -196,12 +187,12 @@ def _parse_message(line: bytes) -> _Message:
 
 def _is_user_message(line: bytes) -> bool:
     """A message of another layout, kept as it was, may have blanks or name its role further back."""
-    return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _parse_message(line).role == "user")
+    return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _read_message_key(line).role == "user")
 
 
-def _parse_call(line: bytes) -> _Call:
+def _read_call_key(line: bytes) -> _CallKey:
     try:
-        return _section_call_decoder.decode(line.rstrip(b",\n"))
+        return _call_key_decoder.decode(line.rstrip(b",\n"))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise OddLayoutError from error
 
@@ -212,15 +203,10 @@ def _is_behind_messages(line: bytes) -> bool:
     return line == MIDDLE or line.startswith(CALL)
 
 
-_ENTRY = compile_late(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
-MAX_HEAD_BYTES = 1 << 26
-MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
-
-
 class SessionDocument:
     """The entries of a document as bytes. `read` is how many bytes were gone through."""
 
-    def __init__(self, file: BinaryIO, first: Line, damage: DamageReport) -> None:
+    def __init__(self, file: SessionFile, first: Line, damage: DamageReport) -> None:
         self.read = 0
         self._file = file
         self._damage = damage
@@ -228,12 +214,8 @@ class SessionDocument:
         self._only: tuple[Range, Range] | None = None
         self._calls_at: int | None = None  # where calls begin, once that is known
         self.head = self._parse_head(head)
-        if not _is_closed(file):
+        if file.read(max(0, file.size - len(CLOSE)), file.size) != CLOSE:  # most damage is there
             damage.note("the file is truncated")
-
-    def open_sections(self) -> DocumentSections:
-        """Find the entries. Raises `OddLayoutError` if they are not laid out as we write them."""
-        return DocumentSections(self._file)
 
     def narrow(self, messages: Range, calls: Range) -> None:
         """Read only what is between these places."""
@@ -245,13 +227,10 @@ class SessionDocument:
             return
         last = self._body
         for start, data in self._iter_entries(self._body):
-            if data.startswith(MESSAGE):
-                yield data.rstrip(b",\n")
-                last = start
-            elif data == MIDDLE:
+            if data == MIDDLE:
                 self._calls_at = start if self._calls_at is None else self._calls_at
                 return
-            elif not data.startswith(CALL):
+            if not data.startswith(CALL):
                 yield data.rstrip(b",\n")
                 last = start
             elif self._calls_at is None:
@@ -272,9 +251,9 @@ class SessionDocument:
     def _find_calls(self) -> int:
         """Find the beginning of calls before all messages were read."""
         with contextlib.suppress(OddLayoutError):
-            return self.open_sections().middle
+            return DocumentSections(self._file).middle
         last = self._body
-        for start, end, data in iter_lines(self._file, last):
+        for start, end, data in self._file.iter_lines(last):
             if data == MIDDLE:
                 return start
             if data.startswith(CALL) or end > MAX_BYTES:
@@ -283,7 +262,7 @@ class SessionDocument:
         return last
 
     def _iter_between(self, place: int, until: int) -> Iterator[bytes]:
-        for start, _, data in iter_lines(self._file, place):
+        for start, _, data in self._file.iter_lines(place):
             if start >= until:
                 return
             yield data.rstrip(b",\n")
@@ -293,7 +272,7 @@ class SessionDocument:
         span."""
         strange = False
         before = b""
-        for start, end, data in iter_lines(self._file, place, MAX_LINE_BYTES):
+        for start, end, data in self._file.iter_lines(place, MAX_LINE_BYTES):
             if end > MAX_BYTES:
                 return
             self.read = end
@@ -307,7 +286,8 @@ class SessionDocument:
                 strange = False
                 yield start, data
             elif data == CLOSE:
-                self._note_rest(end)
+                if self._file.size > end:
+                    self._damage.note("extra data after the end of the file")
                 return
             elif _looks_like_entry(data):
                 yield start, data
@@ -318,7 +298,7 @@ class SessionDocument:
 
     def _iter_inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         """A line that is too long to be held: the entries in it, one by one from where they are."""
-        data = memoryview(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))[:end]
+        data = memoryview(mmap.mmap(self._file.require_descriptor(), 0, access=mmap.ACCESS_READ))[:end]
         try:
             for count, (first, last) in enumerate(find_entries(data, start, lambda: self._damage.is_late(0))):
                 if count or end - last > len(b",\n"):
@@ -332,10 +312,6 @@ class SessionDocument:
         comma = before.endswith(b",\n")
         if comma != data.startswith(b"{") and data.startswith((b"{", b"]")):
             self._damage.note(f"a comma is {'too many' if comma else 'missing'} at byte {start}")
-
-    def _note_rest(self, end: int) -> None:
-        if os.fstat(self._file.fileno()).st_size > end:
-            self._damage.note("extra data after the end of the file")
 
     def _parse_head(self, first: bytes) -> JsonObject:
         head = first.removesuffix(OPEN) + b"}"
@@ -358,15 +334,9 @@ def _looks_like_entry(data: bytes) -> bool:
     return MESSAGE in data or CALL in data
 
 
-def _is_closed(file: BinaryIO) -> bool:
-    """Return True if the last bytes are as they should be: most damage is there."""
-    descriptor = file.fileno()
-    return os.pread(descriptor, len(CLOSE), max(0, os.fstat(descriptor).st_size - len(CLOSE))) == CLOSE
-
-
-def detect_own_layout(file: BinaryIO) -> Line | None:
+def detect_own_layout(file: SessionFile) -> Line | None:
     """The first line of a document in our layout, or None when it is in another."""
-    found = iter_lines(file, longest=MAX_HEAD_BYTES)
+    found = file.iter_lines(longest=MAX_HEAD_BYTES)
     first = next(found, None)
     if first is None or first[1] > MAX_HEAD_BYTES or not first[2].endswith(b"\n") or first[2].startswith(MESSAGE):
         return None

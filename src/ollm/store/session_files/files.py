@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import codecs
 import errno
-import io
 import os
 import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
 
 from ollm.domain.errors import StorageError
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
 
 MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
@@ -101,16 +95,109 @@ def _format_size(size: int) -> str:
 BUFFER_BYTES = 1 << 18
 LONG_LINE_BYTES = 1 << 20
 MAX_EXTENTS = 1000
+_LINE_BYTES = 1 << 12  # that are read at first for one line
 
 
 Range = tuple[int, int]
 Line = tuple[int, int, bytes]
-"""Where a line starts and ends, and the line with its end, which only the last of a file may lack. Of a long one that
+"""Start and end of a line, and the line with its end, which only the last of a file may lack. Of a long one that
 cannot be an entry, or is longer than any that is asked for, only the beginning is kept."""
 
 
-def open_regular_file(path: Path, damage: DamageReport) -> BinaryIO | None:
-    """The file for reading, or None when it is not there; never through a link, never a device."""
+class SessionFile:
+    """A file that is read by position, as large as it was when it was opened; `waiting` is read behind its end."""
+
+    def __init__(self, descriptor: int | None, waiting: bytes = b"") -> None:
+        self.descriptor = descriptor
+        self._on_disk = os.fstat(descriptor).st_size if descriptor is not None else 0
+        self._waiting = waiting
+        self.size = self._on_disk + len(waiting)
+
+    @property
+    def stamp(self) -> str:
+        """Inode, size and time, which distinguish a document from a later one."""
+        found = os.fstat(self.require_descriptor())
+        return f"{found.st_ino},{found.st_size},{found.st_mtime_ns}"
+
+    def require_descriptor(self) -> int:
+        assert self.descriptor is not None
+        return self.descriptor
+
+    def close(self) -> None:
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+    def read(self, start: int, end: int) -> bytes:
+        """Read the bytes between two places, as far as there are any."""
+        on_disk = self._on_disk
+        if end <= on_disk:
+            return os.pread(self.require_descriptor(), end - start, start)
+        data = os.pread(self.require_descriptor(), on_disk - start, start) if start < on_disk else b""
+        return data + self._waiting[max(0, start - on_disk) : end - on_disk]
+
+    def read_line(self, place: int, longest: int = MAX_BYTES) -> bytes:
+        """Read from `place` to the end of the line, or no more than about `longest` bytes."""
+        line, step = b"", _LINE_BYTES
+        while len(line) < longest and (block := self.read(place + len(line), place + len(line) + step)):
+            end = block.find(b"\n")
+            if end >= 0:
+                return line + block[: end + 1]
+            line, step = line + block, step * 4
+        return line
+
+    def iter_lines(self, place: int = 0, longest: int = MAX_BYTES) -> Iterator[Line]:
+        """Iterate over the lines from `place` on."""
+        read, rest = place, b""
+        while block := self.read(read, read + BUFFER_BYTES):
+            read += len(block)
+            *lines, rest = (rest + block).split(b"\n") if rest else block.split(b"\n")
+            for line in lines:
+                start, place = place, place + len(line) + 1
+                yield start, place, line + b"\n"
+            if len(rest) >= LONG_LINE_BYTES:
+                read = self._find_line_end(read)
+                whole = rest.startswith(b"{") and read - place <= longest
+                yield place, read, self.read(place, read) if whole else rest
+                place, rest = read, b""
+        if rest:
+            yield place, read, rest
+
+    def _find_line_end(self, place: int) -> int:
+        """Find the end of the line that continues at `place`, without keeping it; skips a hole in the file."""
+        while place <= MAX_BYTES and (block := self.read(place, place + LONG_LINE_BYTES)):
+            end = block.find(b"\n")
+            if end >= 0:
+                return place + end + 1
+            place += len(block)
+            if self.descriptor is not None and not block.strip(b"\0"):
+                place = max(place, _seek(self.descriptor, place, "SEEK_DATA"))
+        return place
+
+    def find_data_end(self) -> int:
+        """Find the end of the file's data, before a hole that may follow to its end."""
+        descriptor, end, place = self.require_descriptor(), 0, 0
+        for _ in range(MAX_EXTENTS):
+            place = _seek(descriptor, place, "SEEK_DATA")
+            if place >= self.size:
+                return end
+            end = place = _seek(descriptor, place, "SEEK_HOLE")
+            if end >= self.size:
+                break
+        return self.size
+
+
+def _seek(descriptor: int, place: int, whence: str) -> int:
+    """Ask the file system for the next data or hole; without an answer all of the file is data."""
+    try:
+        return os.lseek(descriptor, place, getattr(os, whence))
+    except (OSError, AttributeError) as error:
+        nothing_follows = whence == "SEEK_HOLE" or getattr(error, "errno", 0) == errno.ENXIO
+        return os.fstat(descriptor).st_size if nothing_follows else place
+
+
+def open_file(path: Path, damage: DamageReport) -> int | None:
+    """Open a file for reading, or return None if it is not there; never through a link, never a device."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError):
@@ -126,144 +213,37 @@ def open_regular_file(path: Path, damage: DamageReport) -> BinaryIO | None:
         os.close(descriptor)
         damage.refuse(f"{path.name} is not a regular file")
         return None
-    return os.fdopen(descriptor, "rb", buffering=BUFFER_BYTES)
-
-
-class _FilePosition(io.RawIOBase):
-    """A place of its own in a file that is open already."""
-
-    def __init__(self, descriptor: int, place: int) -> None:
-        self._descriptor = descriptor
-        self._place = place
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        count = os.preadv(self._descriptor, [buffer], self._place)
-        self._place += count
-        return count
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._place = offset if whence == 0 else self._place + offset
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
-
-
-def get_size(file: BinaryIO) -> int:
-    return len(file.getbuffer()) if isinstance(file, io.BytesIO) else os.fstat(file.fileno()).st_size
-
-
-def read_range(file: BinaryIO, place: Range) -> bytes:
-    """The bytes between two places, and no others."""
-    start, end = place
-    if isinstance(file, io.BytesIO):
-        return bytes(file.getbuffer()[start:end])
-    return os.pread(file.fileno(), end - start, start)
-
-
-def skip_hole(descriptor: int, place: int) -> int:
-    """Return the place of the next data after a hole at `place`; `place` itself if there is data."""
-    return _seek_apart(descriptor, place, getattr(os, "SEEK_DATA", None))
-
-
-def find_data_end(descriptor: int) -> int:
-    """Find the end of a file's data, before a hole that may follow to its end."""
-    size = os.fstat(descriptor).st_size
-    end = place = 0
-    for _ in range(MAX_EXTENTS):
-        place = skip_hole(descriptor, place)
-        if place >= size:
-            return end
-        end = place = _seek_apart(descriptor, place, getattr(os, "SEEK_HOLE", None))
-        if end >= size:
-            return size
-    return size
-
-
-def _seek_apart(descriptor: int, place: int, whence: int | None) -> int:
-    """Ask the file system without moving anybody's place in the file."""
-    size = os.fstat(descriptor).st_size
-    try:
-        apart = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
-    except OSError:
-        return place if whence == getattr(os, "SEEK_DATA", None) else size
-    try:
-        return os.lseek(apart, place, whence) if whence is not None else size
-    except OSError as error:
-        return size if error.errno == errno.ENXIO else place
-    finally:
-        os.close(apart)
-
-
-def iter_lines(file: BinaryIO, place: int = 0, longest: int = MAX_BYTES) -> Iterator[Line]:
-    """The lines from `place` on. Moves nothing in `file`, which several may read at once."""
-    if isinstance(file, io.BytesIO):
-        source: BinaryIO = io.BytesIO(file.getbuffer())
-        source.seek(place)
-    else:
-        source = io.BufferedReader(_FilePosition(file.fileno(), place), BUFFER_BYTES)
-    while data := source.readline(LONG_LINE_BYTES):
-        start, place = place, place + len(data)
-        if len(data) == LONG_LINE_BYTES and not data.endswith(b"\n"):
-            place = _find_line_end(source, place, file)
-            if data.startswith(b"{") and place - start <= longest:
-                source.seek(start)
-                data = source.read(place - start)
-            source.seek(place)
-        yield start, place, data
-
-
-def _find_line_end(source: BinaryIO, place: int, file: BinaryIO) -> int:
-    """Find the end of the line that continues at `place`, without keeping it; skips a hole in the file."""
-    while data := source.readline(LONG_LINE_BYTES):
-        place += len(data)
-        if data.endswith(b"\n") or place > MAX_BYTES:
-            break
-        if not data.strip(b"\0") and not isinstance(file, io.BytesIO):
-            place = skip_hole(file.fileno(), place)
-            source.seek(place)
-    return place
+    return descriptor
 
 
 _CHUNK_BYTES = 1 << 20
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
+_ENCODINGS = (  # how a file begins, its encoding, and the length of its mark
+    (codecs.BOM_UTF32_LE, "utf-32-le", 4),
+    (codecs.BOM_UTF32_BE, "utf-32-be", 4),
+    (codecs.BOM_UTF8, "utf-8", 3),
+    (codecs.BOM_UTF16_LE, "utf-16-le", 2),
+    (codecs.BOM_UTF16_BE, "utf-16-be", 2),
+    (b"{\0\0\0", "utf-32-le", 0),
+    (b"\0\0\0{", "utf-32-be", 0),
+    (b"{\0", "utf-16-le", 0),
+    (b"\0{", "utf-16-be", 0),
 )
-_FIRST_BYTES = ((b"{\0\0\0", "utf-32-le"), (b"\0\0\0{", "utf-32-be"), (b"{\0", "utf-16-le"), (b"\0{", "utf-16-be"))
 
 
-def detect_encoding(beginning: bytes) -> tuple[str, int] | None:
-    """The encoding of a file that begins so, and the length of its mark; None for plain UTF-8."""
-    for mark, name in _MARKS:
-        if beginning.startswith(mark):
-            return name, len(mark)
-    return next(((name, 0) for first, name in _FIRST_BYTES if beginning.startswith(first)), None)
-
-
-def convert_to_utf8(file: BinaryIO) -> BinaryIO | None:
-    """The same text as UTF-8 in a file without a name; None when it is UTF-8 without a mark already."""
-    descriptor = file.fileno()
-    found = detect_encoding(os.pread(descriptor, 4, 0))
+def convert_to_utf8(descriptor: int) -> int | None:
+    """Write the same text as UTF-8 to a file without a name; None if it is UTF-8 without a mark already."""
+    beginning = os.pread(descriptor, 4, 0)
+    found = next(((name, mark) for begin, name, mark in _ENCODINGS if beginning.startswith(begin)), None)
     if found is None:
         return None
     import tempfile
 
     name, place = found
     decoder = codecs.getincrementaldecoder(name)("replace")
-    converted = tempfile.TemporaryFile()  # noqa: SIM115 - the reader closes it
-    while place < MAX_BYTES and (chunk := os.pread(descriptor, _CHUNK_BYTES, place)):
-        place += len(chunk)
-        converted.write(decoder.decode(chunk).encode("utf-8", "replace"))
-    converted.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
-    converted.flush()
-    return converted
+    with tempfile.TemporaryFile() as converted:
+        while place < MAX_BYTES and (chunk := os.pread(descriptor, _CHUNK_BYTES, place)):
+            place += len(chunk)
+            converted.write(decoder.decode(chunk).encode("utf-8", "replace"))
+        converted.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
+        converted.flush()
+        return os.dup(converted.fileno())

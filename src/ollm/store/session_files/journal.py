@@ -7,15 +7,14 @@ no harm: messages carry their number, a call's newest record wins, a setting's n
 from __future__ import annotations
 
 import contextlib
-import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ollm.domain.messages import JsonObject, Message
+from ollm.store.session_files.files import SessionFile
 
 Parts = list[JsonObject]
 GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
@@ -200,16 +199,13 @@ def change_head(head: JsonObject, record: JournalRecord) -> None:
 _MARK = b'","mark":{'
 _STAMP_CHARS = len("2026-01-27T10:00:00.000Z")
 _BLOCK_BYTES = 1 << 18
-_MARK_BYTES = 1 << 12  # of most marks
 MAX_SEARCHED_BYTES = 32 << 20  # from the end back; without a mark there all of a journal is read
-
-
 MARK_EVERY_BYTES = 1 << 18
 MARK_EVERY_MARKS = 8  # and no more of a journal than one part in so many is marks
 
 
 class PlacedMark(NamedTuple):
-    """A mark and where its line starts."""
+    """A mark and the start of its line."""
 
     place: int
     mark: JournalMark
@@ -219,21 +215,21 @@ class MarkSchedule:
     """When a journal that is written gets its next mark, and what that says of calls."""
 
     def __init__(self) -> None:
-        self._place = -1  # of the last mark
-        self.next = MARK_EVERY_BYTES  # how long the journal is when the next one is due
         self._calls = 0
+        self.restart()
 
     def restart(self) -> None:
         """Start a new journal."""
-        self._place, self.next = -1, MARK_EVERY_BYTES
+        self._place = -1  # of the last mark
+        self.next = MARK_EVERY_BYTES  # how long the journal is when the next one is due
 
     def continue_journal(self, path: Path, calls: int, document: str) -> None:
-        """Go on with a journal that is there, after so many calls. Where its marks are not about this document,
+        """Go on with a journal that is there, after so many calls. If its marks are not about this document,
         as in a copy, the next one is due at once."""
         self.restart()
         self._calls = calls
         with contextlib.suppress(OSError), path.open("rb") as file:
-            if last := next(iter_marks(file), None):
+            if last := next(iter_marks(SessionFile(file.fileno())), None):
                 due = last.place + MARK_EVERY_BYTES if is_same_document(last.mark.document, document) else 0
                 self._place, self.next = last.place, due
 
@@ -251,14 +247,6 @@ class MarkSchedule:
         return line
 
 
-def is_marked(path: Path) -> bool:
-    """Return True if a journal is long enough to have marks."""
-    try:
-        return path.lstat().st_size >= MARK_EVERY_BYTES
-    except OSError:
-        return False
-
-
 def is_same_document(marked: str, found: str) -> bool:
     """Return True if two stamps (inode, size, time) are one document's; a copy that kept its time is the same one."""
     return marked.partition(",")[2] == found.partition(",")[2] != ""
@@ -270,51 +258,36 @@ def read_call_number(call_id: str) -> int:
     return int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
 
 
-def iter_marks(file: BinaryIO) -> Iterator[PlacedMark]:
+def iter_marks(file: SessionFile) -> Iterator[PlacedMark]:
     """The marks of a journal, newest first, reading little more than themselves."""
-    found = None if isinstance(file, io.BytesIO) else _find_last(file.fileno())
+    found = _find_last_mark(file) if file.size >= MARK_EVERY_BYTES else None
     while found:
         yield found
         previous = found.mark.previous
-        found = _read_mark(file.fileno(), previous) if 0 <= previous < found.place else None
+        found = _read_mark(file, previous) if 0 <= previous < found.place else None
 
 
-def _find_last(descriptor: int) -> PlacedMark | None:
-    size = os.fstat(descriptor).st_size
-    end, least = size if size >= MARK_EVERY_BYTES else 0, max(0, size - MAX_SEARCHED_BYTES)
-    reach = len(RECORD_START) + _STAMP_CHARS + len(_MARK)
+def _find_last_mark(file: SessionFile) -> PlacedMark | None:
+    before = len(RECORD_START) + _STAMP_CHARS
+    end, least = file.size, max(0, file.size - MAX_SEARCHED_BYTES)
     while end > least:
         start = max(0, end - _BLOCK_BYTES)
-        block = os.pread(descriptor, _BLOCK_BYTES + reach, start)
-        for place in _iter_candidates(block, start):
-            if found := _read_mark(descriptor, place):
+        block = file.read(start, end + before + len(_MARK))
+        place = block.rfind(_MARK)
+        while place >= 0:
+            if place >= before and (found := _read_mark(file, start + place - before)):
                 return found
+            place = block.rfind(_MARK, 0, place)
         end = start
     return None
 
 
-def _iter_candidates(block: bytes, start: int) -> Iterator[int]:
-    """Iterate over line starts that look like a mark, last first."""
-    before = len(RECORD_START) + _STAMP_CHARS
-    place = block.rfind(_MARK)
-    while place >= 0:
-        if place >= before and block[place - before :].startswith(RECORD_START):
-            yield start + place - before
-        place = block.rfind(_MARK, 0, place)
-
-
-def _read_mark(descriptor: int, place: int) -> PlacedMark | None:
-    """The mark on the line that begins here; None when no line does, or it holds none."""
-    if place and os.pread(descriptor, 1, place - 1) != b"\n":
+def _read_mark(file: SessionFile, place: int) -> PlacedMark | None:
+    """Read the mark on the line that begins here; None if no line does, or it holds no mark."""
+    if place and file.read(place - 1, place) != b"\n":
         return None
-    line = b""
-    while b"\n" not in line:
-        piece = os.pread(descriptor, max(_MARK_BYTES, len(line)), place + len(line))
-        if not piece:
-            return None
-        line += piece
     try:
-        record = parse_record(line.partition(b"\n")[0])
+        record = parse_record(file.read_line(place))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return PlacedMark(place, record.mark) if record.mark else None

@@ -24,6 +24,8 @@ _message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call_decoder = msgspec.json.Decoder(ToolCallRecord)
 _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
+MESSAGE = b'{"role":'  # how we write a message's line
+CALL = b'{"id":"'  # how a call's line starts and a message's never does
 _ROLES = get_args(Role)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _OUTSIDE = rb'(?s)[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+'
@@ -92,23 +94,29 @@ def _find_bare_messages(data: bytes, start: int, end: int) -> Iterator[tuple[int
                 yield first, last, JournalRecord(at="", message=msgspec.Raw(data[first:last]), continues=continues)
 
 
-def find_messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
-    """The messages that are whole inside damage, each with its bytes, which are not taken for sound."""
-    for inner in _find_inside(data):
-        found = parse_strict_message(inner)
-        if found is None and not parse_strict_call(inner):
-            unheard = DamageReport()
-            found = parse_message(inner, number, unheard)
-            found = None if unheard.notes else found
-        if found:
-            yield found, inner, False
+def salvage_messages(data: bytes, number: int, damage: DamageReport) -> Iterator[tuple[Message, bytes]]:
+    """The message in odd bytes, or else those that are whole inside damage, each with its bytes."""
+    if found := parse_message(data, number, damage):
+        yield found, data
+    elif not damage.too_large:
+        for inner in _find_inside(data):
+            found = parse_strict_message(inner)
+            if found is None and not parse_strict_call(inner):
+                unheard = DamageReport()
+                found = parse_message(inner, number, unheard)
+                found = None if unheard.notes else found
+            if found:
+                yield found, inner
 
 
-def find_calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
-    """The calls that are whole inside damage, each with its bytes."""
-    for inner in _find_inside(data):
-        if found := parse_strict_call(inner) or parse_call(inner, DamageReport()):
-            yield found, inner, False
+def salvage_calls(data: bytes, _number: int, damage: DamageReport) -> Iterator[tuple[ToolCallRecord, bytes]]:
+    """The same for calls."""
+    if found := parse_call(data, damage):
+        yield found, data
+    elif not damage.too_large:
+        for inner in _find_inside(data):
+            if found := parse_strict_call(inner) or parse_call(inner, DamageReport()):
+                yield found, inner
 
 
 def _find_inside(data: bytes) -> Iterator[bytes]:
@@ -172,16 +180,24 @@ def parse_call(data: bytes, damage: DamageReport) -> ToolCallRecord | None:
         return None
 
 
-def preserve_bytes(data: bytes, known: Message | ToolCallRecord, sound: bool = False) -> bytes:
-    """An entry's own bytes, where they are sound; otherwise what could be read of it, unknown fields too."""
+def make_line(known: Message | ToolCallRecord, data: bytes, sound: bool) -> bytes:
+    """An entry's own bytes on one line, if they are sound; otherwise what could be read of it, unknown fields too."""
+    if sound:
+        start = MESSAGE if isinstance(known, Message) else CALL
+        ours = data.startswith(start) and b"\n" not in data
+        line = data if ours else msgspec.json.format(data, indent=-1)
+        if line.startswith(start) and (line.isascii() or is_utf8(line)):
+            return line
+    fields: JsonObject = msgspec.to_builtins(known)
+    return encode_json({**fields, **parse_object(data), **fields})
+
+
+def is_utf8(data: bytes) -> bool:
     try:
-        if not data.isascii():
-            data.decode()
-        if not sound:
-            _raw_decoder.decode(data)
-    except _ERRORS:
-        return encode_json(parse_object(data) | msgspec.to_builtins(known))
-    return data
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_valid_json(data: bytes) -> bool:
@@ -218,12 +234,9 @@ def _parse_object_leniently(data: bytes, damage: DamageReport) -> JsonObject | N
         found = parse_object(data)
     except (ValueError, RecursionError):
         return None
-    try:
-        data.decode("utf-8")
-        _raw_decoder.decode(data)
-    except UnicodeDecodeError:
+    if not is_utf8(data):
         damage.note("some characters are not UTF-8 and were replaced")
-    except (msgspec.MsgspecError, RecursionError):
+    elif not is_valid_json(data):
         damage.note("some text is not valid JSON and was read as well as it could be")
     return found
 
@@ -317,7 +330,6 @@ def fits_metadata(name: str, value: Any) -> bool:
 
 WINDOW_BYTES = 1 << 16
 _SPACE = b" \t\r\n"
-_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 _TRAILING_ERROR = compile_late(r"trailing characters \(byte (\d+)\)")  # how the parser says where an object ended
 _ENTRY_START = compile_late(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
 _loose_decoder = json.JSONDecoder(strict=False)

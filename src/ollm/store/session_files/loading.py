@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +17,12 @@ from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import document, journal, lenient
+from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
 Entry = TypeVar("Entry")
+ReadEntry = tuple[Entry, bytes, bool]
 CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
 MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
@@ -74,21 +77,15 @@ class SessionStream:
 
     def iter_messages(self) -> Iterator[Message]:
         """All of them, and the answer under way as far as it got."""
-        last = 0
-        for message, _, _ in read_messages(self.reader):
-            last = max(last, message.id)
-            yield message
-        if self.reader.partial:
-            yield make_partial_message(self.reader, last + 1)
+        return (message for message, _, _ in read_all_messages(self.reader))
 
     def read_user_words(self) -> dict[int, str]:
         """Read the user's messages by number; skips the others unread."""
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
-                said = lenient.parse_message(data, position, self.reader.damage)
-                whole = [said] if said else [found[0] for found in lenient.find_messages_inside(data, position)]
-                found |= {message.id: message.text for message in whole if message.role == "user"}
+                said = lenient.salvage_messages(data, position, self.reader.damage)
+                found |= {message.id: message.text for message, _ in said if message.role == "user"}
         return found
 
     def iter_calls(self) -> Iterator[ToolCallRecord]:
@@ -119,23 +116,13 @@ class SessionStream:
         self._held -= _estimate_size(record)
         return record
 
-    def iter_document(self) -> Iterator[bytes]:
+    def iter_document(self, head: JsonObject | None = None) -> Iterator[bytes]:
         """All that can be read as one JSON document: what is whole exactly as it is."""
         return document.iter_document(
-            complete_head(self.reader.head, self.session), self._iter_message_bytes(), self._iter_call_bytes()
+            complete_head(self.reader.head, self.session) if head is None else head,
+            itertools.starmap(lenient.make_line, read_all_messages(self.reader)),
+            itertools.starmap(lenient.make_line, read_calls(self.reader)),
         )
-
-    def _iter_message_bytes(self) -> Iterator[bytes]:
-        last = 0
-        for message, data, sound in read_messages(self.reader):
-            last = max(last, message.id)
-            yield lenient.preserve_bytes(data, message, sound)
-        if self.reader.partial:
-            yield journal.encode_json(make_partial_message(self.reader, last + 1))
-
-    def _iter_call_bytes(self) -> Iterator[bytes]:
-        for record, data, sound in read_calls(self.reader):
-            yield lenient.preserve_bytes(data, record, sound)
 
 
 def _estimate_size(record: ToolCallRecord) -> int:
@@ -143,38 +130,38 @@ def _estimate_size(record: ToolCallRecord) -> int:
     return 1000 + (len(result.llm_content) + len(result.full_output or "") if result else 0)
 
 
-def read_messages(reader: SessionReader) -> Iterator[tuple[Message, bytes, bool]]:
-    """Every message that can be read, with its bytes and whether nothing is odd about them.
+def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
+    """Every message that can be read, with its bytes, and True if nothing is odd about them.
 
     Stops where damage makes it take too long.
     """
-
-    def parse(data: bytes, position: int) -> Message | None:
-        return lenient.parse_message(data, position, reader.damage)
-
-    entries = reader.iter_messages()
-    return _read_entries(reader, entries, lenient.parse_strict_message, parse, lenient.find_messages_inside)
+    return _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, lenient.salvage_messages)
 
 
-def read_calls(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
+def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
+    """The same, and the answer under way as far as it got."""
+    last = 0
+    for found in read_messages(reader):
+        last = max(last, found[0].id)
+        reader.message_count += 1
+        yield found
+    if reader.partial:
+        reader.message_count += 1
+        message = make_partial_message(reader, last + 1)
+        yield message, journal.encode_json(message), True
+
+
+def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
     """Every call that can be read, in the same way."""
-
-    def parse(data: bytes, _position: int) -> ToolCallRecord | None:
-        return lenient.parse_call(data, reader.damage)
-
-    def find_inside(data: bytes, _position: int) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
-        return lenient.find_calls_inside(data)
-
-    return _read_entries(reader, reader.iter_calls(), lenient.parse_strict_call, parse, find_inside)
+    return _read_entries(reader, reader.iter_calls(), lenient.parse_strict_call, lenient.salvage_calls)
 
 
 def _read_entries(
     reader: SessionReader,
     entries: Iterator[bytes],
     parse_strictly: Callable[[bytes], Entry | None],
-    parse: Callable[[bytes, int], Entry | None],
-    find_inside: Callable[[bytes, int], Iterator[tuple[Entry, bytes, bool]]],
-) -> Iterator[tuple[Entry, bytes, bool]]:
+    salvage: Callable[[bytes, int, DamageReport], Iterator[tuple[Entry, bytes]]],
+) -> Iterator[ReadEntry[Entry]]:
     damage = reader.damage
     for position, data in enumerate(entries, start=1):
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
@@ -182,35 +169,30 @@ def _read_entries(
         if found := parse_strictly(data):
             reader.empty = False
             yield found, data, True
-        elif found := parse(data, position):
-            reader.empty = False
-            yield found, data, False
-        elif not damage.too_large:
-            for inside in find_inside(data, position):
+        else:
+            for salvaged, inner in salvage(data, position, damage):
                 reader.empty = False
-                yield inside
+                yield salvaged, inner, False
 
 
 def load_session(stream: SessionStream) -> LoadedSession:
     """Everything that can be read, at once."""
-    found, calls = tuple(stream.iter_messages()), tuple(stream.iter_calls())
-    return make_loaded_session(stream, found, calls)
+    return make_loaded_session(stream, tuple(stream.iter_messages()), tuple(stream.iter_calls()))
 
 
 def make_loaded_session(
     stream: SessionStream, found: tuple[Message, ...], calls: tuple[ToolCallRecord, ...]
 ) -> LoadedSession:
     """Make a session from a stream that was read to its end."""
-    session = msgspec.structs.replace(stream.session, messages=found, tool_calls=calls)
-    newest = stream.reader.newest_calls
+    reader = stream.reader
     return LoadedSession(
-        session=session,
+        session=msgspec.structs.replace(stream.session, messages=found, tool_calls=calls),
         damage=stream.damage,
         read_only=stream.read_only,
-        unfinished=bool(stream.reader.partial),
-        journal_good=stream.reader.journal_good,
-        skipped=stream.reader.skipped,
-        calls_so_far=max(len(calls), *map(read_call_number, ("", *newest, *(call.id for call in calls)))),
+        unfinished=bool(reader.partial),
+        journal_good=reader.journal_good,
+        skipped=reader.skipped,
+        calls_so_far=max(len(calls), *map(read_call_number, ("", *reader.newest_calls, *(call.id for call in calls)))),
     )
 
 

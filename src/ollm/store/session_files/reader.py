@@ -6,28 +6,18 @@ The journal is opened before the document: whatever is folded in between is then
 from __future__ import annotations
 
 import contextlib
-import io
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
-from ollm.store.session_files.document import OddLayoutError, SessionDocument, detect_own_layout
-from ollm.store.session_files.files import (
-    MAX_BYTES,
-    DamageReport,
-    Range,
-    convert_to_utf8,
-    get_size,
-    iter_lines,
-    open_regular_file,
-    read_range,
-)
-from ollm.store.session_files.journal import is_same_document, iter_marks
+from ollm.store.session_files.document import DocumentSections, OddLayoutError, SessionDocument, detect_own_layout
+from ollm.store.session_files.files import MAX_BYTES, DamageReport, Range, SessionFile, convert_to_utf8, open_file
 from ollm.store.session_files.lenient import (
     MAX_NUMBER,
     find_records,
@@ -41,12 +31,12 @@ if TYPE_CHECKING:
     from ollm.store.session_files.scan import DocumentScan
 
 
+MAX_HELD_BYTES = 1 << 22  # a longer journal is read twice instead of held
 _OTHER_SESSION = "the journal holds messages that are not this session's"
 _DISORDER = "the journal's records are out of order"
-
-
 _NO_MESSAGE = 0, b""
 _NUMBER_TAIL_BYTES = 20
+PlacedRecord = tuple[Range, journal.JournalRecord]
 
 
 class _MessageNumber(msgspec.Struct):
@@ -56,11 +46,20 @@ class _MessageNumber(msgspec.Struct):
 _message_number_decoder = msgspec.json.Decoder(_MessageNumber)
 
 
+class SessionPart(NamedTuple):
+    """The messages after a number and before another. Some more are read: from one of the user's on, and at least so
+    many. With a `least` of 0 nobody asks for messages."""
+
+    after: int
+    least: int = 32
+    before: int | None = None
+
+
 class SessionReader:
     """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied.
 
-    With `newest` a long journal is read from its last mark on until `skip_to` says how much is wanted of it. `follows`:
-    this process wrote the journal, after the document, so that its messages are new and in order.
+    Only `part` of a long session is read. `follows`: this process wrote the journal, after the document, so that its
+    messages are new and in order.
     """
 
     def __init__(
@@ -70,13 +69,13 @@ class SessionReader:
         *,
         waiting: bytes = b"",
         damage: DamageReport | None = None,
-        newest: bool = False,
+        part: SessionPart | None = None,
         follows: bool = False,
     ) -> None:
         self.damage = damage or DamageReport()
         self._follows = follows
-        self._journal: BinaryIO | None = None
-        self._document: BinaryIO | None = None
+        self._journal: SessionFile | None = None
+        self._document: SessionFile | None = None
         self._entries: SessionDocument | DocumentScan | None = None
         self.foreign = False  # missing or in another layout: to be written again before it is added to
         self.head: JsonObject = {}
@@ -87,52 +86,42 @@ class SessionReader:
         self._in_order = True  # the numbers of the journal's messages rise
         self._numbers = 0, 0  # of the first and the last of them
         self._left_out = 0  # messages up to this number are not read from the document
-        self.skipped = 0  # messages up to this number are left out
+        self.narrowed = False  # messages up to number `skipped` are left out
+        self.skipped = 0
         self.empty = True  # no message and no call was read so far
-        self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
-        self.mark: journal.JournalMark | None = None  # the last one: what is before it was not read
+        self.message_count = 0  # that were read so far
+        self.newest_calls: list[str] = []  # ids of the document's last calls, if messages are left out
+        self.mark: journal.JournalMark | None = None  # the last one, if only a part is read
         self._journal_range = 0, MAX_BYTES
+        self._head_place = 0  # in the journal: the head is as it was here
+        self._held: list[PlacedRecord] = []  # what was read of a journal that is not long
         self._call_places: dict[str, list[Range]] = {}
         try:
-            self._open_files(document, journal_path, waiting, newest=newest)
+            self._journal = self._open_file(journal_path, waiting)
+            self._document = self._open_file(document)
+            self.damage.size = sum(file.size for file in (self._document, self._journal) if file)
+            self._read_head()
+            if part:
+                self._narrow(part)
+            self._read_journal_changes()
         except BaseException:
             self.close()
             raise
 
-    def _open_files(self, document: Path, journal_path: Path | None, waiting: bytes, *, newest: bool) -> None:
-        self._journal = _append_waiting(self._open_file(journal_path) if journal_path else None, waiting)
-        self._document = self._open_file(document)
-        self.damage.size = sum(get_size(file) for file in (self._document, self._journal) if file)
-        self._read_head()
-        if newest:
-            self._begin_at_mark()
-        self._read_journal_changes()
-
-    def _begin_at_mark(self) -> None:
-        """Leave out what is before the journal's last mark, when that is about this document."""
-        if not self._journal or not self._document or self.foreign:
-            return
-        found = next(iter_marks(self._journal), None)
-        stat_ = os.fstat(self._document.fileno())
-        if found and is_same_document(found.mark.document, f"{stat_.st_ino},{stat_.st_size},{stat_.st_mtime_ns}"):
-            self.mark, self.head = found.mark, dict(found.mark.head)
-            self.head["metadata"] = dict(self.head.get("metadata") or {})
-            self._journal_range = found.place, MAX_BYTES
-
-    def _open_file(self, path: Path) -> BinaryIO | None:
+    def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile | None:
         """Open a file as UTF-8; one in another encoding is rewritten."""
-        file = open_regular_file(path, self.damage)
-        converted = convert_to_utf8(file) if file else None
-        if file is None or converted is None:
-            return file
-        file.close()
-        self.foreign = True
-        return converted
+        descriptor = open_file(path, self.damage) if path else None
+        if descriptor is not None:
+            converted = convert_to_utf8(descriptor)
+            if converted is not None:
+                os.close(descriptor)
+                descriptor, self.foreign = converted, True
+        return SessionFile(descriptor, waiting) if descriptor is not None or waiting else None
 
     @property
     def progress(self) -> tuple[int, int]:
         """Bytes read of the document, and their total."""
-        size = get_size(self._document) if self._document else 0
+        size = self._document.size if self._document else 0
         return (min(self._entries.read, size) if self._entries else 0), size
 
     def close(self) -> None:
@@ -140,65 +129,48 @@ class SessionReader:
             if file:
                 file.close()
 
-    def skip_to(self, number: int, least: int = 32, before: int | None = None) -> bool:
-        """Leave out messages up to this number and their calls; some more are read, from one of the user's on.
+    def _narrow(self, part: SessionPart) -> None:
+        """Leave out the rest, if the document is in our own layout."""
+        if not isinstance(self._entries, SessionDocument) or not self._document:
+            return
+        if self._narrow_journal(part, self._document):
+            self._entries.narrow((0, 0), (0, 0))
+            self.narrowed = True
+        elif part.least:
+            with contextlib.suppress(OddLayoutError):
+                sections = DocumentSections(self._document)
+                begin = sections.find_beginning(part.after, part.least)
+                messages, calls = sections.find_messages(begin, part.before), sections.find_calls(begin, part.before)
+                self.newest_calls = sections.list_newest_calls()
+                self._entries.narrow(messages, calls)
+                self.skipped, self._left_out, self.narrowed = begin, begin, True
 
-        With `before` the document's messages from that one on are left out too. False when all must be read: the
-        document is in another layout.
-        """
-        if not isinstance(self._entries, SessionDocument):
-            return False
-        if self._skip_in_journal(self._entries, number, least, before):
-            return True
-        try:
-            sections = self._entries.open_sections()
-            begin = sections.find_beginning(number, least)
-            self._entries.narrow(sections.find_messages(begin, before), sections.find_calls(begin, before))
-            self.newest_calls = sections.list_newest_calls()
-        except OddLayoutError:
-            return False
-        self.skipped = self._left_out = begin
-        return True
-
-    def _skip_in_journal(self, document: SessionDocument, number: int, least: int, before: int | None) -> bool:
+    def _narrow_journal(self, part: SessionPart, document: SessionFile) -> bool:
         """Begin at a mark of the journal if everything needed is behind one; otherwise read all of it."""
-        if not self.mark or not self._journal:
+        marks = journal.iter_marks(self._journal) if self._journal and not self.foreign else iter(())
+        newest = next(marks, None)
+        if newest is None or not journal.is_same_document(newest.mark.document, document.stamp):
             return False
-        wanted, stop, begin = min(number, self.mark.last - least), MAX_BYTES, None
-        for placed in iter_marks(self._journal):
-            if before and placed.mark.last >= before - 1:
+        self.mark, self._head_place, self.head = newest.mark, newest.place, dict(newest.mark.head)
+        self.head["metadata"] = dict(self.head.get("metadata") or {})
+        wanted, begin, stop = min(part.after, newest.mark.last - part.least), None, MAX_BYTES
+        for placed in itertools.chain((newest,), marks):
+            if part.before and placed.mark.last >= part.before - 1:
                 stop = placed.place
             if placed.mark.last <= wanted:
                 begin = placed
                 break
-        self._widen_journal(begin.place if begin else 0, stop)
-        if not begin:
-            return False
-        document.narrow((0, 0), (0, 0))
-        self.skipped, self.newest_calls = begin.mark.last, [f"c{self.mark.calls}"]
-        return True
-
-    def _widen_journal(self, begin: int, stop: int) -> None:
-        """Read from an earlier place on, and up to another; what is between is looked at for the first time."""
-        behind, self._call_places = self._call_places, {}
-        self._journal_range = begin, min(stop, self._journal_range[0])
-        (first, _), self._numbers = self._numbers, (0, 0)
-        for place, record in self._iter_records(self.damage):
-            self._note_call(place, record)
-            self._check_order(record)
-        self._in_order = self._in_order and (not first or self._numbers[1] < first)
-        for name, places in behind.items():
-            self._call_places.setdefault(name, []).extend(places)
-        self._journal_range = begin, stop
-        if stop != MAX_BYTES:
-            self._call_places = {name: found for name, found in self._call_places.items() if found[0][0] < stop}
+        self._journal_range = begin.place if begin else 0, stop
+        if begin:
+            self.skipped, self.newest_calls = begin.mark.last, [f"c{newest.mark.calls}"]
+        return begin is not None
 
     def continue_after(self, message: int, call: int) -> bool:
         """Leave out messages up to one number, and calls of messages before another. False: all must be read."""
-        if not isinstance(self._entries, SessionDocument):
+        if not isinstance(self._entries, SessionDocument) or not self._document:
             return False
         try:
-            sections = self._entries.open_sections()
+            sections = DocumentSections(self._document)
             self._entries.narrow(sections.find_messages(message), sections.find_calls(call - 1))
         except OddLayoutError:
             return False
@@ -208,25 +180,26 @@ class SessionReader:
     def iter_messages(self) -> Iterator[bytes]:
         """Every message in the order of its number; one that document and journal both hold comes once."""
         added = self._iter_journal_messages()
-        if self._follows and self._entries:
-            yield from self._entries.iter_messages()
+        held = self._entries.iter_messages() if self._entries else iter(())
+        if self._follows:
+            yield from held
             yield from (data for _, data in added)
             return
         number, data = next(added, _NO_MESSAGE)
         last = 0
-        for count, held in enumerate(self._entries.iter_messages() if self._entries else (), 1):
+        for count, kept in enumerate(held, 1):
             if number:
-                last = read_number(held) or count
+                last = read_number(kept) or count
                 while number and number < last:
                     if number > self._left_out:
                         self.damage.note(f"message {number} is in the journal only")
                         yield data
                     number, data = next(added, _NO_MESSAGE)
                 if number == last:
-                    if hash_message(data) != hash_message(held):
+                    if hash_message(data) != hash_message(kept):
                         self.damage.note(_OTHER_SESSION)
                     number, data = next(added, _NO_MESSAGE)
-            yield held
+            yield kept
         while number:
             if number > last:
                 last = number
@@ -252,7 +225,7 @@ class SessionReader:
     def _iter_recorded_messages(self) -> Iterator[tuple[int, bytes]]:
         partial: journal.Parts = []
         last = (self._numbers[0] or MAX_NUMBER) - 1  # a first message without a number comes before those that have one
-        for _, record in self._iter_records(DamageReport()):  # its damage was reported at the first reading
+        for _, record in self._held or self._iter_records(DamageReport(), *self._journal_range):  # its damage is noted
             if record.partial is not None:
                 partial = journal.extend_parts([] if record.anew else partial, record.partial)
             if isinstance(record.message, msgspec.Raw):
@@ -268,7 +241,7 @@ class SessionReader:
         """Every call in its newest state, in the order in which they were first asked."""
         waiting = dict(self._call_places)
         for data in self._entries.iter_calls() if self._entries else ():
-            updates = waiting.pop(_read_call_id(data), None)
+            updates = waiting.pop(_read_call_id(data), None) if waiting else None
             yield self._apply_updates(data, updates) if updates else data
         for places in waiting.values():
             yield self._apply_updates(b"{}", places)
@@ -281,7 +254,7 @@ class SessionReader:
             found = parse_object(data)
         changes = []
         for place in places:
-            record = parse_record_leniently(read_range(self._journal, place))
+            record = parse_record_leniently(self._journal.read(*place))
             if isinstance(record.call, msgspec.Raw):
                 changes.append(parse_object(bytes(record.call)))
         for change in sorted(changes, key=lambda change: change.get("status") != "running"):
@@ -301,7 +274,7 @@ class SessionReader:
             self._entries = DocumentScan(self._document, self.damage)
             self.foreign = True
         self.head = self._entries.head
-        size = os.fstat(self._document.fileno()).st_size
+        size = self._document.size
         if size > MAX_BYTES:
             self.damage.refuse(f"the file is too large to read ({size // 1_000_000} MB)")
         metadata = self.head.get("metadata")
@@ -311,35 +284,41 @@ class SessionReader:
 
     def _read_journal_changes(self) -> None:
         """Apply the journal to the head, and note where its calls are and whether its messages are in order."""
-        for place, record in self._iter_records(self.damage):
-            journal.change_head(self.head, record)
-            self._note_call(place, record)
-            if record.partial is not None:
-                self.partial_start = self.partial_start if self.partial_at else place[0]
-                self.partial_at = record.at
-            elif isinstance(record.message, msgspec.Raw):
-                self.partial_at = ""
-            if not self._follows:
-                self._check_order(record)
+        if not self._journal:
+            return
+        begin, stop = self._journal_range
+        records = self._iter_records(self.damage, begin, stop)
+        if self._journal.size - begin <= MAX_HELD_BYTES:
+            self._held = list(records)
+            records = iter(self._held)
+        for place, record in records:
+            if isinstance(record.call, msgspec.Raw):
+                self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
+            elif not self._follows and isinstance(record.message, msgspec.Raw):
+                first, last = self._numbers
+                number = read_number(bytes(record.message)) or last
+                self._in_order = self._in_order and number >= last
+                self._numbers = first or number, number
+            if place[0] >= self._head_place:
+                self._change_head(place, record)
+        if stop != MAX_BYTES:
+            for place, record in self._iter_records(self.damage, self._head_place, MAX_BYTES):
+                self._change_head(place, record)
 
-    def _check_order(self, record: journal.JournalRecord) -> None:
-        if isinstance(record.message, msgspec.Raw):
-            first, last = self._numbers
-            number = read_number(bytes(record.message)) or last
-            self._in_order = self._in_order and number >= last
-            self._numbers = first or number, number
+    def _change_head(self, place: Range, record: journal.JournalRecord) -> None:
+        journal.change_head(self.head, record)
+        if record.partial is not None:
+            self.partial_start = self.partial_start if self.partial_at else place[0]
+            self.partial_at = record.at
+        elif isinstance(record.message, msgspec.Raw):
+            self.partial_at = ""
 
-    def _note_call(self, place: Range, record: journal.JournalRecord) -> None:
-        if isinstance(record.call, msgspec.Raw):
-            self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
-
-    def _iter_records(self, damage: DamageReport) -> Iterator[tuple[Range, journal.JournalRecord]]:
+    def _iter_records(self, damage: DamageReport, begin: int, stop: int) -> Iterator[PlacedRecord]:
         """Every whole record with its place. A torn last one was never acknowledged."""
         if not self._journal:
             return
-        strange, before, size = False, b"", get_size(self._journal)
-        begin, stop = self._journal_range
-        for start, end, data in iter_lines(self._journal, begin):
+        strange, before, size = False, b"", self._journal.size
+        for start, end, data in self._journal.iter_lines(begin):
             if start >= stop:
                 return
             if end > MAX_BYTES:
@@ -381,6 +360,7 @@ def complete_message(partial: journal.Parts, record: journal.JournalRecord) -> b
 
 
 def read_number(data: bytes) -> int:
+    """The number of a message; 0 without one."""
     head, _, last = data[-_NUMBER_TAIL_BYTES:].rpartition(b',"id":')
     if head and last[-1:] == b"}" and last[:-1].isdigit():  # our own lines end so: no need to parse them
         return int(last[:-1])
@@ -396,11 +376,3 @@ def _read_call_id(data: bytes) -> str:
         return journal.read_call_id(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
-
-
-def _append_waiting(file: BinaryIO | None, waiting: bytes) -> BinaryIO | None:
-    """The journal and, behind it, the records that are not on disk yet."""
-    if not waiting:
-        return file
-    with contextlib.closing(file or io.BytesIO()) as source:
-        return io.BytesIO(source.read() + waiting)

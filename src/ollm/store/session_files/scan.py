@@ -7,14 +7,12 @@ import re
 import time
 from array import array
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import msgspec
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.document import MESSAGE
-from ollm.store.session_files.files import MAX_BYTES, DamageReport, find_data_end
-from ollm.store.session_files.lenient import TooDeepError, find_end, find_entries, is_deeper_than, parse_object
+from ollm.store.session_files.files import MAX_BYTES, DamageReport, SessionFile
+from ollm.store.session_files.lenient import MESSAGE, TooDeepError, find_end, find_entries, is_deeper_than, parse_object
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
@@ -47,18 +45,17 @@ class _BrokenDocument(Exception):  # noqa: N818 - a signal inside this module
 class DocumentScan:
     """Positions of the entries of a document, and its other fields. `read` is the number of bytes read."""
 
-    def __init__(self, file: BinaryIO, damage: DamageReport) -> None:
+    def __init__(self, file: SessionFile, damage: DamageReport) -> None:
         self.head: JsonObject = {}
         self.read = 0
         self._whole: dict[str, list[msgspec.Raw]] = {}
         self._places: dict[str, array[int]] = {name: array("Q") for name in _ARRAYS}  # start, end, start, end, …
         self._damage = damage
         self._looks = 0
-        whole = file.seek(0, 2)
-        size = min(find_data_end(file.fileno()), OVERSIZED_BYTES if whole > MAX_BYTES else MAX_BYTES)
-        if size < whole <= MAX_BYTES:
+        size = min(file.find_data_end(), OVERSIZED_BYTES if file.size > MAX_BYTES else MAX_BYTES)
+        if size < file.size <= MAX_BYTES:
             damage.note(f"nothing was ever written after byte {size}")
-        self._data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
+        self._data = memoryview(mmap.mmap(file.require_descriptor(), size, access=mmap.ACCESS_READ) if size else b"")
         self._read_whole()
         if not self._whole and (cleaned := _replace_blanks(self._data)):
             damage.note("blanks that JSON does not know were read as spaces")

@@ -23,7 +23,7 @@ from ollm.system.locks import read_owner
 if TYPE_CHECKING:
     from ollm.store.session_files.files import DamageReport
     from ollm.store.session_files.loading import LoadedSession, SessionStream
-    from ollm.store.session_files.reader import SessionReader
+    from ollm.store.session_files.reader import SessionPart
     from ollm.store.session_files.recovery import KnownDocument
 
 
@@ -81,9 +81,8 @@ class SessionFiles:
         """Read a session of this process, written or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import SessionStream, load_session
 
-        with contextlib.closing(writer.open_reader(newest=page is not None)) as reader:
+        with contextlib.closing(writer.open_reader(_find_part(page))) as reader:
             reader.head = {**reader.head, **writer.head}
-            _skip_to_page(reader, page)
             return load_session(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
 
     def read_user_words(self, writer: SessionWriter) -> dict[int, str]:
@@ -97,26 +96,28 @@ class SessionFiles:
         """All that can be read, changing no file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load_session
 
-        with self.open_stream(session_id, newest=page is not None) as stream:
-            _skip_to_page(stream.reader, page)
+        with self.open_stream(session_id, part=_find_part(page)) as stream:
             return load_session(stream)
 
     @contextlib.contextmanager
     def open_stream(
-        self, session_id: str, damage: DamageReport | None = None, *, newest: bool = False
+        self, session_id: str, damage: DamageReport | None = None, *, part: SessionPart | None = None
     ) -> Iterator[SessionStream]:
-        """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`. For who asks
-        for its head or a page of it only, `newest` reads no more of a long journal than that takes."""
-        from ollm.store.session_files.loading import SessionStream
+        """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`. Of a long one
+        only `part` is read."""
+        from ollm.store.session_files.loading import SessionStream, get_file_time
+        from ollm.store.session_files.reader import SessionReader
 
         session_id = self._require_known(session_id)
-        with self._open_reader(session_id, damage, newest=newest) as reader:
-            alive = self.is_open(session_id)
-            yield SessionStream(reader, session_id, alive=alive, fallback=self._get_file_time(session_id))
+        paths = self._find_paths(session_id)
+        with contextlib.closing(SessionReader(*paths, damage=damage, part=part)) as reader:
+            yield SessionStream(reader, session_id, alive=self.is_open(session_id), fallback=get_file_time(*paths))
 
     def describe_session(self, session_id: str) -> Session:
         """A session without what was said in it."""
-        with self.open_stream(session_id, newest=True) as stream:
+        from ollm.store.session_files.reader import SessionPart
+
+        with self.open_stream(session_id, part=SessionPart(sys.maxsize, least=0)) as stream:
             return stream.session
 
     def iter_document(self, session_id: str) -> Iterator[bytes]:
@@ -129,9 +130,8 @@ class SessionFiles:
         once."""
         from ollm.store.session_files import recovery
 
-        home = self.places.find_home(session_id) or self.places.directory
-        paths = home / f"{session_id}.json", home / f"{session_id}.journal"
-        return recovery.get_total_size(*paths) >= (recovery.LARGE_BYTES if limit is None else limit)
+        size = recovery.get_total_size(*self._find_paths(session_id))
+        return size >= (recovery.LARGE_BYTES if limit is None else limit)
 
     def read_document_stamp(self, session_id: str) -> tuple[int, int, int] | None:
         """Read the stamp that distinguishes a document from a later one."""
@@ -288,25 +288,14 @@ class SessionFiles:
             raise self._make_unknown_error(session_id)
         return session_id
 
-    @contextlib.contextmanager
-    def _open_reader(self, session_id: str, damage: DamageReport | None, *, newest: bool) -> Iterator[SessionReader]:
-        from ollm.store.session_files.reader import SessionReader
-
+    def _find_paths(self, session_id: str) -> tuple[Path, Path]:
         home = self.places.find_home(session_id) or self.places.directory
-        paths = home / f"{session_id}.json", home / f"{session_id}.journal"
-        reader = SessionReader(*paths, damage=damage, newest=newest)
-        try:
-            yield reader
-        finally:
-            reader.close()
-
-    def _get_file_time(self, session_id: str) -> datetime:
-        from ollm.store.session_files.loading import get_file_time
-
-        home = self.places.find_home(session_id) or self.places.directory
-        return get_file_time(home / f"{session_id}.json", home / f"{session_id}.journal")
+        return home / f"{session_id}.json", home / f"{session_id}.journal"
 
 
-def _skip_to_page(reader: SessionReader, page: MessagePage | None) -> None:
-    if page:
-        reader.skip_to((page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)
+def _find_part(page: MessagePage | None) -> SessionPart | None:
+    if page is None:
+        return None
+    from ollm.store.session_files.reader import SessionPart
+
+    return SessionPart((page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)

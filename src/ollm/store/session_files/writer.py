@@ -21,7 +21,7 @@ from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.reader import SessionReader
+    from ollm.store.session_files.reader import SessionPart, SessionReader
 
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
@@ -202,7 +202,9 @@ class SessionWriter:
         if not self._journal.good:
             return False
         try:
-            files = self._open_files(self.document.path, self._journal.path, b"", follows=self._journal_follows)
+            from ollm.store.session_files.reader import SessionReader
+
+            files = SessionReader(self.document.path, self._journal.path, follows=self._journal_follows)
             with contextlib.closing(files) as reader:
                 self.document_size = replace_file(self.document.path, self._iter_folded(reader))
         except OSError as error:
@@ -273,12 +275,15 @@ class SessionWriter:
         self.document.close()
         self._lock.release()
 
-    def open_reader(self, *, newest: bool = False, document: Path | None = None) -> SessionReader:
+    def open_reader(self, part: SessionPart | None = None, *, document: Path | None = None) -> SessionReader:
         """Reads also the records that are not on disk yet; `document` is where that is if it lost its name."""
-        place, waiting = document or self.document.path, b"".join(self.pending)
+        from ollm.store.session_files.reader import SessionReader
+
+        lines: Path | None = self._journal.path
+        waiting = b"".join(self.pending)
         if self._displaced or not self._journal.is_in_place():
-            return self._open_files(place, None, self._journal.read_good() + waiting)
-        return self._open_files(place, self._journal.path, waiting, newest=newest)
+            lines, waiting = None, self._journal.read_good() + waiting
+        return SessionReader(document or self.document.path, lines, waiting=waiting, part=part)
 
     def _keep_interrupted(self) -> None:
         """An answer that will not be finished any more becomes a message."""
@@ -312,13 +317,6 @@ class SessionWriter:
         self.pending.append(line)
         if not self.deferred:
             self.flush()
-
-    def _open_files(
-        self, document: Path, lines: Path | None, waiting: bytes, *, newest: bool = False, follows: bool = False
-    ) -> SessionReader:
-        from ollm.store.session_files.reader import SessionReader
-
-        return SessionReader(document, lines, waiting=waiting, newest=newest, follows=follows)
 
     def _write_document(self) -> None:
         """The first document: the session exists from here on."""
