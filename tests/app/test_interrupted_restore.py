@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ollm.app import ClosedSession, ProcessScope
-from ollm.app.closed_rewind import ClosedRedo
+from ollm.app.closed_rewind import ClosedRewind
 from ollm.app.storage import has_interrupted_restore
 from ollm.config.environment import Home
 from tests.runtime.talking import Talk, Talking
@@ -138,9 +138,9 @@ async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -
         (talk.workspace / "a.txt").write_text("old\n")
         forget_end(talk)
     closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
-    shown = await ClosedRedo(closed, known).run(force=False, dry_run=True)
+    shown = await ClosedRewind(closed, known).redo(force=False, dry_run=True)
     assert (talk.workspace / "a.txt").read_text() == "old\n"
-    done = await ClosedRedo(closed, known).run(force=False, dry_run=False)
+    done = await ClosedRewind(closed, known).redo(force=False, dry_run=False)
 
     assert "A /redo was interrupted and is completed first: 1 file to go." in shown.text
     assert "A /redo was interrupted; it is complete now. 1 file put back." in done.text

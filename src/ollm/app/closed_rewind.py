@@ -1,16 +1,19 @@
-"""Rewind and redo of a session that is not open: its files and its conversation."""
+"""Rewind and redo of a session that is not open, and the completion of a rewind that was killed."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.interrupted_restore import NOTHING, FoundRestore, RewindOutcome, find_restore, recover_restore
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import UsageError
-from ollm.runtime.changes import describe_redo, find_redoable_step, is_rewound, make_redo_step
+from ollm.domain.counting import format_count
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, UsageError
+from ollm.domain.struct import Data
+from ollm.runtime.changes import describe_redo, find_open_rewinds, find_redoable_step, is_rewound, make_redo_step
 from ollm.runtime.commands.base import fence_text
 from ollm.runtime.rewind import (
     changes_nothing,
@@ -18,115 +21,59 @@ from ollm.runtime.rewind import (
     describe_outcome,
     describe_plan,
     describe_result,
+    filter_files,
     render_diffs,
     to_plain_data,
 )
+from ollm.services.file_checkpoints import InterruptedRestore, RestoreScope
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
-    from ollm.services.file_checkpoints import FileCheckpoints, RestorePlan, RestoreResult, RestoreScope
+    from ollm.services.chat_recording import ChatRecordingService
+    from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints, RestorePlan, RestoreResult
+    from ollm.services.file_checkpoints.restore import RestoreKind
+
+Step = dict[str, Any]
 
 
-class ClosedRedo:
-    """Raises BusyError when the session is open somewhere."""
+class RewindOutcome(Data, frozen=True):
+    """What was done, or would be; `text` says it to a person."""
 
-    def __init__(self, closed: ClosedSession, session_id: str) -> None:
-        self._closed = closed
-        self._session_id = session_id
-        self._scope = WorkspaceScope(closed.process, closed.workspace)
+    session_id: str
+    message_id: int
+    what: RestoreScope
+    dry_run: bool
+    files: list[dict[str, str]]
+    skipped: list[dict[str, str]]
+    text: str
 
-    @cached_property
-    def _checkpoints(self) -> FileCheckpoints:
-        return self._scope.create_checkpoints()
 
-    async def run(self, *, force: bool, dry_run: bool) -> RewindOutcome:
-        if dry_run:
-            return await self._preview(force=force)
-        recording = self._closed.create_recording_service()
-        found = await recover_restore(self._scope)
-        if found.kind == "redo" and found.session_id == self._session_id:
-            return found.make_outcome(self._session_id, "files" if found.scope == "files" else "both")
-        with found.add_to_errors():
-            session = (await recording.open_session(self._session_id)).session
+class FoundRestore(Data, frozen=True):
+    """A restore that was interrupted, and what is to be said of it; empty without one."""
+
+    text: str = ""
+    restore: InterruptedRestore | None = None
+
+    def join_text(self, *lines: str) -> str:
+        return "\n".join(line for line in (self.text, *lines) if line)
+
+    @contextmanager
+    def add_to_errors(self) -> Iterator[None]:
+        """What was completed is told also if something else fails then."""
         try:
-            with found.add_to_errors():
-                step = find_open_step(session, force=force)
-                plan = await self._plan(step, force=force)
-            done, said, data = await self._restore_files(session, step, plan)
-            stamp = {"timestamp": format_stamp(self._closed.process.clock())}
-            history = [*session.metadata.context_history, {**make_redo_step(step, done), **stamp}]
-            await recording.update_metadata(self._session_id, {"contextHistory": history})
-            if plan is not None:
-                self._checkpoints.finish_restore()
-        finally:
-            await recording.close_session(self._session_id)
-            self._scope.close()
-        return self._make_outcome(step, found.join_text(describe_redo(step), *said), data, dry_run=False)
-
-    async def _preview(self, *, force: bool) -> RewindOutcome:
-        """What would be done; nothing is written, and what was interrupted stays so."""
-        session = self._closed.process.session_files.read(self._session_id).session
-        found = await find_restore(self._scope, self._session_id)
-        if found.kind == "redo":
-            return found.make_outcome(self._session_id, "files" if found.scope == "files" else "both", dry_run=True)
-        step = found.step or find_open_step(session, force=force)
-        plan = await self._plan(step, force=force)
-        return self._describe(step, plan, found.text)
-
-    async def _plan(self, step: dict[str, Any], *, force: bool) -> RestorePlan | None:
-        if step.get("record") is None:
-            return None
-        checkpoints = self._scope.create_checkpoints()
-        return await asyncio.to_thread(checkpoints.plan_redo, self._session_id, step["record"], force=force)
-
-    async def _restore_files(
-        self, session: Session, step: dict[str, Any], plan: RestorePlan | None
-    ) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
-        """What is to be recorded, what is to be said, and the same for programs."""
-        if plan is None:
-            return {}, [], {"files": [], "skipped": []}
-        newest = max((message.id for message in session.messages), default=0)
-        what: RestoreScope = "both" if step["step"] == "rewind" else "files"
-        checkpoints = self._checkpoints
-        _, result, restore_id = await asyncio.to_thread(
-            checkpoints.restore, self._session_id, newest, plan, what, "redo"
-        )
-        done = {"restoreId": restore_id, "left": len(result.skipped)}
-        return done, [describe_result(result)], to_plain_data(result)
-
-    def _describe(self, step: dict[str, Any], plan: RestorePlan | None, finished: str) -> RewindOutcome:
-        what = f"Would take back the rewind to before message {step['before']}."
-        lines = [*([finished] if finished else []), what]
-        if plan is not None:
-            lines.append(describe_plan(plan))
-        data = to_plain_data(plan) if plan else {"files": [], "skipped": []}
-        return self._make_outcome(step, "\n".join(lines), data, dry_run=True)
-
-    def _make_outcome(self, step: dict[str, Any], text: str, data: dict[str, Any], *, dry_run: bool) -> RewindOutcome:
-        files = step.get("record") is not None
-        return RewindOutcome(
-            session_id=self._session_id,
-            message_id=int(step["before"]),
-            what=("both" if files else "talk") if step["step"] == "rewind" else "files",
-            dry_run=dry_run,
-            text=text,
-            **data,
-        )
-
-
-def find_open_step(session: Session, *, force: bool) -> dict[str, Any]:
-    """The rewind to take back. Raises UsageError when there is none, or something was said since."""
-    said = max((message.timestamp for message in session.messages if message.role == "user"), default="")
-    return find_redoable_step(session.metadata.context_history, said, force=force)
+            yield
+        except OllmError as error:
+            if self.text:
+                error.message = f"{self.text}\n{error.message}"
+            raise
 
 
 class ClosedRewind:
-    """Raises BusyError when the session is open somewhere."""
+    """Raises BusyError if the session is open somewhere."""
 
     def __init__(self, closed: ClosedSession, session_id: str) -> None:
         self._closed = closed
-        self._process = closed.process
         self._session_id = session_id
         self._scope = WorkspaceScope(closed.process, closed.workspace)
 
@@ -137,114 +84,163 @@ class ClosedRewind:
     async def run(
         self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True, diff: bool = False
     ) -> RewindOutcome:
+        """Go back to before a message."""
         what: RestoreScope = "both" if files and talk else "files" if files else "talk"
         if dry_run:
             return await self._preview(number, what, force=force, diff=diff)
-        recording = self._closed.create_recording_service()
         found = await recover_restore(self._scope)
-        if found.is_rewind(self._session_id, number, what) and not force:  # it was this one that was killed
-            return found.make_outcome(self._session_id, "both" if talk else "files")
-        with found.add_to_errors():
-            session = (await recording.open_session(self._session_id)).session
-        try:
+        killed = found.restore if not force else None
+        if killed and self._is_own(killed, "rewind") and (killed.message_id, killed.scope) == (number, what):
+            return self._repeat(found, killed)
+        async with self._open_session(found) as (recording, session):
             with found.add_to_errors():
                 require_user_message(session, number)
                 plan = await self._plan(number, what, force=force)
             if changes_nothing(plan, talk=talk and not is_out_of_context(session, number)):
-                return self._leave_all(number, what, plan, found)
-            result, step = await self._restore_files(session, plan, what)
-            await self._record_step(recording, session, number, step, talk=talk)
-            if step and talk:
+                text = found.join_text(describe_nothing(number, plan, files_only=what == "files"))
+                return self._make_outcome(number, what, text, plan)
+            step: Step = {"step": "rewind" if talk else "rewind-files", "before": number}
+            result = None
+            if plan is not None:
+                record, result, restore_id = await self._restore_files(session, plan, what, "rewind")
+                step |= {"record": record.number, "restoreId": restore_id}
+            if talk:
+                prompt = await self._closed.build_prompt(session)
+                made = await self._closed.snapshots.create_snapshot(prompt.capture_state(), "rewind")
+                step["snapshotId"] = made.id if made else None
+            await self._record_step(recording, session, step)
+            if plan is not None and talk:
                 self._checkpoints.finish_restore()
-        finally:
-            await recording.close_session(self._session_id)
-            self._scope.close()
         head = f"Rewound to before message {number}." if talk else describe_outcome(number, result)
         said = describe_result(result) if result else "No files were changed since then." if files else ""
-        return RewindOutcome(
-            session_id=self._session_id,
-            message_id=number,
-            what=what,
-            dry_run=False,
-            text=found.join_text(head, said),
-            **(to_plain_data(result) if result else NOTHING),
-        )
-
-    def _leave_all(
-        self, number: int, what: RestoreScope, plan: RestorePlan | None, found: FoundRestore
-    ) -> RewindOutcome:
-        """Where nothing is to be done: no step that would have to be taken back."""
-        text = found.join_text(describe_nothing(number, plan, files_only=what == "files"))
-        data = to_plain_data(plan) if plan else NOTHING
-        return RewindOutcome(
-            session_id=self._session_id, message_id=number, what=what, dry_run=False, text=text, **data
-        )
-
-    async def _restore_files(
-        self, session: Session, plan: RestorePlan | None, what: RestoreScope
-    ) -> tuple[RestoreResult | None, dict[str, Any]]:
-        """What became of the files, and what is to be recorded."""
-        if plan is None:
-            return None, {}
-        newest = max((message.id for message in session.messages), default=0)
-        checkpoints = self._checkpoints
-        record, result, restore_id = await asyncio.to_thread(checkpoints.restore, self._session_id, newest, plan, what)
-        return result, {"record": record.number, "restoreId": restore_id}
+        return self._make_outcome(number, what, found.join_text(head, said), result)
 
     async def _preview(self, number: int, what: RestoreScope, *, force: bool, diff: bool) -> RewindOutcome:
-        """What would be done; nothing is written, and what was interrupted stays so."""
-        session = self._process.session_files.read(self._session_id).session
-        found = await find_restore(self._scope, self._session_id)
+        """Say what would be done; nothing is written, and what was interrupted stays so."""
+        session = self._read_session()
+        found = await find_restore(self._scope)
         require_user_message(session, number)
         plan = await self._plan(number, what, force=force)
-        checkpoints = self._scope.create_checkpoints()
-        changes = await asyncio.to_thread(render_changes, checkpoints, plan) if plan and diff else ""
-        return self._describe(number, what, plan, found.text, changes)
-
-    async def _plan(self, number: int, what: RestoreScope, *, force: bool) -> RestorePlan | None:
-        if what == "talk":
-            return None
-        checkpoints = self._scope.create_checkpoints()
-        return await asyncio.to_thread(checkpoints.plan_rewind, self._session_id, number, force=force)
-
-    def _describe(
-        self, number: int, what: RestoreScope, plan: RestorePlan | None, finished: str, changes: str
-    ) -> RewindOutcome:
-        lines = [finished] if finished else []
+        lines = [found.text] if found.text else []
         if what != "files":
             lines.append(f"Would remove message {number} and everything after it from the context.")
         if what != "talk":
             lines.append(describe_plan(plan) if plan else "No files were changed since then.")
-        lines += ["", changes] if changes else []
-        data = to_plain_data(plan) if plan else NOTHING
-        return RewindOutcome(
-            session_id=self._session_id, message_id=number, what=what, dry_run=True, text="\n".join(lines), **data
-        )
+        if plan and diff and (diffs := await asyncio.to_thread(render_diffs, self._checkpoints, plan.files)):
+            lines += ["", fence_text("\n".join(diffs), "diff")]
+        return self._make_outcome(number, what, "\n".join(lines), plan, dry_run=True)
 
-    async def _record_step(
-        self, recording: Any, session: Session, number: int, step: dict[str, Any], *, talk: bool
-    ) -> None:
-        if talk:
-            prompt = await self._closed.build_prompt(session)
-            made = await self._closed.snapshots.create_snapshot(prompt.capture_state(), "rewind")
-            step = {"step": "rewind", "before": number, "snapshotId": made.id if made else None, **step}
-        else:
-            step = {"step": "rewind-files", "before": number, **step}
-        step["timestamp"] = format_stamp(self._process.clock())
-        history = [*session.metadata.context_history, step]
+    async def redo(self, *, force: bool, dry_run: bool) -> RewindOutcome:
+        """Take back the last rewind."""
+        if dry_run:
+            return await self._preview_redo(force=force)
+        found = await recover_restore(self._scope)
+        if found.restore and self._is_own(found.restore, "redo"):
+            return self._repeat(found, found.restore)
+        async with self._open_session(found) as (recording, session):
+            with found.add_to_errors():
+                step = find_open_step(session, force=force)
+                plan = await self._plan_redo(step, force=force)
+            done: Step = {}
+            result = None
+            if plan is not None:
+                what: RestoreScope = "both" if step["step"] == "rewind" else "files"
+                _, result, restore_id = await self._restore_files(session, plan, what, "redo")
+                done = {"restoreId": restore_id, "left": len(result.skipped)}
+            await self._record_step(recording, session, make_redo_step(step, done))
+            if plan is not None:
+                self._checkpoints.finish_restore()
+        text = found.join_text(describe_redo(step), describe_result(result) if result else "")
+        return self._make_outcome(int(step["before"]), find_scope(step), text, result)
+
+    async def _preview_redo(self, *, force: bool) -> RewindOutcome:
+        session = self._read_session()
+        found = await find_restore(self._scope)
+        killed = found.restore
+        if killed and killed.kind == "redo":
+            return self._repeat(found, killed, dry_run=True)
+        own = killed and self._is_own(killed, "rewind")
+        step = make_step([], killed) if killed and own else find_open_step(session, force=force)
+        plan = await self._plan_redo(step, force=force)
+        what = f"Would take back the rewind to before message {step['before']}."
+        text = found.join_text(what, describe_plan(plan) if plan else "")
+        return self._make_outcome(int(step["before"]), find_scope(step), text, plan, dry_run=True)
+
+    def _read_session(self) -> Session:
+        return self._closed.process.session_files.read(self._session_id).session
+
+    @asynccontextmanager
+    async def _open_session(self, found: FoundRestore) -> AsyncIterator[tuple[ChatRecordingService, Session]]:
+        recording = self._closed.create_recording_service()
+        with found.add_to_errors():
+            session = (await recording.open_session(self._session_id)).session
+        try:
+            yield recording, session
+        finally:
+            await recording.close_session(self._session_id)
+            self._scope.close()
+
+    async def _plan(self, number: int, what: RestoreScope, *, force: bool) -> RestorePlan | None:
+        if what == "talk":
+            return None
+        return await asyncio.to_thread(self._checkpoints.plan_rewind, self._session_id, number, force=force)
+
+    async def _plan_redo(self, step: Step, *, force: bool) -> RestorePlan | None:
+        if step.get("record") is None:
+            return None
+        return await asyncio.to_thread(self._checkpoints.plan_redo, self._session_id, step["record"], force=force)
+
+    async def _restore_files(
+        self, session: Session, plan: RestorePlan, what: RestoreScope, kind: RestoreKind
+    ) -> tuple[CheckpointRecord, RestoreResult, str]:
+        newest = max((message.id for message in session.messages), default=0)
+        return await asyncio.to_thread(self._checkpoints.restore, self._session_id, newest, plan, what, kind)
+
+    async def _record_step(self, recording: ChatRecordingService, session: Session, step: Step) -> None:
+        stamped = {**step, "timestamp": format_stamp(self._closed.process.clock())}
+        history = [*session.metadata.context_history, stamped]
         await recording.update_metadata(self._session_id, {"contextHistory": history})
 
+    def _is_own(self, killed: InterruptedRestore, kind: RestoreKind) -> bool:
+        return (killed.session_id, killed.kind) == (self._session_id, kind)
 
-def render_changes(checkpoints: FileCheckpoints, plan: RestorePlan) -> str:
-    """What would change in the files, line by line, as a block of Markdown."""
-    diffs = render_diffs(checkpoints, plan.files)
-    return fence_text("\n".join(diffs), "diff") if diffs else ""
+    def _repeat(self, found: FoundRestore, killed: InterruptedRestore, *, dry_run: bool = False) -> RewindOutcome:
+        """It was this one that was killed: nothing else is to do."""
+        return self._make_outcome(killed.message_id, killed.scope, found.text, killed.result, dry_run=dry_run)
+
+    def _make_outcome(
+        self,
+        number: int,
+        what: RestoreScope,
+        text: str,
+        done: RestorePlan | RestoreResult | None,
+        *,
+        dry_run: bool = False,
+    ) -> RewindOutcome:
+        data = to_plain_data(done) if done else {"files": [], "skipped": []}
+        return RewindOutcome(
+            session_id=self._session_id, message_id=number, what=what, dry_run=dry_run, text=text, **data
+        )
+
+
+def find_scope(step: Step) -> RestoreScope:
+    if step["step"] != "rewind":
+        return "files"
+    return "both" if step.get("record") is not None else "talk"
+
+
+def find_open_step(session: Session, *, force: bool) -> Step:
+    """The rewind to take back. Raises UsageError if there is none, or something was said since."""
+    return find_redoable_step(session.metadata.context_history, find_last_said(session), force=force)
 
 
 def is_out_of_context(session: Session, number: int) -> bool:
-    """Whether a message was taken out of the context by a rewind that still holds."""
-    said = max((message.timestamp for message in session.messages if message.role == "user"), default="")
-    return is_rewound(session.metadata.context_history, said, number)
+    """Return True if a message was taken out of the context by a rewind that still holds."""
+    return is_rewound(session.metadata.context_history, find_last_said(session), number)
+
+
+def find_last_said(session: Session) -> str:
+    return max((message.timestamp for message in session.messages if message.role == "user"), default="")
 
 
 def require_user_message(session: Session, number: int) -> None:
@@ -252,3 +248,60 @@ def require_user_message(session: Session, number: int) -> None:
         raise UsageError(
             f"Message {number} is not one of your messages.", action="See the numbers with `ollm sessions view`."
         )
+
+
+async def recover_restore(scope: WorkspaceScope) -> FoundRestore:
+    """Complete the interrupted restore of this workspace."""
+    checkpoints = scope.create_checkpoints()
+    try:
+        found = await asyncio.to_thread(checkpoints.recover)
+        if found is None:
+            return FoundRestore()
+        with suppress(NotFoundError):  # the session is gone, and its talk with it
+            await record_rewind(scope, found)
+        checkpoints.finish_restore()
+    except BusyError:  # whoever has the session open is at it
+        return FoundRestore()
+    except OllmError as error:
+        return FoundRestore(text=f"A rewind or /redo was interrupted and could not be completed: {error}")
+    text = f"{name_restore(found)} was interrupted; it is complete now. {describe_result(found.result)}"
+    return FoundRestore(text=text, restore=found)
+
+
+async def find_restore(scope: WorkspaceScope) -> FoundRestore:
+    """Find the interrupted restore of this workspace, and leave it as it is."""
+    found = await asyncio.to_thread(scope.create_checkpoints().find_interrupted)
+    if found is None:
+        return FoundRestore()
+    left = format_count(len(filter_files(found.result)), "file")
+    return FoundRestore(
+        text=f"{name_restore(found)} was interrupted and is completed first: {left} to go.", restore=found
+    )
+
+
+def name_restore(found: InterruptedRestore) -> str:
+    return "A /redo" if found.kind == "redo" else f"A rewind to before message {found.message_id}"
+
+
+async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
+    """The talk goes back too, unless it already has."""
+    recording = scope.process.create_recording_service(lambda _event: None)
+    session = (await recording.open_session(found.session_id)).session
+    try:
+        history = list(session.metadata.context_history)
+        if all(step.get("restoreId") != found.id for step in history):
+            step = {**make_step(history, found), "restoreId": found.id}
+            step["timestamp"] = format_stamp(scope.process.clock())
+            await recording.update_metadata(found.session_id, {"contextHistory": [*history, step]})
+    finally:
+        await recording.close_session(found.session_id)
+
+
+def make_step(history: list[Step], found: InterruptedRestore) -> Step:
+    """What the restore would have recorded."""
+    if found.kind == "rewind":
+        name = "rewind" if found.scope == "both" else "rewind-files"
+        return {"step": name, "before": found.message_id, "record": found.number}
+    taken_back = find_open_rewinds(history)
+    left = {"left": found.left}
+    return make_redo_step(taken_back[-1], left) if taken_back else {"step": "redo-files", **left}

@@ -45,7 +45,7 @@ async def test_turns_whose_saved_files_are_gone_are_named(talking: Talking) -> N
         assert known
         (lines,) = (talk.home / "checkpoints").glob("*/sessions/*.jsonl")
         lines.write_text(lines.read_text().replace('"started":"20', '"started":"19'))
-        checkpoints._stretches._cleaned = False
+        checkpoints._cleaned = False
         (talk.workspace / "a.txt").write_text("old again\n")
         await talk.say("change it again")
         shown, first = await talk.run("/diff"), await talk.run("/diff 1")

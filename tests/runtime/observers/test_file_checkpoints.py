@@ -84,14 +84,14 @@ async def test_a_turn_that_is_cancelled_while_files_are_saved_ends_its_record(ta
     saving, go_on = threading.Event(), threading.Event()
     async with talking([shell("echo 1 > a"), shell("echo 2 > b"), "Done."], yes=True) as talk:
         checkpoints = talk.conversation.parts.checkpoints.get()
-        take = checkpoints._trees._capture.take
+        take = checkpoints._trees._look
 
         def wait() -> CapturedTree:
             saving.set()
             go_on.wait(60)
             return take()
 
-        checkpoints._trees._capture.take = wait  # type: ignore[method-assign]
+        checkpoints._trees._look = wait  # type: ignore[method-assign]
         async with talk.conversation.turn("work"):
             await asyncio.to_thread(saving.wait, 60)
             await talk.conversation.cancel()
@@ -143,14 +143,14 @@ async def test_a_turn_whose_beginning_was_not_saved_stays_so_and_the_next_is_sav
     script = [shell("echo 1 > a"), shell("echo 2 > b"), "Done.", shell("echo 3 > c"), "Done."]
     async with talking(script, yes=True) as talk:
         checkpoints = talk.conversation.parts.checkpoints.get()
-        take, failures = checkpoints._trees._capture.take, iter([OSError("the disk is full.")])
+        take, failures = checkpoints._trees._look, iter([OSError("the disk is full.")])
 
         def fail_once() -> CapturedTree:
             if failure := next(failures, None):
                 raise failure
             return take()
 
-        checkpoints._trees._capture.take = fail_once  # type: ignore[method-assign]
+        checkpoints._trees._look = fail_once  # type: ignore[method-assign]
         first = await talk.say("one")
         missed = checkpoints.list_records(talk.conversation.session_id or "")
         second = await talk.say("two")

@@ -14,7 +14,7 @@ from ollm.domain.files import DirectoryContent
 from ollm.services.file_checkpoints import capture
 from ollm.services.file_checkpoints.capture import (
     SavedIndex,
-    WorkspaceCapture,
+    TreeTaker,
 )
 from ollm.services.file_checkpoints.tree import TreeEntry, decode_tree, iter_entries
 from tests.services.file_checkpoints.trees import make_checkpoints, take_turn
@@ -29,13 +29,13 @@ def test_another_process_reads_only_what_changed(tmp_path: Path) -> None:
         checkpoints = make_checkpoints(tmp_path)
         with take_turn(checkpoints, 1):
             pass
-        if make_checkpoints(tmp_path)._trees._capture.take().read == 0:
+        if make_checkpoints(tmp_path)._trees.take().read == 0:
             break
         assert time.monotonic() < deadline
 
     (tmp_path / "tree" / "3").write_text("changed")
 
-    assert make_checkpoints(tmp_path)._trees._capture.take().read == 1
+    assert make_checkpoints(tmp_path)._trees.take().read == 1
 
 
 def test_an_index_that_is_damaged_or_outlived_its_objects_is_not_believed(tmp_path: Path) -> None:
@@ -45,11 +45,12 @@ def test_an_index_that_is_damaged_or_outlived_its_objects_is_not_believed(tmp_pa
     with take_turn(checkpoints, 1):
         pass
     checkpoints.objects.index.write_bytes(b"\xc1 not an index")
-    assert make_checkpoints(tmp_path)._trees._capture.take().files == 1
+    assert make_checkpoints(tmp_path)._trees.take().files == 1
 
-    checkpoints._trees._capture.save_index()
+    checkpoints.objects.index.unlink()
+    checkpoints._trees.save_index(0)
     checkpoints.objects.remove_others(set())
-    tree = make_checkpoints(tmp_path)._trees._capture.take()
+    tree = make_checkpoints(tmp_path)._trees.take()
 
     (_, entry) = next(iter_entries(checkpoints.objects, tree.digest))
     assert checkpoints.objects.read(entry.value) == b"content"
@@ -66,7 +67,7 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     os.mkfifo(tree / "pipe")
     checkpoints = make_checkpoints(tmp_path)
 
-    taken = checkpoints._trees._capture.take()
+    taken = checkpoints._trees.take()
 
     entries = decode_tree(checkpoints.objects.read(taken.digest))
     assert {name: entry.kind for name, entry in entries.items()} == {
@@ -82,32 +83,12 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     assert (taken.files, taken.ignored, taken.uncovered) == (2, 3, 1)
 
 
-def test_after_something_was_thrown_away_only_files_whose_content_is_kept_are_known(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    for name in ("kept", "lost"):
-        (tmp_path / "tree" / name).write_text(name)
-    time.sleep(0.05)  # older than a tick of the clock
-    checkpoints = make_checkpoints(tmp_path)
-    capture, objects = checkpoints._trees._capture, checkpoints.objects
-    found = dict(iter_entries(objects, capture.take().digest))
-    capture.save_index()
-    generation = objects.load_state().generation
-
-    def list_known(generation: int) -> list[str]:
-        return sorted(name for names in capture._load_index(generation).values() for name in names)
-
-    assert list_known(generation) == list_known(generation + 1) == ["kept", "lost"]
-    objects.remove_others({found["kept"].value})
-    assert list_known(generation + 1) == ["kept"]
-    assert list_known(generation) == ["kept", "lost"], "nothing is looked up as long as nothing was thrown away"
-
-
-def scan_and_then(capture: WorkspaceCapture, change: Callable[[], object]) -> None:
+def scan_and_then(capture: TreeTaker, change: Callable[[], object]) -> None:
     """What the next look finds has changed by the time it looks closer."""
     scan = capture._scan
 
-    def scan_once() -> Sequence[DirectoryContent]:
-        found, capture._scan = scan(), scan
+    def scan_once(root: str, limit: int) -> Sequence[DirectoryContent]:
+        found, capture._scan = scan(root, limit), scan
         change()
         return found
 
@@ -130,7 +111,7 @@ def test_what_goes_or_closes_while_it_is_looked_at_is_gone_or_said_to_be_closed(
         return open_file(path, *more, **named)
 
     checkpoints = make_checkpoints(tmp_path)
-    looking = checkpoints._trees._capture
+    looking = checkpoints._trees
     scan_and_then(looking, lambda: [(tree / "gone").unlink(), shutil.rmtree(tree / "away")])
     monkeypatch.setattr(capture.os, "open", refuse)
     taken = looking.take()
@@ -148,7 +129,7 @@ def test_a_file_of_an_unchanged_directory_that_goes_while_it_is_looked_at_is_gon
     for name in ("gone", "stays"):
         (tree / name).write_text(name)
     checkpoints = make_checkpoints(tmp_path)
-    looking, deadline = checkpoints._trees._capture, time.monotonic() + 60
+    looking, deadline = checkpoints._trees, time.monotonic() + 60
     while not looking._directories:  # until the files are older than a tick of the clock
         assert looking.take().files == 2
         assert time.monotonic() < deadline
@@ -166,11 +147,10 @@ def test_a_file_that_grows_over_the_limit_while_it_is_read_is_a_large_one(
     tree.mkdir()
     (tree / "a").write_text("small")
     checkpoints = make_checkpoints(tmp_path)
-    looking = checkpoints._trees._capture
+    looking = checkpoints._trees
     most = looking._max_file_bytes
     kinds = {}
     for size in (most, most + 1):
-        looking._max_total_bytes = 2 * most
         monkeypatch.setattr(capture, "_read_content", lambda *_, size=size: bytes(size))
         (tree / "a").touch()
         taken = looking.take()
@@ -185,7 +165,7 @@ def test_only_an_index_of_this_version_is_believed(tmp_path: Path, version: int,
     tree.mkdir()
     (tree / "a").write_text("content")
     checkpoints = make_checkpoints(tmp_path)
-    objects, looking = checkpoints.objects, checkpoints._trees._capture
+    objects, looking = checkpoints.objects, checkpoints._trees
     with objects.put_together():
         other = objects.put(b"something else")
     status = (tree / "a").lstat()
@@ -202,7 +182,7 @@ def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -
     (tmp_path / "tree" / "d").mkdir(parents=True)
     (tmp_path / "tree" / "d" / "a").write_text("content")
     checkpoints = make_checkpoints(tmp_path)
-    looking, objects, deadline = checkpoints._trees._capture, checkpoints.objects, time.monotonic() + 60
+    looking, objects, deadline = checkpoints._trees, checkpoints.objects, time.monotonic() + 60
     while not looking._directories:  # until the file is older than a tick of the clock
         looking.take()
         assert time.monotonic() < deadline
@@ -226,7 +206,7 @@ def test_a_file_that_becomes_something_else_while_it_is_opened_is_said_to_be_non
         return os.stat_result([0o010600, *range(9)]) if is_a else get_status(descriptor)
 
     monkeypatch.setattr(capture.os, "fstat", see_pipe)
-    taken = checkpoints._trees._capture.take()
+    taken = checkpoints._trees.take()
     monkeypatch.undo()
 
     entry = decode_tree(checkpoints.objects.read(taken.digest))["a"]

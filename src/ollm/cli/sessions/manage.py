@@ -24,7 +24,7 @@ from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ClosedSession, ProcessScope
-    from ollm.app.interrupted_restore import RewindOutcome
+    from ollm.app.closed_rewind import RewindOutcome
     from ollm.archive.process import ArchivedCopies
     from ollm.services.chat_recording import SessionLibrary
 
@@ -221,10 +221,11 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
 
     Without ID, the newest session of the workspace. Exit code 1 if a file was left alone.
     """
-    from ollm.app.closed_rewind import ClosedRedo
+    from ollm.app.closed_rewind import ClosedRewind
 
     closed, session_id = open_closed_session(session, workspace, files=True)
-    return print_outcome(asyncio.run(ClosedRedo(closed, session_id).run(force=force, dry_run=dry_run)), as_json=as_json)
+    going_forward = ClosedRewind(closed, session_id).redo(force=force, dry_run=dry_run)
+    return print_outcome(asyncio.run(going_forward), as_json=as_json)
 
 
 def open_closed_session(session: str | None, workspace: str | None, *, files: bool) -> tuple[ClosedSession, str]:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -31,11 +30,13 @@ from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file
 
 INDEX_VERSION = 1
+INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
 _CLOCK_STEP_NANOSECONDS = 20_000_000  # a file's time moves in steps: what is younger than one proves nothing
 _COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
 _CHUNK_BYTES = 1 << 16
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
+ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 FileStamp = tuple[int, int, int, int, int]
 """Modified, changed, size, inode, mode: as long as all five are the same, so is the content."""
 
@@ -81,25 +82,25 @@ class TooManyBytes(Exception):  # noqa: N818 - not a fault: the settings name th
     """The files of this workspace take more than all checkpoints may."""
 
 
-class WorkspaceCapture:
-    """`scan` lists the tree; `excluded` are paths from the root that are ours and never touched."""
+class CheckpointsOffError(UsageError):
+    """No checkpoints are taken here; the message says why."""
+
+
+class TreeTaker:
+    """Takes trees of the files in a place. `off` says why none are taken here; nothing if they are. `scan` lists the
+    files."""
 
     def __init__(
-        self,
-        root: Path,
-        objects: FileObjects,
-        scan: Callable[[], Sequence[DirectoryContent]],
-        *,
-        max_file_bytes: int,
-        max_total_bytes: int,
-        excluded: frozenset[str] = frozenset(),
+        self, place: CheckpointPlace, settings: CheckpointSettings, scan: ScanTree, objects: FileObjects
     ) -> None:
-        self._root = f"{root}/"
-        self._objects = objects
+        self.off = find_reason_off(place, settings)
+        self._place = place
+        self._root = f"{place.root}/"
+        self._settings = settings
         self._scan = scan
-        self._max_file_bytes = max_file_bytes
-        self._max_total_bytes = max_total_bytes
-        self._excluded = excluded
+        self._objects = objects
+        self._max_file_bytes = settings.max_file_bytes
+        self._unsaved_reads = 0
         self._files: KnownFiles | None = None
         self._trees: dict[str, tuple[Entries, bytes]] = {}
         self._directories: dict[str, KnownDirectory] = {}
@@ -107,19 +108,47 @@ class WorkspaceCapture:
         self._began = 0
         self._read = 0
 
-    def take(self) -> CapturedTree:
-        """The tree as it is now, with every content kept, or nothing of it. The caller holds the lock."""
+    def take(self, needed: bytes | None = None) -> CapturedTree:
+        """The tree as it is, with every content kept, or nothing of it. What is `needed` besides is not thrown away to
+        make room for it. The caller holds the lock."""
+        tree = self._look()
+        self._unsaved_reads += tree.read
+        limit = self._settings.max_total
+        if self._objects.save_growth().bytes > limit:
+            used = [tree.digest, *([needed] if needed else [])]
+            if drop_to_size(self._objects, limit, used).bytes > limit and needed is None:
+                raise self._turn_off_for_size()
+        return tree
+
+    def view_tree(self, objects: FileObjects) -> CapturedTree:
+        """The tree as it is, kept where these objects are."""
+        viewer = TreeTaker(self._place, self._settings, self._scan, objects)
+        try:
+            return viewer._look()
+        finally:
+            self.off = self.off or viewer.off
+
+    def _look(self) -> CapturedTree:
         try:
             with self._objects.put_together(), pause_collection():
                 return self._take()
-        except BaseException:
-            self._files, self._trees = None, {}  # what was thrown away again is not known any more
-            self._directories = {}
+        except BaseException as error:
+            self._files, self._trees, self._directories = None, {}, {}  # what was thrown away again is not known
+            if isinstance(error, TreeTooLarge):
+                self.off = f"Checkpoints are off: this workspace has {error} (checkpoints.maxFiles)."
+                raise CheckpointsOffError(self.off) from error
+            if isinstance(error, TooManyBytes):
+                raise self._turn_off_for_size() from error
             raise
+
+    def _turn_off_for_size(self) -> CheckpointsOffError:
+        collect_garbage(self._objects)
+        self.off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
+        return CheckpointsOffError(self.off)
 
     def _take(self) -> CapturedTree:
         self._check_generation()
-        directories = self._scan()
+        directories = self._scan(str(self._place.root), self._settings.max_files)
         self._began, self._read = time.time_ns(), 0
         known, self._files = self._files or {}, {}
         digests: dict[str, bytes] = {}
@@ -145,9 +174,9 @@ class WorkspaceCapture:
             uncovered=counts["x"],
         )
 
-    def save_index(self) -> None:
-        """Remember the files for the next process."""
-        if self._files is None:
+    def save_index(self, count: int) -> None:
+        """Remember the files for the next process, if many of so many are not remembered yet."""
+        if self._files is None or (self._unsaved_reads <= count // INDEX_SHARE and self._objects.index.exists()):
             return
         files = {
             os.fsencode(f"{folder}/{name}"): (*known.stamp, known.entry.value)
@@ -156,6 +185,7 @@ class WorkspaceCapture:
         }
         saved = SavedIndex(version=INDEX_VERSION, generation=self._generation, files=files)
         replace_file(self._objects.index, msgspec.msgpack.encode(saved), durable=False)
+        self._unsaved_reads = 0
 
     def _check_generation(self) -> None:
         """Drop index entries whose objects were deleted since."""
@@ -187,7 +217,7 @@ class WorkspaceCapture:
         return found
 
     def _is_excluded(self, path: str) -> bool:
-        return bool(path) and any(path == own or path.startswith(f"{own}/") for own in self._excluded)
+        return bool(path) and any(path == own or path.startswith(f"{own}/") for own in self._place.excluded)
 
     def _put_tree(self, path: str, entries: Entries) -> bytes:
         known = self._trees.get(path)
@@ -292,10 +322,10 @@ class WorkspaceCapture:
             return _make_large_entry(mode, status)
         entry = TreeEntry("f", stat.S_IMODE(status.st_mode), self._objects.put(content))
         self._read += 1
-        if self._objects.added_bytes > self._max_total_bytes:
+        if self._objects.added_bytes > self._settings.max_total:
             raise TooManyBytes
         if _is_settled(status, self._began):
-            known[path.rpartition("/")[2]] = KnownFile(_make_stamp(status), entry)
+            known[path.rpartition("/")[2]] = KnownFile(_get_stamp(status), entry)
         return entry
 
 
@@ -322,10 +352,6 @@ def _read_content(descriptor: int, size: int, max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def _make_stamp(status: os.stat_result) -> FileStamp:
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
-
-
 def _make_large_entry(mode: int, status: os.stat_result) -> TreeEntry:
     """Compare large files by size and mtime."""
     return TreeEntry("x", mode, f"is too large ({status.st_size:,} bytes)\0{status.st_mtime_ns}".encode())
@@ -336,72 +362,3 @@ def _is_settled(status: os.stat_result, began: int) -> bool:
     newest = max(status.st_mtime_ns, status.st_ctime_ns)
     coarse = not status.st_mtime_ns % 1_000_000_000 and not status.st_ctime_ns % 1_000_000_000
     return newest < began - (_COARSE_STEP_NANOSECONDS if coarse else _CLOCK_STEP_NANOSECONDS)
-
-
-INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
-ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
-
-
-class CheckpointsOffError(UsageError):
-    """No checkpoints are taken here; the message says why."""
-
-
-class TreeTaker:
-    """`off` says why none are taken here; nothing where they are."""
-
-    def __init__(
-        self, place: CheckpointPlace, settings: CheckpointSettings, scan: ScanTree, objects: FileObjects
-    ) -> None:
-        self.off = find_reason_off(place, settings)
-        self._place = place
-        self._settings = settings
-        self._scan = scan
-        self._objects = objects
-        self._capture = self._make_capture(objects)
-        self._unsaved_reads = 0
-
-    def take(self, needed: bytes | None = None) -> CapturedTree:
-        """The tree as it is, saved. What is `needed` besides is not thrown away to make room for it."""
-        tree = self._capture_tree(self._capture)
-        self._unsaved_reads += tree.read
-        limit = self._settings.max_total
-        if self._objects.save_growth().bytes > limit:
-            used = [tree.digest, *([needed] if needed else [])]
-            if drop_to_size(self._objects, limit, used).bytes > limit and needed is None:
-                raise self._turn_off_for_size()
-        return tree
-
-    def view_tree(self, objects: FileObjects) -> CapturedTree:
-        """The tree as it is, kept where these objects are."""
-        return self._capture_tree(self._make_capture(objects))
-
-    def save_index(self, files: int) -> None:
-        """Remember the files for the next process, where many are not remembered yet."""
-        if self._unsaved_reads > files // INDEX_SHARE or not self._objects.index.exists():
-            self._capture.save_index()
-            self._unsaved_reads = 0
-
-    def _make_capture(self, objects: FileObjects) -> WorkspaceCapture:
-        settings, root = self._settings, self._place.root
-        return WorkspaceCapture(
-            root,
-            objects,
-            lambda: self._scan(str(root), settings.max_files),
-            max_file_bytes=settings.max_file_bytes,
-            max_total_bytes=settings.max_total,
-            excluded=self._place.excluded,
-        )
-
-    def _capture_tree(self, capture: WorkspaceCapture) -> CapturedTree:
-        try:
-            return capture.take()
-        except TreeTooLarge as error:
-            self.off = f"Checkpoints are off: this workspace has {error} (checkpoints.maxFiles)."
-            raise CheckpointsOffError(self.off) from error
-        except TooManyBytes as error:
-            raise self._turn_off_for_size() from error
-
-    def _turn_off_for_size(self) -> CheckpointsOffError:
-        collect_garbage(self._objects)
-        self.off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
-        return CheckpointsOffError(self.off)

@@ -8,13 +8,14 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import StorageError
-from ollm.services.file_checkpoints.capture import TreeTaker
+from ollm.services.file_checkpoints.capture import CheckpointsOffError, ScanTree, TreeTaker
 from ollm.services.file_checkpoints.plan import RULE_FILES, RestorePlan, list_parents
 from ollm.services.file_checkpoints.records import (
     CheckpointRecord,
@@ -27,7 +28,14 @@ from ollm.services.file_checkpoints.records import (
     read_last_beat,
 )
 from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, peek_journal
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, apply_changes, compare_trees, decode_tree
+from ollm.services.file_checkpoints.tree import (
+    CheckpointPlace,
+    PathChange,
+    TreeEntry,
+    apply_changes,
+    compare_trees,
+    decode_tree,
+)
 from ollm.store.file_objects import FileObjects
 from ollm.store.workspace_place import name_workspace
 from ollm.system.beneath import LinkFound, open_parent_directory
@@ -223,14 +231,12 @@ def _pick_changed(
 
 
 class ChangeSpans:
-    """One at a time is open."""
+    """The spans of one workspace, as one conversation uses them. One at a time is open."""
 
-    def __init__(
-        self, root: Path, objects: FileObjects, trees: TreeTaker, settings: CheckpointSettings, clock: Clock
-    ) -> None:
-        self._root = root
-        self._objects = objects
-        self._trees = trees
+    def __init__(self, place: CheckpointPlace, settings: CheckpointSettings, scan: ScanTree, clock: Clock) -> None:
+        self.root = place.root
+        self.objects = FileObjects(place.folder)
+        self._trees = TreeTaker(place, settings, scan, self.objects)
         self._settings = settings
         self._clock = clock
         self._open: tuple[str, CheckpointRecord] | None = None
@@ -240,49 +246,58 @@ class ChangeSpans:
 
     @property
     def begun(self) -> bool:
+        """Return True if a record is open: files may be changing now."""
         return self._open is not None
 
+    def require_on(self) -> None:
+        """Raises CheckpointsOffError if no states are taken here."""
+        if self._trees.off:
+            raise CheckpointsOffError(self._trees.off)
+
     def begin(
-        self, session_id: str, message_id: int, kind: RecordKind, names: Sequence[str] | None
+        self, session_id: str, message_id: int, kind: RecordKind = "turn", names: Sequence[str] | None = None
     ) -> CheckpointRecord:
-        """`names` are the files that are written and no others: only these are looked at where that tells enough, and
-        what happens to others meanwhile is somebody else's."""
+        """Take the state before a change; until `end` is called, later calls belong to the same span. `names` are the
+        files that are written and no others: only these are looked at if that tells enough, and what happens to others
+        meanwhile is somebody else's."""
+        self.require_on()
         if self._open and not self._open[1].named:
             return self._open[1]
         self.end()
-        with self._objects.hold_lock():
+        with self.objects.hold_lock():
             self._clean_up()
             record = self._begin_named(session_id, message_id, names) if names else None
-            record = record or self.add_record(session_id, message_id, kind, names=names)
+            record = record or self._add_record(session_id, message_id, kind, names=names)
         self._open = session_id, record
-        self._heartbeat = Heartbeat(self._objects.find_beat(session_id))
+        self._heartbeat = Heartbeat(self.objects.find_beat(session_id))
         return record
 
     def end(self) -> CheckpointRecord | None:
+        """Take the state after the changes; None if no record is open."""
         if self._open is None:
             return None
         if self._heartbeat:
             self._heartbeat.stop()
-        with self._objects.hold_lock():
+        with self.objects.hold_lock():
             return self._end()
 
     def note_missed(self, session_id: str, message_id: int) -> None:
-        records = CheckpointRecords(self._objects, session_id)
-        stamp = format_stamp(self._clock())
-        records.add(CheckpointRecord(number=records.next_number(), kind="missed", message_id=message_id, started=stamp))
+        """Remember that a turn changed files and their state before it is not known."""
+        self._write_record(session_id, kind="missed", message_id=message_id)
 
     def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
-        root, put = self._root.resolve(), self._objects.put
+        """Remember what an editor made of a file; nothing if no span is open, or it is not below the root."""
+        root, put = self.root.resolve(), self.objects.put
         if self._open is None or not place.is_relative_to(root):
             return
         path = str(place.relative_to(root))
-        with self._objects.hold_lock():
+        with self.objects.hold_lock():
             change = EditorChange(path=path, before=put(before).hex(), after=put(after).hex())
             session_id, record = self._open
             self._open = session_id, replace(record, in_editor=(*record.in_editor, change))
-            CheckpointRecords(self._objects, session_id).add(self._open[1])
+            CheckpointRecords(self.objects, session_id).add(self._open[1])
 
-    def add_record(
+    def _add_record(
         self,
         session_id: str,
         message_id: int,
@@ -292,13 +307,11 @@ class ChangeSpans:
     ) -> CheckpointRecord:
         """A new record that begins with the files as they are. The caller holds the lock."""
         tree = self._trees.take(plan.target if plan else None)
-        records = CheckpointRecords(self._objects, session_id)
-        self._end_cut_off(records, tree.digest)
-        record = CheckpointRecord(
-            number=records.next_number(),
+        self._end_cut_off(CheckpointRecords(self.objects, session_id), tree.digest)
+        return self._write_record(
+            session_id,
             kind=kind,
             message_id=message_id,
-            started=format_stamp(self._clock()),
             begin=tree.digest.hex(),
             restored=plan.message_id if plan else None,
             files=tree.files,
@@ -306,12 +319,16 @@ class ChangeSpans:
             uncovered=tree.uncovered,
             named=self._find_named(tree.digest, names),
         )
+
+    def _write_record(self, session_id: str, **fields: Any) -> CheckpointRecord:
+        records = CheckpointRecords(self.objects, session_id)
+        record = CheckpointRecord(number=records.next_number(), started=format_stamp(self._clock()), **fields)
         records.add(record)
         return record
 
     def _find_named(self, tree: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         try:
-            return find_named_files(self._objects, self._root, tree, names or ())
+            return find_named_files(self.objects, self.root, tree, names or ())
         except LookFurther:
             return ()
 
@@ -327,30 +344,20 @@ class ChangeSpans:
             begin = self._renew(begin, named)
         except LookFurther:
             return None
-        records = CheckpointRecords(self._objects, session_id)
-        record = CheckpointRecord(
-            number=records.next_number(),
-            kind="turn",
-            message_id=message_id,
-            started=format_stamp(self._clock()),
-            begin=begin.hex(),
-            files=last.files,
-            ignored=last.ignored,
-            uncovered=last.uncovered,
-            named=named,
+        counts = {"files": last.files, "ignored": last.ignored, "uncovered": last.uncovered}
+        return self._write_record(
+            session_id, kind="turn", message_id=message_id, begin=begin.hex(), named=named, **counts
         )
-        records.add(record)
-        return record
 
     def _renew(self, tree: bytes, named: Sequence[str]) -> bytes:
-        renewed = renew_files(self._objects, self._root, tree, named, self._settings.max_file_bytes)
-        self._objects.save_growth()
+        renewed = renew_files(self.objects, self.root, tree, named, self._settings.max_file_bytes)
+        self.objects.save_growth()
         return renewed
 
     def _end_cut_off(self, records: CheckpointRecords, now: bytes) -> None:
         """Record an interrupted turn before the next one, while most is known of it."""
         known = records.load()
-        ends = EndFinder(self._root, self._objects, now, peek_journal(self._objects))
+        ends = EndFinder(self.root, self.objects, now, peek_journal(self.objects))
         for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
             if before is not after:
                 records.add(after)
@@ -359,7 +366,7 @@ class ChangeSpans:
         assert self._open is not None
         (session_id, record), self._open, self._newest = self._open, None, None
         ended = replace(record, end=self._take_end(record).hex(), ended=format_stamp(self._clock()))
-        records = CheckpointRecords(self._objects, session_id)
+        records = CheckpointRecords(self.objects, session_id)
         if all(one.number != record.number or one.has_trees for one in records.load()):  # else it was thrown away
             records.add(ended)
             self._newest = session_id, ended
@@ -379,5 +386,5 @@ class ChangeSpans:
         """Once a process: what is too old goes."""
         if not self._cleaned:
             self._cleaned = True
-            drop_old_records(self._objects, self._clock(), self._settings.keep_days)
-            drop_old_places(self._objects.folder, self._clock(), self._settings.keep_days)
+            drop_old_records(self.objects, self._clock(), self._settings.keep_days)
+            drop_old_places(self.objects.folder, self._clock(), self._settings.keep_days)

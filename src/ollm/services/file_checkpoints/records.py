@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -124,7 +124,7 @@ def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> Objects
 def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> None:
     """Forget what is older than so many days."""
     limit = format_stamp(now - timedelta(days=keep_days))
-    if _drop_records(objects, lambda record: record.started < limit):
+    if _drop_records(objects, limit):
         collect_garbage(objects)
 
 
@@ -145,35 +145,28 @@ def drop_to_size(objects: FileObjects, max_bytes: int, used: Sequence[bytes] = (
     stay."""
     state, kept = objects.load_state(), {tree.hex() for tree in used}
     while state.bytes > max_bytes:
-        known = sorted(record.started for record in _load_all(objects) if record.begin not in kept)
+        known = sorted(
+            record.started
+            for session_id in objects.list_sessions()
+            for record in CheckpointRecords(objects, session_id).load()
+            if record.has_trees and record.begin not in kept
+        )
         if not known:
             break
         limit = known[len(known) // SHARE_DROPPED]
-        if not _drop_records(objects, _make_age_test(limit, kept)):
+        if not _drop_records(objects, limit, kept):
             break
         state = collect_garbage(objects, used)
     return state
 
 
-def _make_age_test(limit: str, kept: Collection[str]) -> Callable[[CheckpointRecord], bool]:
-    return lambda record: record.started <= limit and record.begin not in kept
-
-
-def _load_all(objects: FileObjects) -> list[CheckpointRecord]:
-    sessions = objects.list_sessions()
-    return [
-        record
-        for session_id in sessions
-        for record in CheckpointRecords(objects, session_id).load()
-        if record.has_trees
-    ]
-
-
-def _drop_records(objects: FileObjects, is_old: Callable[[CheckpointRecord], bool]) -> bool:
+def _drop_records(objects: FileObjects, limit: str, kept: Collection[str] = ()) -> bool:
+    """Forget the records that began by then, but those that begin with a tree that is `kept`."""
     dropped = False
     for session_id in objects.list_sessions():
         records = CheckpointRecords(objects, session_id)
-        old = [record.number for record in records.load() if record.has_trees and is_old(record)]
+        found = [record for record in records.load() if record.has_trees and record.begin not in kept]
+        old = [record.number for record in found if record.started <= limit]
         if old:
             records.drop_before(max(old) + 1)
             dropped = True

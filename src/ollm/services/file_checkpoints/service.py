@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from ollm.config.settings import CheckpointSettings
-from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, StorageError, UsageError
-from ollm.services.file_checkpoints.capture import CapturedTree, CheckpointsOffError, ScanTree, TreeTaker
+from ollm.services.file_checkpoints.capture import CapturedTree
 from ollm.services.file_checkpoints.change_spans import ChangeSpans, EndFinder, find_neighbours_paths
 from ollm.services.file_checkpoints.plan import (
     CHANGED_BY_OTHERS,
@@ -27,7 +26,7 @@ from ollm.services.file_checkpoints.plan import (
     is_same_state,
     plan_steps,
 )
-from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords, RecordKind
+from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
     RestoreJournal,
@@ -51,7 +50,7 @@ from ollm.services.file_checkpoints.restore import (
     run_journal,
     write_journal,
 )
-from ollm.services.file_checkpoints.tree import CheckpointPlace, PathChange, TreeEntry, apply_changes, compare_trees
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, apply_changes, compare_trees
 from ollm.store.file_objects import FileObjects
 from ollm.store.scratch_objects import ScratchObjects
 from ollm.system.beneath import LinkFound
@@ -147,57 +146,20 @@ class CheckpointView:
         return list(compare_trees(self._objects, bytes.fromhex(before), later))
 
 
-class FileCheckpoints:
-    """The checkpoints of one workspace, as one conversation uses them."""
+class FileCheckpoints(ChangeSpans):
+    """The checkpoints of one workspace: the spans in which its sessions changed files, and the way back."""
 
-    def __init__(self, place: CheckpointPlace, settings: CheckpointSettings, scan: ScanTree, clock: Clock) -> None:
-        self.root = place.root
-        self.objects = FileObjects(place.folder)
-        self._settings = settings
-        self._clock = clock
-        self._trees = TreeTaker(place, settings, scan, self.objects)
-        self._restore_id = ""
-        self._stretches = ChangeSpans(self.root, self.objects, self._trees, settings, clock)
+    _restore_id = ""
 
     @property
     def reason_off(self) -> str:
-        """Why none are taken here; nothing where they are."""
+        """Why none are taken here; nothing if they are."""
         return self._trees.off
 
     @property
     def wanted(self) -> bool:
         """Return True if the settings enable them."""
         return self._settings.enabled
-
-    def require_on(self) -> None:
-        """Raises CheckpointsOffError where none are taken."""
-        if self._trees.off:
-            raise CheckpointsOffError(self._trees.off)
-
-    @property
-    def begun(self) -> bool:
-        """Return True if a record is open: files may be changing now."""
-        return self._stretches.begun
-
-    def begin(
-        self, session_id: str, message_id: int, kind: RecordKind = "turn", names: Sequence[str] | None = None
-    ) -> CheckpointRecord:
-        """Take the state before a change; until `end` is called, later calls belong to the same stretch. `names` are
-        the files that are written and no others, where that is known."""
-        self.require_on()
-        return self._stretches.begin(session_id, message_id, kind, names)
-
-    def end(self) -> CheckpointRecord | None:
-        """Take the state after the changes; None if no record is open."""
-        return self._stretches.end()
-
-    def note_missed(self, session_id: str, message_id: int) -> None:
-        """Remember that a turn changed files and their state before it is not known."""
-        self._stretches.note_missed(session_id, message_id)
-
-    def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
-        """Remember what an editor made of a file; nothing where no stretch is open, or it is not below the root."""
-        self._stretches.note_editor_change(place, before, after)
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
         """As they are written down: one that was cut off has no end."""
@@ -262,7 +224,7 @@ class FileCheckpoints:
         restore counts as under way until `finish_restore`."""
         with self.objects.hold_lock():
             self._require_no_other_restore(session_id)
-            record = self._stretches.add_record(session_id, message_id, kind, plan)
+            record = self._add_record(session_id, message_id, kind, plan)
             begin = bytes.fromhex(record.begin)
             still = compare_trees(self.objects, begin, plan.target, hidden=True)
             plan = drop_done_steps(plan, {change.path for change in still})

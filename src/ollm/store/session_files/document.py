@@ -7,6 +7,7 @@ import json
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -83,6 +84,7 @@ class _CallKey(msgspec.Struct, rename="camel"):
     message_id: int
 
 
+Key = TypeVar("Key")
 _message_key_decoder = msgspec.json.Decoder(_MessageKey)
 _call_key_decoder = msgspec.json.Decoder(_CallKey)
 
@@ -105,19 +107,17 @@ class DocumentSections:
 
     def find_messages(self, after: int, before: int | None = None) -> Range:
         """Find the messages between two numbers."""
-
-        def find_behind(number: int) -> int:
-            return self._find_first(self._messages, self.middle, lambda line: _read_message_key(line).id > number)
-
-        return find_behind(after), find_behind(before - 1) if before else self.middle
+        return self._find_between(self._messages, self.middle, lambda line: _read_message_key(line).id, after, before)
 
     def find_calls(self, after: int, before: int | None = None) -> Range:
         """Find the calls of the messages between two numbers."""
+        return self._find_between(self._calls, self._end, lambda line: _read_call_key(line).message_id, after, before)
 
-        def find_behind(number: int) -> int:
-            return self._find_first(self._calls, self._end, lambda line: _read_call_key(line).message_id > number)
-
-        return find_behind(after), find_behind(before - 1) if before else self._end
+    def _find_between(
+        self, low: int, end: int, read_number: Callable[[bytes], int], after: int, before: int | None
+    ) -> Range:
+        start = self._find_first(low, end, lambda line: read_number(line) > after)
+        return start, self._find_first(low, end, lambda line: read_number(line) >= before) if before else end
 
     def find_beginning(self, number: int, least: int) -> int:
         """A number not over `number`, which a message of the user's follows, and `least` messages if there are."""
@@ -176,25 +176,26 @@ class DocumentSections:
 
 
 def _read_message_key(line: bytes) -> _MessageKey:
-    try:
-        found = _message_key_decoder.decode(line.rstrip(b",\n"))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise OddLayoutError from error
+    found = _read_key(_message_key_decoder, line)
     if found.id <= 0:
         raise OddLayoutError
     return found
 
 
+def _read_call_key(line: bytes) -> _CallKey:
+    return _read_key(_call_key_decoder, line)
+
+
+def _read_key(decoder: msgspec.json.Decoder[Key], line: bytes) -> Key:
+    try:
+        return decoder.decode(line.rstrip(b",\n"))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise OddLayoutError from error
+
+
 def _is_user_message(line: bytes) -> bool:
     """A message of another layout, kept as it was, may have blanks or name its role further back."""
     return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _read_message_key(line).role == "user")
-
-
-def _read_call_key(line: bytes) -> _CallKey:
-    try:
-        return _call_key_decoder.decode(line.rstrip(b",\n"))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise OddLayoutError from error
 
 
 def _is_behind_messages(line: bytes) -> bool:

@@ -144,20 +144,16 @@ def extend_parts(parts: Parts, more: Parts) -> Parts:
 
 def compute_growth(written: Parts, whole: Parts) -> Parts | None:
     """Return what must be added to `written` to make `whole`; None if it is not a continuation."""
-    if not written:
-        return whole if extend_parts([], whole) == whole else None
     last = len(written) - 1
-    if len(whole) <= last or whole[:last] != written[:last] or whole[last].get("type") != written[last].get("type"):
-        return None
-    old, new = written[last].get("text"), whole[last].get("text")
-    if old is None or new is None:
-        more = whole[last + 1 :] if whole[last] == written[last] else None
-    elif new.startswith(old):
-        more = ([{"type": whole[last]["type"], "text": new[len(old) :]}] if len(new) > len(old) else []) + whole[
-            last + 1 :
-        ]
-    else:
-        more = None
+    more: Parts | None = None
+    if last < 0:
+        more = whole
+    elif len(whole) > last and whole[:last] == written[:last]:
+        old, new, rest = written[last], whole[last], whole[last + 1 :]
+        if new == old:
+            more = rest
+        elif new["type"] == old["type"] and "text" in old and new.get("text", "").startswith(old["text"]):
+            more = [{"type": new["type"], "text": new["text"][len(old["text"]) :]}, *rest]
     return more if more is not None and extend_parts(written, more) == whole else None
 
 

@@ -139,7 +139,9 @@ def _exists(path: Path) -> bool:
 
 
 CopyKind = Literal["damaged", "original", "replaced"]
-COPY_CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
+MAX_HELD_BYTES = 256 * 1024  # of a document that is held in memory too, since another program may write into it
+_Identity = tuple[int, int, int, int]
 
 
 def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
@@ -152,15 +154,26 @@ def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
     """Keep the file under a second name: a link, or a copy if the disk has no links. A directory is moved. Returns its
     path."""
     when = format_stamp(clock()).replace(":", "").replace(".", "-")
-    copy = _find_free_name(file.with_name(f"{file.name}.{kind}-{when}"))
+    copy = free = file.with_name(f"{file.name}.{kind}-{when}")
+    count = 1
+    while free.exists():
+        count += 1
+        free = copy.with_name(f"{copy.name}-{count}")
     if file.is_dir() and not file.is_symlink():
-        file.rename(copy)
-        return copy
+        return file.rename(free)
     try:
-        os.link(file, copy)
+        os.link(file, free)
     except OSError:
-        replace_file(copy, _iter_file_chunks(file))
-    return copy
+        with file.open("rb") as source:
+            replace_file(free, _iter_chunks(source.fileno()))
+    return free
+
+
+def _iter_chunks(descriptor: int) -> Iterator[bytes]:
+    place = 0
+    while chunk := os.pread(descriptor, CHUNK_BYTES, place):
+        place += len(chunk)
+        yield chunk
 
 
 def restore_journal(journal: AppendFile, clock: Clock) -> str:
@@ -171,33 +184,15 @@ def restore_journal(journal: AppendFile, clock: Clock) -> str:
     path, before = journal.path, journal.good
     kept = keep_copy(path, clock, "replaced") if path.is_file() or path.is_dir() else None
     journal.write_anew()
-    return describe_restored(path, kept, before - journal.good) if before or kept else ""
+    if not before and not kept:
+        return ""
+    lost = before - journal.good
+    return _describe_restored(path, kept) + (f" {lost:,} bytes are gone." if lost > 0 else "")
 
 
-def describe_restored(file: Path, kept: Path | None, lost_bytes: int) -> str:
-    """Describe what another program did to a rewritten file, where its version is kept, and what is lost."""
-    what, place = ("changed", f", and kept as {kept.name}") if kept else ("removed", "")
-    done = f"Another program has {what} {file}: it was rewritten{place}."
-    return done + (f" {lost_bytes:,} bytes are gone." if lost_bytes > 0 else "")
-
-
-def _find_free_name(path: Path) -> Path:
-    count, free = 1, path
-    while free.exists():
-        count += 1
-        free = path.with_name(f"{path.name}-{count}")
-    return free
-
-
-def _iter_file_chunks(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as source:
-        while chunk := source.read(COPY_CHUNK_BYTES):
-            yield chunk
-
-
-GUARD_CHUNK_BYTES = 1 << 20
-MAX_HELD_BYTES = 256 * 1024  # of a document that is held in memory too, since another program may write into it
-_Identity = tuple[int, int, int, int]
+def _describe_restored(file: Path, kept: Path | None) -> str:
+    what, place = ("changed", f", and the other kept as {kept.name}") if kept else ("removed", "")
+    return f"Another program has {what} {file}: it was rewritten{place}."
 
 
 class DocumentGuard:
@@ -206,7 +201,7 @@ class DocumentGuard:
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
         self._clock = clock
-        self._descriptor: int | None = None
+        self._descriptor = -1
         self._known: _Identity | None = None
         self._content: bytes | None = None
 
@@ -235,43 +230,28 @@ class DocumentGuard:
         if self._known is None or named == self._known:
             return ""
         kept = keep_copy(self.path, self._clock, "replaced") if named else None
-        changed_in_place = _identify(os.fstat(self._require_descriptor())) != self._known
+        changed_in_place = _identify(os.fstat(self._descriptor)) != self._known
         if kept and changed_in_place and self._content is None:
             self._known = named
             return f"Another program has changed {self.path}; what it wrote is also in {kept.name}."
-        replace_file(self.path, self._iter_chunks() if self._content is None else self._content)
+        self.write_to(self.path)
         self.watch()
-        if kept:
-            return f"Another program has changed {self.path}: it was rewritten, and the other kept as {kept.name}."
-        return f"Another program has removed {self.path}: it was rewritten."
+        return _describe_restored(self.path, kept)
 
-    def find_readable(self, target: Path) -> Path:
-        """Find a readable document: under its name, or else in `target`, which is written from memory."""
-        if self.is_in_place():
-            return self.path
-        replace_file(target, self._iter_chunks() if self._content is None else self._content)
-        return target
+    def write_to(self, target: Path) -> None:
+        """Write the document as it was last seen."""
+        replace_file(target, _iter_chunks(self._descriptor) if self._content is None else self._content)
 
     def close(self) -> None:
-        if self._descriptor is not None:
+        if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._descriptor = self._known = self._content = None
+        self._descriptor, self._known, self._content = -1, None, None
 
     def _find_named(self) -> _Identity | None:
         try:
             return _identify(self.path.lstat())
         except OSError:
             return None
-
-    def _require_descriptor(self) -> int:
-        assert self._descriptor is not None
-        return self._descriptor
-
-    def _iter_chunks(self) -> Iterator[bytes]:
-        descriptor, place = self._require_descriptor(), 0
-        while chunk := os.pread(descriptor, GUARD_CHUNK_BYTES, place):
-            place += len(chunk)
-            yield chunk
 
 
 def _identify(found: os.stat_result) -> _Identity:

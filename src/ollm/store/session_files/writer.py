@@ -368,7 +368,10 @@ def write_rescue_copy(writer: SessionWriter) -> Path | None:
     except OSError:
         return None
     try:
-        with contextlib.closing(writer.open_reader(document=writer.document.find_readable(path))) as reader:
+        place = writer.document.path
+        if not writer.document.is_in_place():
+            writer.document.write_to(place := path)
+        with contextlib.closing(writer.open_reader(document=place)) as reader:
             replace_file(path, document.iter_document(writer.head, reader.iter_messages(), reader.iter_calls()))
     except (OSError, StorageError):
         with contextlib.suppress(OSError):
