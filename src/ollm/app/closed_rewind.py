@@ -1,19 +1,19 @@
-"""Rewind and redo of a session that is not open, and the completion of a rewind that was killed."""
+"""Rewind and redo of a session that is not open: its files and its conversation."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ollm.app.interrupted_restore import FoundRestore, Step, find_restore, make_step, recover_restore
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
-from ollm.domain.counting import format_count
-from ollm.domain.errors import BusyError, NotFoundError, OllmError, UsageError
+from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.runtime.changes import describe_redo, find_open_rewinds, find_redoable_step, is_rewound, make_redo_step
+from ollm.runtime.changes import describe_redo, find_redoable_step, is_rewound, make_redo_step
 from ollm.runtime.commands.base import fence_text
 from ollm.runtime.rewind import (
     changes_nothing,
@@ -21,7 +21,6 @@ from ollm.runtime.rewind import (
     describe_outcome,
     describe_plan,
     describe_result,
-    filter_files,
     render_diffs,
     to_plain_data,
 )
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints, RestorePlan, RestoreResult
     from ollm.services.file_checkpoints.restore import RestoreKind
 
-Step = dict[str, Any]
-
 
 class RewindOutcome(Data, frozen=True):
     """What was done, or would be; `text` says it to a person."""
@@ -47,26 +44,6 @@ class RewindOutcome(Data, frozen=True):
     files: list[dict[str, str]]
     skipped: list[dict[str, str]]
     text: str
-
-
-class FoundRestore(Data, frozen=True):
-    """A restore that was interrupted, and what is to be said of it; empty without one."""
-
-    text: str = ""
-    restore: InterruptedRestore | None = None
-
-    def join_text(self, *lines: str) -> str:
-        return "\n".join(line for line in (self.text, *lines) if line)
-
-    @contextmanager
-    def add_to_errors(self) -> Iterator[None]:
-        """What was completed is told also if something else fails then."""
-        try:
-            yield
-        except OllmError as error:
-            if self.text:
-                error.message = f"{self.text}\n{error.message}"
-            raise
 
 
 class ClosedRewind:
@@ -248,60 +225,3 @@ def require_user_message(session: Session, number: int) -> None:
         raise UsageError(
             f"Message {number} is not one of your messages.", action="See the numbers with `ollm sessions view`."
         )
-
-
-async def recover_restore(scope: WorkspaceScope) -> FoundRestore:
-    """Complete the interrupted restore of this workspace."""
-    checkpoints = scope.create_checkpoints()
-    try:
-        found = await asyncio.to_thread(checkpoints.recover)
-        if found is None:
-            return FoundRestore()
-        with suppress(NotFoundError):  # the session is gone, and its talk with it
-            await record_rewind(scope, found)
-        checkpoints.finish_restore()
-    except BusyError:  # whoever has the session open is at it
-        return FoundRestore()
-    except OllmError as error:
-        return FoundRestore(text=f"A rewind or /redo was interrupted and could not be completed: {error}")
-    text = f"{name_restore(found)} was interrupted; it is complete now. {describe_result(found.result)}"
-    return FoundRestore(text=text, restore=found)
-
-
-async def find_restore(scope: WorkspaceScope) -> FoundRestore:
-    """Find the interrupted restore of this workspace, and leave it as it is."""
-    found = await asyncio.to_thread(scope.create_checkpoints().find_interrupted)
-    if found is None:
-        return FoundRestore()
-    left = format_count(len(filter_files(found.result)), "file")
-    return FoundRestore(
-        text=f"{name_restore(found)} was interrupted and is completed first: {left} to go.", restore=found
-    )
-
-
-def name_restore(found: InterruptedRestore) -> str:
-    return "A /redo" if found.kind == "redo" else f"A rewind to before message {found.message_id}"
-
-
-async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
-    """The talk goes back too, unless it already has."""
-    recording = scope.process.create_recording_service(lambda _event: None)
-    session = (await recording.open_session(found.session_id)).session
-    try:
-        history = list(session.metadata.context_history)
-        if all(step.get("restoreId") != found.id for step in history):
-            step = {**make_step(history, found), "restoreId": found.id}
-            step["timestamp"] = format_stamp(scope.process.clock())
-            await recording.update_metadata(found.session_id, {"contextHistory": [*history, step]})
-    finally:
-        await recording.close_session(found.session_id)
-
-
-def make_step(history: list[Step], found: InterruptedRestore) -> Step:
-    """What the restore would have recorded."""
-    if found.kind == "rewind":
-        name = "rewind" if found.scope == "both" else "rewind-files"
-        return {"step": name, "before": found.message_id, "record": found.number}
-    taken_back = find_open_rewinds(history)
-    left = {"left": found.left}
-    return make_redo_step(taken_back[-1], left) if taken_back else {"step": "redo-files", **left}

@@ -185,7 +185,7 @@ class ConversationScope:
     async def finish_interrupted_restore(self) -> None:
         """A rewind that was killed is completed before anything else happens, and told."""
         if has_interrupted_restore(self.process.home):
-            from ollm.app.closed_rewind import recover_restore
+            from ollm.app.interrupted_restore import recover_restore
 
             self.storage.notices += filter(None, [(await recover_restore(self.scope)).text])
         if (records := self.process.home.taken / "open").is_dir():
