@@ -11,7 +11,7 @@ from ollm.app.conversation import ConversationScope
 from ollm.app.tasks import UNSUITED_TOOLS, TaskOrigin, TaskToolbox, _cut_report
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.events import ToolFinished, ToolOutput, TurnFinished
-from ollm.domain.tasks import Agent
+from ollm.domain.session import Agent
 from ollm.runtime.base import ConversationOptions
 from tests.app.places import AppPlace
 from tests.app.test_conversation import options, say, use

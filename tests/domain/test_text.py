@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.front_matter import split_front_matter
+from ollm.domain.lazy import compile_late
 from ollm.domain.line_diff import compare_words, parse_diff
-from ollm.domain.patterns import compile_late
-from ollm.domain.suggest import MAX_TYPED_CHARACTERS, format_suggestion, suggest_names
+from ollm.domain.text import (
+    MAX_TYPED_CHARACTERS,
+    format_suggestion,
+    split_front_matter,
+    suggest_names,
+)
 
 TOOLS = ["read_file", "write_file", "edit_file", "shell", "web_search"]
 

@@ -8,7 +8,7 @@ import pytest
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import ToolFinished, ToolOutput
 from ollm.domain.messages import ImagePart, Message, Role, TextPart, ThinkingPart
-from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.domain.session import TaskReport, TaskRequest
 from ollm.runtime.base import Attachment, Status, TurnReport, build_message_parts, get_recap_end
 from ollm.runtime.state import TodoOwner
 from ollm.runtime.task_offer import offer_task

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.context import ReasoningStorage
+from ollm.domain.session import CommandOutcome, Episode, PlanState, PlanStep
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.domain.workspace import CommandOutcome, Episode, PlanState, PlanStep
 from ollm.services.episodes import make_episode
 from ollm.services.reasoning import add_trace
 from ollm.services.rolling_summary import render_rolling_summary

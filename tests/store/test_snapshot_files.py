@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError
-from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata
+from ollm.domain.session import ContextSnapshot, SnapshotMetadata
 from ollm.store.snapshot_files import INDEX, MAP, SnapshotFiles, make_summary
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.workspace import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
+from ollm.domain.session import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
 from ollm.store.workspace_db import WorkspaceDatabase
 from tests.covers import covers
 

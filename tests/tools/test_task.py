@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.domain.session import TaskReport, TaskRequest
 from ollm.tools.catalogue import describe_catalogue
 from ollm.tools.framework.tool_selection import select_tools
 from ollm.tools.task import Task, render_report

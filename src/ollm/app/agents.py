@@ -11,9 +11,8 @@ import msgspec
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.front_matter import split_front_matter
-from ollm.domain.suggest import format_suggestion
-from ollm.domain.tasks import Agent, AgentListing
+from ollm.domain.session import Agent, AgentListing
+from ollm.domain.text import format_suggestion, split_front_matter
 from ollm.system.terminal_text import strip_controls
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from ollm.domain.errors import OllmError, StorageError
 
 if TYPE_CHECKING:
     from ollm.domain.events import Event
-    from ollm.domain.session import Session
-    from ollm.domain.snapshot import ContextSnapshot
+    from ollm.domain.session import ContextSnapshot, Session
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_recording import ChatRecordingService

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.clock import format_stamp
-from ollm.domain.counting import format_count
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.runtime.changes import find_open_rewinds, make_redo_step
 from ollm.runtime.rewind import describe_result, filter_files
 from ollm.services.file_checkpoints import InterruptedRestore

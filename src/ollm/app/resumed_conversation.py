@@ -14,8 +14,7 @@ from ollm.store.session_files import MessagePage
 if TYPE_CHECKING:
     from ollm.app.storage import Storage
     from ollm.domain.lazy import Lazy
-    from ollm.domain.session import Session
-    from ollm.domain.workspace import ChatSession
+    from ollm.domain.session import ChatSession, Session
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import ResumedSession

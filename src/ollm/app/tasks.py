@@ -15,7 +15,7 @@ from ollm.app.toolbox import Toolbox
 from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.tasks import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
+from ollm.domain.session import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
 
 if TYPE_CHECKING:
     from pathlib import Path

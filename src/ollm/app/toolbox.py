@@ -18,7 +18,7 @@ from ollm.domain.lazy import Lazy
 if TYPE_CHECKING:
     from ollm.app.mcp_setup import ServerGate
     from ollm.config.settings import ToolSettings
-    from ollm.domain.tasks import TaskReport, TaskRequest
+    from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
     from ollm.extensions.hook_process import HookRunner
     from ollm.extensions.hooks import Hooks

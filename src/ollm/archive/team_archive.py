@@ -23,9 +23,9 @@ from ollm.archive.reading import refuse_held_lease, take_lease
 from ollm.archive.sending import ArchivedSession, Machine, SessionSender, make_diverged_error
 from ollm.archive.state import ArchiveState, SentState
 from ollm.domain.clock import make_id
-from ollm.domain.counting import format_count
 from ollm.domain.errors import BusyError, DamagedError, DeniedError, OllmError, UsageError
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 
 if TYPE_CHECKING:

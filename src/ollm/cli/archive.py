@@ -22,7 +22,7 @@ from ollm.cli.options import (
 )
 from ollm.domain.clock import format_age
 from ollm.domain.errors import BusyError, ExitCode, UsageError
-from ollm.domain.short_ids import shorten_ids
+from ollm.domain.text import shorten_ids
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def show_lease(archive: TeamArchive, prefix: str, *, take: bool, force: bool) ->
 
 
 def format_status(found: dict[str, Any]) -> dict[str, str]:
-    from ollm.domain.counting import format_count
+    from ollm.domain.text import format_count
 
     settings = found["settings"]
     schema = f"schema {found.get('schema')}" if found.get("schema") else "not set up yet (a push does that)"
@@ -196,7 +196,7 @@ def push_forks(archive: TeamArchive, ids: list[str], *, as_json: bool) -> int:
 
 
 def print_report(report: PushReport) -> None:
-    from ollm.domain.counting import format_count
+    from ollm.domain.text import format_count
 
     for session_id, why in report.skipped.items():
         warn(f"{session_id} was not sent: {make_printable(why)}")

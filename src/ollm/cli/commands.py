@@ -124,7 +124,7 @@ class RootGroup(LazyGroup):
 
 
 def _describe_unknown(name: str) -> str:
-    from ollm.domain.suggest import format_suggestion
+    from ollm.domain.text import format_suggestion
 
     hint = format_suggestion(name, COMMANDS, "to ask the model, use `ollm -p TEXT`.")
     return f"unknown command {name!r}; {hint}"
@@ -157,7 +157,7 @@ def run_command_line(words: list[str]) -> int:
 
 
 def _describe_unknown_subcommand(name: str, known: list[str]) -> str:
-    from ollm.domain.suggest import format_suggestion
+    from ollm.domain.text import format_suggestion
 
     hint = format_suggestion(name, known, f"available: {', '.join(known)}.")
     return f"unknown command {name!r}; {hint}"

@@ -44,7 +44,7 @@ def _shorten_description(about: str) -> str:
 def _list_sessions(_: click.Context, incomplete: str) -> Offer:
     """By as much of the id as tells them apart, or whole when more than that is typed; the newest first."""
     from ollm.app import ProcessScope
-    from ollm.domain.short_ids import shorten_ids
+    from ollm.domain.text import shorten_ids
 
     rows = ProcessScope().session_index.list_sessions(seconds=LIST_SECONDS)
     short = shorten_ids(row["sessionId"] for row in rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.domain.counting import format_count
+from ollm.domain.text import format_count
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope

@@ -19,9 +19,9 @@ from ollm.cli.sessions.session_list import SessionListItem
 from ollm.cli.signals import ShutdownHandler
 from ollm.cli.text_printer import TextPrinter
 from ollm.domain.clock import format_age
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.system.terminal_text import clean_lines, make_printable, strip_controls

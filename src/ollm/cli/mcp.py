@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ExitCode, OllmError, UsageError
+from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:

@@ -204,7 +204,7 @@ def warn_unknown_tool(tool: str) -> None:
     from pathlib import Path
 
     from ollm.app import create_tool_registry
-    from ollm.domain.suggest import format_suggestion
+    from ollm.domain.text import format_suggestion
 
     known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
     if tool not in known and (hint := format_suggestion(tool, known)):

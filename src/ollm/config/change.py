@@ -35,7 +35,7 @@ from ollm.config.yaml_tree import (
     to_plain_value,
 )
 from ollm.domain.errors import UsageError
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 from ollm.system.atomic import make_private_directory, replace_file
 
 PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")

@@ -21,7 +21,7 @@ from ollm.config.yaml_tree import (
     to_plain_value,
 )
 from ollm.domain.struct import Data
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 from ollm.system.small_files import read_small_file
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")

@@ -21,8 +21,7 @@ from ollm.daemon.hub import Hub
 from ollm.daemon.transcript import TranscriptCache
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
-from ollm.domain.session import Session, SessionStatus
-from ollm.domain.workspace import ChatSession
+from ollm.domain.session import ChatSession, Session, SessionStatus
 from ollm.runtime.base import ConversationOptions
 from ollm.store.lease import DAEMON
 

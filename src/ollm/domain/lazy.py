@@ -1,9 +1,10 @@
-"""A part that is built when it is first asked for: a short conversation never asks for most of them."""
+"""Parts and regular expressions that are made when they are first used: a short conversation needs few of them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, AnyStr, Generic, TypeVar, cast
 
 Part_co = TypeVar("Part_co", covariant=True)
 
@@ -24,3 +25,21 @@ class Lazy(Generic[Part_co]):
     def built(self) -> Part_co | None:
         """The part, if somebody has asked for it already."""
         return self._parts[0] if self._parts else None
+
+
+class LazyPattern:
+    """Stands for the compiled expression; a method is looked up there once and then found here."""
+
+    def __init__(self, expression: str | bytes, flags: int = 0) -> None:
+        self._expression = expression
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(self._expression, self._flags), name)
+        setattr(self, name, found)
+        return found
+
+
+def compile_late(expression: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """As `re.compile`, without its cost at import. Use its methods; the functions of `re` do not take it."""
+    return cast("re.Pattern[AnyStr]", LazyPattern(expression, flags))

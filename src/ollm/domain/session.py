@@ -1,4 +1,4 @@
-"""The session file as data (S2): the document, its metadata and the summary a list shows."""
+"""A session as data (S2): the file, its tasks and snapshots, and what its workspace remembers of it (H275, W)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,59 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ollm.domain.context import Checkpoint, GoalStack, ModeName, ReasoningStorage
 from ollm.domain.messages import Message
-from ollm.domain.struct import Data
-from ollm.domain.tasks import ParentCall
+from ollm.domain.struct import Data, SparseData
 from ollm.domain.tools import ToolCallRecord
+
+
+class ParentCall(Data, frozen=True):
+    """The call a child conversation was begun by; no call where the product began it itself."""
+
+    session_id: str
+    call_id: str | None = None
+
+
+class TaskRequest(Data, frozen=True):
+    """A task to investigate or do something."""
+
+    prompt: str
+    files: tuple[str, ...] = ()
+    agent: str = ""
+    call_id: str | None = None
+
+
+class TaskReport(Data, frozen=True):
+    """Outcome of a task. `problem` says why it ended early; `files` are those it looked at."""
+
+    text: str
+    session_id: str
+    steps: int
+    files: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class Agent(Data, frozen=True):
+    """A kind of worker somebody defined in `.ollm/agents/NAME.md`. Without `tools` it has all of its mode."""
+
+    name: str
+    description: str
+    instructions: str
+    mode: ModeName = "plan"
+    model: str = ""
+    tools: tuple[str, ...] = ()
+
+
+class AgentListing(Data, frozen=True):
+    """An agent as people see it in a list; `problem` says why it cannot be used."""
+
+    name: str
+    description: str = ""
+    mode: str = ""
+    model: str = ""
+    tools: tuple[str, ...] = ()
+    problem: str = ""
+
 
 SCHEMA_VERSION = 1
 SessionStatus = Literal["active", "closed", "archived"]
@@ -71,3 +120,108 @@ class SessionSummary(Data, frozen=True):
     status: SessionStatus = "closed"
     damaged: str | None = None  # what is wrong with the file, in a sentence
     origin: str | None = None
+
+
+SnapshotTrigger = Literal["compression", "threshold", "mode", "manual", "restore", "rewind", "compact", "window"]
+
+
+class SnapshotMetadata(SparseData, frozen=True):
+    model: str
+    context_size: int
+    compression_ratio: float
+    total_user_messages: int
+    active_goal_id: str | None = None
+    total_goals_completed: int | None = None
+    total_checkpoints: int | None = None
+    is_reasoning_model: bool | None = None
+    total_thinking_tokens: int | None = None
+
+
+class ContextSnapshot(Data, frozen=True):
+    """Messages are kept as plain JSON with id and index, so that every format that was ever written can be read."""
+
+    id: str
+    session_id: str
+    timestamp: str
+    token_count: int
+    summary: str
+    user_messages: tuple[dict[str, Any], ...]
+    messages: tuple[dict[str, Any], ...]
+    metadata: SnapshotMetadata
+    archived_user_messages: tuple[dict[str, Any], ...] = ()
+    goal_stack: GoalStack | None = None
+    reasoning_storage: ReasoningStorage | None = None
+    trigger: SnapshotTrigger = "manual"
+    mode: ModeName | None = None  # none in files that were written before there were modes
+    checkpoints: tuple[Checkpoint, ...] = ()
+
+
+class SnapshotSummary(Data, frozen=True):
+    """One line of a snapshot list."""
+
+    id: str
+    session_id: str
+    timestamp: str
+    token_count: int
+    summary: str
+    trigger: SnapshotTrigger = "manual"
+
+
+class CommandOutcome(Data, frozen=True):
+    command: str
+    outcome: str  # "ok", "exit 1", "Timeout"
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "ok"
+
+
+class Episode(Data, frozen=True):
+    """One turn, as the engine saw it; `number` is the number of the user's message."""
+
+    session_id: str
+    number: int
+    timestamp: int  # epoch milliseconds
+    request: str
+    answer: str = ""
+    reason: str = "answered"
+    files: tuple[str, ...] = ()
+    commands: tuple[CommandOutcome, ...] = ()
+    decisions: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class PlanStep(Data, frozen=True):
+    text: str
+    done: bool = False
+
+
+class PlanState(Data, frozen=True):
+    """Progress of the work: the steps, the current one, and whether it waits for an answer."""
+
+    steps: tuple[PlanStep, ...] = ()
+    current_step_index: int = 0
+    awaiting_continuation: bool = False
+    paused: bool = False
+
+    @property
+    def current_step(self) -> PlanStep | None:
+        return self.steps[self.current_step_index] if 0 <= self.current_step_index < len(self.steps) else None
+
+    @property
+    def done_count(self) -> int:
+        return sum(step.done for step in self.steps)
+
+
+class ChatSession(Data, frozen=True):
+    """A row of `chat_sessions` (W). Times are epoch milliseconds."""
+
+    session_id: str
+    title: str
+    model: str
+    status: SessionStatus
+    created_at: int
+    updated_at: int
+    summary: str = ""
+    recent_messages: tuple[dict[str, Any], ...] = ()
+    plan: PlanState = msgspec.field(default_factory=PlanState)

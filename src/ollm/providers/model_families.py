@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.model_facts import CHAT_BELOW_PARAMETERS, CallForm
-from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo
 

@@ -9,8 +9,7 @@ import msgspec
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError
-from ollm.domain.messages import JsonObject, PromptMessage
-from ollm.domain.sequences import count_same_objects
+from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,

@@ -15,7 +15,7 @@ from ollm.domain.errors import (
     ToolsUnsupportedError,
     UnknownModelError,
 )
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
@@ -175,7 +175,7 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
         return UnknownModelError(
             f"{url} lists the model {model!r}, but does not find it.", action="Check its log, or choose another model."
         )
-    from ollm.domain.suggest import suggest_names
+    from ollm.domain.text import suggest_names
 
     near = suggest_names(model, names)
     hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names[:5])}."

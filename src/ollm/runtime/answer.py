@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from ollm.domain.context import Usage
-from ollm.domain.counting import format_count
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import AnyPart, TextPart, ThinkingPart
+from ollm.domain.text import format_count
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,

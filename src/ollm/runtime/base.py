@@ -12,8 +12,8 @@ from msgspec import field
 from ollm.domain.context import ModeName, Usage
 from ollm.domain.events import AnyEvent, TurnReason
 from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
+from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
-from ollm.domain.tasks import ParentCall
 from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 
 FollowUp = Literal["none", "exit", "send", "open-session", "new-session"]

@@ -15,8 +15,7 @@ from ollm.domain.context import ActiveContext, Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
-from ollm.domain.session import ModeTrigger
-from ollm.domain.snapshot import SnapshotTrigger
+from ollm.domain.session import ModeTrigger, SnapshotTrigger
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.event_stream import EventStream
 from ollm.runtime.prompt.instructions import count_instruction_tokens

@@ -51,7 +51,7 @@ def suggest_neighbour(name: str, workspace: Path) -> str:
             names = [entry.name for entry in islice(entries, MAX_NEIGHBOURS)] if inside and last else []
     except (OSError, ValueError):
         return ""
-    from ollm.domain.suggest import suggest_names
+    from ollm.domain.text import suggest_names
 
     seen = [other for other in names if other.isprintable() and other.startswith(".") == last.startswith(".")]
     near = suggest_names(last, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ollm.domain.counting import format_count
+from ollm.domain.text import format_count
 
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints import (

@@ -11,9 +11,8 @@ from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import AnyPart, Message, Role, ToolCall, ToolCallPart
-from ollm.domain.session import Session, SessionMetadata
+from ollm.domain.session import ParentCall, Session, SessionMetadata
 from ollm.domain.struct import Data
-from ollm.domain.tasks import ParentCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
 from ollm.services.chat_recording import ChatRecordingService, make_title

@@ -9,8 +9,8 @@ import msgspec
 
 from ollm.domain.clock import make_id
 from ollm.domain.context import ActiveContext, Approval, ModeName
+from ollm.domain.session import PlanState, PlanStep
 from ollm.domain.tools import Todo
-from ollm.domain.workspace import PlanState, PlanStep
 
 if TYPE_CHECKING:
     from ollm.runtime.model.model import Model

@@ -13,7 +13,7 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.lazy import Lazy
-from ollm.domain.tasks import AgentListing, TaskReport, TaskRequest
+from ollm.domain.session import AgentListing, TaskReport, TaskRequest
 from ollm.domain.tools import ErrorInfo, ToolResult
 from ollm.runtime.event_stream import EventStream
 from ollm.runtime.model.model import Model

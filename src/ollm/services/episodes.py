@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ollm.domain.session import CommandOutcome, Episode
 from ollm.domain.tools import ToolCallRecord
-from ollm.domain.workspace import CommandOutcome, Episode
 
 MAX_COMMAND_CHARS = 300
 MAX_TEXT_CHARS = 2_000

@@ -7,8 +7,7 @@ from operator import attrgetter
 
 import msgspec
 
-from ollm.domain.messages import PromptMessage
-from ollm.domain.sequences import count_same_objects
+from ollm.domain.messages import PromptMessage, count_same_objects
 from ollm.domain.struct import Data
 
 MAX_ENTRIES = 200

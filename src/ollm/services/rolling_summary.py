@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ollm.domain.workspace import Episode, PlanState
+from ollm.domain.session import Episode, PlanState
 
 MAX_REQUEST_CHARS = 300
 MAX_LINE_CHARS = 160

@@ -12,7 +12,6 @@ import msgspec
 from ollm.config.settings import SnapshotSettings
 from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.context import ActiveContext, GoalStack, ModeName, ReasoningStorage
-from ollm.domain.counting import format_count
 from ollm.domain.errors import DamagedError, OllmError, StorageError
 from ollm.domain.events import (
     AutoSnapshotCreated,
@@ -24,11 +23,12 @@ from ollm.domain.events import (
     SnapshotRestored,
 )
 from ollm.domain.messages import PromptMessage
-from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
+from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 
 if TYPE_CHECKING:
-    from ollm.domain.snapshot import SnapshotSummary, SnapshotTrigger
+    from ollm.domain.session import SnapshotSummary, SnapshotTrigger
     from ollm.store.snapshot_files import SnapshotFiles
 
 

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import PromptMessage
-from ollm.domain.patterns import compile_late
 from ollm.domain.tools import ToolSchema
 
 Number = TypeVar("Number", int, float)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import BusyError, StorageError
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.domain.clock import make_id
-from ollm.domain.session import SessionStatus
-from ollm.domain.workspace import ChatSession, Episode, PlanState, PlanStep
+from ollm.domain.session import ChatSession, Episode, PlanState, PlanStep, SessionStatus
 from ollm.store.database import Database
 from ollm.store.migrations import WORKSPACE_MIGRATIONS
 

@@ -3,7 +3,7 @@ drive it, turn text round or hide in it, and the ways to take them out or to sho
 
 from __future__ import annotations
 
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 
 _MAX_REPLACED_CHARACTERS = 64
 _MIN_LINE_CELLS = 20

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ollm.domain.lazy import Lazy
-    from ollm.domain.tasks import TaskReport, TaskRequest
+    from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map import CodeMapService

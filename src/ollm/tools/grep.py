@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
+from ollm.domain.text import format_count
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.ripgrep import (

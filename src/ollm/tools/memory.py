@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext

@@ -12,9 +12,9 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import estimate_units

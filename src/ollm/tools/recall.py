@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.tools.files.file_text import LineRange, count_lines, render_lines
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext

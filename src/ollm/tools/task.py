@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tasks import TaskReport, TaskRequest
+from ollm.domain.session import TaskReport, TaskRequest
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 

@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
+from ollm.domain.text import format_count
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, trim_output

@@ -10,9 +10,9 @@ from msgspec import Meta
 
 from ollm.config.settings import WebSearchSettings
 from ollm.domain.context import ModeName
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
+from ollm.domain.text import format_count
 from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_change import (

@@ -10,9 +10,8 @@ import pytest
 from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, Usage
 from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import Message, PromptMessage, Role, TextPart, ToolCallPart, ToolResultPart
-from ollm.domain.session import Session, SessionMetadata
+from ollm.domain.session import ChatSession, PlanState, PlanStep, Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.domain.workspace import ChatSession, PlanState, PlanStep
 from ollm.runtime.resume.resume import (
     EXACTLY,
     NOTE_PERCENT,

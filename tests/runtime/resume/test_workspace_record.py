@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.workspace import ChatSession
+from ollm.domain.session import ChatSession
 from ollm.runtime.resume.saved_context import read_saved_context
 from ollm.store.workspace_db import WorkspaceDatabase
 from tests.cli.command import SCRIPT

@@ -13,9 +13,8 @@ from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
-from ollm.domain.session import Session, SessionMetadata, SessionSummary
+from ollm.domain.session import ChatSession, Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.domain.workspace import ChatSession
 from ollm.runtime.resume import workspace_sessions as module
 from ollm.runtime.resume.workspace_sessions import WorkspaceContext, build_episodes, find_newest_number, take_lease
 from ollm.store.lease import Lease

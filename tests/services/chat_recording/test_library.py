@@ -7,7 +7,7 @@ import pytest
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
-from ollm.domain.tasks import ParentCall
+from ollm.domain.session import ParentCall
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, find_no_stores
 from ollm.services.chat_recording.library import format_removed_notice
 from ollm.store.session_index.index import SessionIndex

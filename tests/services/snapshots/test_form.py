@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from ollm.domain.context import ActiveContext, Checkpoint, Goal, GoalStack
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.domain.snapshot import ContextSnapshot
+from ollm.domain.session import ContextSnapshot
 from ollm.services.snapshots import ContextState, make_snapshot, read_context
 from tests.covers import covers
 from tests.services import contexts as make

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
+from ollm.domain.text import format_count
 from ollm.runtime.base import Attachment, Conversation
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there
 

@@ -10,8 +10,8 @@ from prompt_toolkit.utils import get_cwidth
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
-from ollm.domain.counting import format_count
 from ollm.domain.events import PrefillProgress, ToolStarted
+from ollm.domain.text import format_count
 from ollm.system.terminal_text import clean_lines
 
 

@@ -10,8 +10,8 @@ from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.cells import shorten_line, truncate_cells
 from ollm.cli.screen.recap import collect_turn_outputs
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
+from ollm.domain.text import format_count
 from ollm.runtime.base import Conversation
 from ollm.system.terminal_text import make_printable
 

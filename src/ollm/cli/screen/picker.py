@@ -23,8 +23,8 @@ from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
 from ollm.cli.sessions.session_list import SessionList, SessionListItem, flatten_markdown
 from ollm.domain.clock import format_age
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
+from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
-from ollm.domain.counting import format_count
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
+from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.system.terminal_text import clean_lines
 

@@ -9,7 +9,7 @@ from ollm.cli.screen.composing import FOLD_LINES
 from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.transcript import OUTCOME_CELLS, pick_preview_lines
-from ollm.domain.counting import format_count
+from ollm.domain.text import format_count
 from ollm.domain.tools import describe_call
 
 MAX_MESSAGE_CHARACTERS = 1_500

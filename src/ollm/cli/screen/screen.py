@@ -27,9 +27,9 @@ from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import ScreenView, read_git_branch
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
-from ollm.domain.counting import format_count
 from ollm.domain.events import (
     AnyEvent,
     CheckpointCreated,
@@ -36,6 +35,7 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.messages import ImagePart
+from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult, describe_answer
 from ollm.runtime.base import Status
 

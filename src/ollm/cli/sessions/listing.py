@@ -13,9 +13,8 @@ import click
 
 from ollm.cli.options import json_option, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.clock import format_age
-from ollm.domain.counting import format_count
 from ollm.domain.errors import UsageError
-from ollm.domain.short_ids import shorten_ids
+from ollm.domain.text import format_count, shorten_ids
 from ollm.system.terminal_text import escape_json, make_printable
 
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28

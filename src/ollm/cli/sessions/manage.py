@@ -18,8 +18,8 @@ from ollm.cli.options import (
     workspace_option,
     yes_option,
 )
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ExitCode, OllmError, UsageError
+from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.app import ProcessScope, WorkspaceScope
-    from ollm.domain.workspace import ChatSession
+    from ollm.domain.session import ChatSession
 
 
 class SessionListItem(Data, frozen=True):

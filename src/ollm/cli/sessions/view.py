@@ -13,9 +13,9 @@ import click
 from ollm.cli.completers import complete_session
 from ollm.cli.options import json_option, resolve_workspace, style_text, warn, workspace_option
 from ollm.domain.clock import format_age
-from ollm.domain.counting import format_count
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import describe_outcome, is_plain, slice_text
 from ollm.services.session_export.markdown import format_arguments as arguments_of

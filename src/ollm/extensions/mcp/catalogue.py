@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import prepare_schema
 from ollm.extensions.mcp.settings import McpServer

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
 from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, Run, build_specs, fetch_catalogue
 from ollm.extensions.mcp.results import build_result, extract_text, render_contents

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
 from ollm.domain.struct import Data
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, hash_file
 from ollm.system.atomic import make_private_directory, sync, sync_directory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 
 
 class JsonEndScanner:

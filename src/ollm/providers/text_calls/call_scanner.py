@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.repair import ARGUMENT_KEYS, NAME_KEYS, strip_tool_prefix
 

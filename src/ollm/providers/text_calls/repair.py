@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject
-from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece

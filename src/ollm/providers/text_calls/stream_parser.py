@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.model_facts import WrittenForm
-from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece

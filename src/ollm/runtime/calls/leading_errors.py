@@ -73,7 +73,7 @@ def _keep_one(message: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def find_near_file(path: str, workspace: Path) -> str:
     """The only file of that name elsewhere, or the one whose path is most like it; hidden ones are left out."""
-    from ollm.domain.suggest import suggest_names
+    from ollm.domain.text import suggest_names
 
     names: list[str] = []
     for folder, folders, files in os.walk(workspace):

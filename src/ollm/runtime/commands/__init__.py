@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable
 from ollm.runtime.commands.help_text import CustomCommands

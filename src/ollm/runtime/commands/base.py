@@ -15,8 +15,7 @@ from ollm.runtime.changes import Changeable
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
-    from ollm.domain.tasks import AgentListing
-    from ollm.domain.workspace import ChatSession
+    from ollm.domain.session import AgentListing, ChatSession
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.prompt.compaction import Compactor

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import UsageError
-from ollm.domain.front_matter import split_front_matter
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import split_front_matter, suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, render_table
 from ollm.system.small_files import read_small_file

@@ -9,7 +9,7 @@ import msgspec
 
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
-from ollm.domain.short_ids import shorten_ids
+from ollm.domain.text import shorten_ids
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     CommandTable,

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from ollm.config.settings import TokenPrice
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
-from ollm.domain.messages import PromptMessage
+from ollm.domain.lazy import compile_late
+from ollm.domain.messages import PromptMessage, count_same_objects
 from ollm.domain.model_facts import ModelFacts
-from ollm.domain.patterns import compile_late
-from ollm.domain.sequences import count_same_objects
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
 from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_request

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ollm.domain.counting import format_count
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
+from ollm.domain.text import format_count
 from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport
 
 if TYPE_CHECKING:

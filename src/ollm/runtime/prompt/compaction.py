@@ -33,7 +33,7 @@ from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
-    from ollm.domain.snapshot import SnapshotTrigger
+    from ollm.domain.session import SnapshotTrigger
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression import CompressionOptions, PreparedSummary, Summarise
     from ollm.services.snapshots import SnapshotManager

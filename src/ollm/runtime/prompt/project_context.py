@@ -14,8 +14,8 @@ import msgspec
 from ollm.domain.context import ContextEntry
 from ollm.domain.errors import OllmError
 from ollm.domain.files import DiscoveryOptions, FileEntry
-from ollm.domain.front_matter import split_front_matter
 from ollm.domain.struct import Data
+from ollm.domain.text import split_front_matter
 from ollm.services.token_counting import estimate_units
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import strip_controls

@@ -14,9 +14,8 @@ import msgspec
 from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, ModeName, format_number_ranges
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import Message, PromptMessage
-from ollm.domain.session import Session
+from ollm.domain.session import ChatSession, PlanState, Session
 from ollm.domain.struct import Data
-from ollm.domain.workspace import ChatSession, PlanState
 from ollm.runtime.changes import find_open_rewinds
 from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prompt import Prompt

@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import Clock, to_epoch_ms
-from ollm.domain.workspace import ChatSession, Episode
+from ollm.domain.session import ChatSession, Episode
 from ollm.runtime.base import TurnObserver, TurnReport
 from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prompt import Prompt

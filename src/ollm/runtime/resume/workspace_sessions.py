@@ -14,8 +14,7 @@ from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import make_id, parse_epoch_ms
 from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.domain.messages import replace_surrogates
-from ollm.domain.session import Session, SessionSummary
-from ollm.domain.workspace import ChatSession, Episode, PlanState
+from ollm.domain.session import ChatSession, Episode, PlanState, Session, SessionSummary
 from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.resume.saved_context import read_last_number
 from ollm.services.episodes import make_episode

@@ -29,7 +29,7 @@ from ollm.store.session_files.journal import clean_json
 
 if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
-    from ollm.domain.tasks import ParentCall
+    from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.store.session_files import LoadedSession, MessagePage, SessionWriter
     from ollm.store.session_files.recovery import KnownDocument

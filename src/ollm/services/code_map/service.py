@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ollm.config.settings import CodeMapSettings
-from ollm.domain.counting import format_count
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
 from ollm.services.code_map.languages import belongs_on_map, is_code

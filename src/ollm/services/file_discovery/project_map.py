@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush, nsmallest
 
-from ollm.domain.counting import format_count
 from ollm.domain.files import FileEntry
+from ollm.domain.text import format_count
 
 _MAX_NAMES = 12
 _MAX_FOLDERS = 40

@@ -17,7 +17,6 @@ from typing import Literal, ParamSpec, Protocol, TypeVar
 import msgspec
 
 from ollm.config.settings import FileDiscoverySettings
-from ollm.domain.counting import format_count
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import (
     ChangeKind,
@@ -28,6 +27,7 @@ from ollm.domain.files import (
     TreeTooLarge,
 )
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.services.file_discovery.explain import (
     Explanation,
     IgnorePatterns,

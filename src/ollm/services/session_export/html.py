@@ -9,9 +9,9 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ollm.domain.counting import format_count
 from ollm.domain.line_diff import compare_words, parse_diff
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord, describe_call
 from ollm.services.session_export.markdown import (
     ROLE_NAMES,

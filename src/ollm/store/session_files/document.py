@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject
-from ollm.domain.patterns import compile_late
 from ollm.store.session_files.files import MAX_BYTES, DamageReport, Line, Range, SessionFile
 from ollm.store.session_files.journal import encode_json
 from ollm.store.session_files.lenient import (

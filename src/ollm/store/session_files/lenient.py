@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import AnyPart, JsonObject, Message, Role
-from ollm.domain.patterns import compile_late
 from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.files import MAX_DEPTH, DamageReport

@@ -60,7 +60,7 @@ class SessionPlaces(Data, frozen=True):
 
     def shorten_id(self, session_id: str) -> str:
         """As much of an id as tells it from every other session's."""
-        from ollm.domain.short_ids import shorten_ids
+        from ollm.domain.text import shorten_ids
 
         return shorten_ids([*self.list_ids(), session_id])[session_id]
 

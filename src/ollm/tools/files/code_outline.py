@@ -13,7 +13,7 @@ import msgspec
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.suggest import format_suggestion
+from ollm.domain.text import format_suggestion
 from ollm.domain.tools import ToolResult
 from ollm.services.code_map.definition import CodeDefinition, fit_outline, match_symbol
 from ollm.services.code_map.syntax_tree import find_parse_error, has_grammar, outline_text

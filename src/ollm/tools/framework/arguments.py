@@ -16,7 +16,7 @@ from msgspec import inspect as types
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 
 
 def describe_tool(tool: type) -> str:

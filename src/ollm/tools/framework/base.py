@@ -366,6 +366,6 @@ class ToolRegistry:
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
         """Up to three tools whose names look like this one."""
-        from ollm.domain.suggest import suggest_names
+        from ollm.domain.text import suggest_names
 
         return tuple(suggest_names(name, sorted(self._specs), 3))

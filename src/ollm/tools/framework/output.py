@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.tools.framework.base import Keep
 

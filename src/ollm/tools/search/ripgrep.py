@@ -18,9 +18,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from ollm.domain.counting import format_count
 from ollm.domain.errors import ToolFailure
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import format_count, suggest_names
 from ollm.system.helper_process import HelperProcess, start_helper
 from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
-from ollm.domain.suggest import suggest_names
+from ollm.domain.text import suggest_names
 from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls

@@ -7,7 +7,7 @@ import re
 from urllib.parse import quote, urlsplit
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.patterns import compile_late
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

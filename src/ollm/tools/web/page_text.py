@@ -10,7 +10,7 @@ import json
 import re
 import sys
 
-from ollm.domain.counting import format_count
+from ollm.domain.text import format_count
 
 MAX_CPU_SECONDS = 20
 MAX_MEMORY_BYTES = 2 * 1024**3

@@ -1,0 +1,84 @@
+"""Small texts: suggestions for mistyped names, counts with their noun, short ids, front matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MIN_SIMILARITY = 0.6  # share of letters in place
+MIN_PARTIAL_SCORE = 85  # for a name of which only a part was typed
+MAX_TYPED_CHARACTERS = 100
+
+
+def suggest_names(typed: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The known names closest to what was typed, best first; case, `-` and `_` make no difference."""
+    from rapidfuzz import fuzz
+    from rapidfuzz.distance import OSA
+
+    wanted = _fold_name(typed[:MAX_TYPED_CHARACTERS])
+    ranked: list[tuple[float, bool, str]] = []
+    for name in dict.fromkeys(known):
+        folded = _fold_name(name)
+        similarity = OSA.normalized_similarity(wanted, folded)
+        if similarity >= MIN_SIMILARITY or (len(wanted) > 2 and fuzz.WRatio(wanted, folded) >= MIN_PARTIAL_SCORE):
+            ranked.append((-similarity, sorted(wanted) != sorted(folded), name))
+    return [name for _, _, name in sorted(ranked)[:most]]
+
+
+def format_suggestion(typed: str, known: Iterable[str], otherwise: str = "") -> str:
+    """`did you mean NAME?`, or the other text when nothing is close."""
+    near = suggest_names(typed, known)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+def _fold_name(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "")
+
+
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `1,204 files`; `plural` where an s does not make it."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+MIN_SHORT_ID_CHARS = 8
+
+
+def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Each id with its short form, which starts no other of them."""
+    ordered = sorted(set(ids))
+    short = {}
+    for place, found in enumerate(ordered):
+        neighbours = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
+        shared = max((_count_shared(found, other) for other in neighbours), default=0)
+        short[found] = found[: max(MIN_SHORT_ID_CHARS, shared + 1)]
+    return short
+
+
+def _count_shared(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+_BLOCK_MARKS = ("", ">", "|", ">-", "|-")
+
+
+def split_front_matter(text: str) -> tuple[dict[str, str], str]:
+    """Its fields, and the text without it. Indented lines, or those of a list, below a key without a value are its
+    value."""
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
+    if len(ends) < 2 or ends[0] != 0:
+        return {}, text
+    fields: dict[str, str] = {}
+    key = ""
+    for line in lines[1 : ends[1]]:
+        if line.startswith((" ", "\t", "- ")):
+            if key:
+                fields[key] = f"{fields[key]} {line.strip()}".strip()
+        elif not line.startswith("#"):
+            key, mark, value = (part.strip() for part in line.partition(":"))
+            if mark:
+                fields[key] = value.strip("\"'")
+            key = key if mark and value in _BLOCK_MARKS else ""
+            if key:
+                fields[key] = ""
+    return fields, "".join(lines[ends[1] + 1 :]).lstrip("\n")
