@@ -152,6 +152,15 @@ async def test_the_model_reads_its_own_text_letter_for_letter(tmp_path: Path) ->
     assert [call["name"] for call in said["toolCalls"]] == ["edit_file", "shell"]
 
 
+async def test_lines_that_were_not_shown_are_shown_before_a_block_replaces_them(tmp_path: Path) -> None:
+    block = "store.py\n```\ndef total_lamps(items):\n    return 7\n```"
+    said, runner = await run_task(tmp_path, {"store.py": STORE}, "Let it be 7.", [block, block, "Done."])
+
+    assert [call["status"] for call in said["toolCalls"]] == ["failed", "ok"]
+    assert "They are:\n```\ndef total_lamps(items):\n    total = 0\n" in last_message(runner, 1)
+    assert "return 7" in read(runner, "store.py")
+
+
 async def test_a_block_that_the_server_breaks_off_is_recorded_and_not_run(tmp_path: Path) -> None:
     broken = Answer(text="I look.\n\n```bash\ntouch made one two three four", reset_after=6)
     said, runner = await run_task(tmp_path, {"a.py": "x\n"}, "Do it.", [broken] * 4)

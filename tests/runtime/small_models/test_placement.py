@@ -34,12 +34,12 @@ def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:
     assert replacement == new.rstrip()
 
 
-def test_a_new_function_is_added_behind_the_last() -> None:
-    change = read_change("store.py", "import math\n\n\ndef area(r):\n    return math.pi * r\n", LONG, shown_whole=False)
-
-    ((target, replacement),) = change.edits
-    assert target.startswith("def find_table")
-    assert replacement == f"{target}\n\n\ndef area(r):\n    return math.pi * r"
+def test_a_new_function_is_added_behind_the_last_and_its_import_above_the_first() -> None:
+    new = "def area(r):\n    return math.pi * r"
+    after = LONG
+    for pair in read_change("store.py", f"import math\n\n\n{new}\n", LONG, shown_whole=False).edits:
+        after = after.replace(*pair)
+    assert after.rstrip() == f"import math\n\n\n{LONG.rstrip()}\n\n\n{new}"
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,11 @@ def test_of_a_long_file_only_what_matches_is_shown() -> None:
     assert primed.whole == ()
     assert "sums.py is long (161 lines). Parts of it:\n```\ndef total_17(items):\n    return 17" in primed.text
     assert "total_18" not in primed.text
+    heads = "\n".join(f"def total_{n}(items):" for n in range(40))
+    assert f"Its definitions:\n```\n{heads}\n```" in prime("Lies sums.py", {"sums.py": LONG}).text
+    nested = "class Sums:\n" + "".join(f"    {line}\n" if line else "\n" for line in LONG.splitlines())
+    told = prime("Ergänze Sums in sums.py", {"sums.py": nested}).text
+    assert "class Sums:\n    def total_0(items):\n        return 0\n...\n    def total_1(items):\n...\n" in told
 
 
 def test_a_tiny_project_is_shown_whole_with_its_pages_first() -> None:

@@ -43,7 +43,9 @@ _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
-_SHOWN = re.compile(r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|It begins):", re.MULTILINE)  # as files are primed
+_SHOWN = re.compile(
+    r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|Its definitions|It begins):", re.MULTILINE
+)  # as files are primed
 
 
 class Change(Data, frozen=True):
@@ -173,7 +175,7 @@ def _read_part(path: str, body: str, current: str, shown_whole: bool) -> tuple[t
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if body.strip() == current.strip():
         return ()
-    if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
+    if shown_whole and not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
         return None
     edits = place_definitions(new, old)
     if edits is None and path.endswith((".md", ".markdown")):

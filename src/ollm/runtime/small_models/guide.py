@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 
 from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.runtime.small_models.blocks import FILE_BLOCK
+from ollm.runtime.small_models.blocks import FILE_BLOCK, put_in_fence
 from ollm.runtime.small_models.edits import read_change
 from ollm.runtime.small_models.facts import Step, compare_file, render_steps
 from ollm.runtime.small_models.guard import BlockGuard
@@ -32,6 +32,9 @@ TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the las
 NOTHING_DONE = "No file was changed and no command was run."
 ALREADY_RUN = "That was just run and nothing has changed since: it was not run again."
 REFUSED_BEFORE = "This was refused: it was not asked for again."
+UNSEEN = "Nothing was changed: the block for {} replaces lines that you have not seen. They are:\n{}"
+MIN_UNSEEN_LINES = 3  # fewer may be replaced by their names
+MAX_UNSEEN_CHARS = 2_000
 STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
 _CAT = re.compile(r"\s*cat\s+([\w./-]+)\s*")
 
@@ -54,6 +57,7 @@ class TurnGuide:
         self._without = without
         self._guard = BlockGuard(typed)
         self._names: list[str] = []
+        self._told = ""  # everything the model was shown in this turn and wrote itself
         self._shown: set[str] = set()  # files that went with the request
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
@@ -81,6 +85,7 @@ class TurnGuide:
         for path in primed.whole:
             self._files.remember_whole(path)
         self._shown = set(primed.whole)
+        self._told = "\n".join((primed.text, *attached))
         return primed.text
 
     # An answer becomes calls
@@ -129,7 +134,8 @@ class TurnGuide:
         change = read_change(path, content, current, shown_whole=shown or path in self._pending)
         edits: list[JsonObject] = [{"target": old, "replacement": new} for old, new in change.edits]
         after = reduce(lambda text, pair: text.replace(*pair, 1), change.edits, change.content or current or "")
-        refusal = change.mistake
+        self._told += f"\n{content}"
+        refusal = change.mistake or self._find_unseen(path, change.edits)
         if not refusal and "guard" not in self._without:
             refusal = self._guard.find_harm(path, current, after)
         if refusal:
@@ -139,6 +145,15 @@ class TurnGuide:
             return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
         overwrite = {"overwrite": True} if current is not None else {}
         return Resolved(name="write_file", arguments={"path": path, "content": after, **overwrite})
+
+    def _find_unseen(self, path: str, edits: Iterable[tuple[str, str]]) -> str:
+        """Why a block is refused that takes the place of lines nobody showed to the model: with these lines."""
+        for old, new in edits:
+            gone = set(old.splitlines()) - set(new.splitlines())
+            if sum(line.strip() not in self._told for line in gone) >= MIN_UNSEEN_LINES:
+                self._told += f"\n{old}"
+                return UNSEEN.format(path, put_in_fence(old[:MAX_UNSEEN_CHARS]))
+        return ""
 
     # What the calls did
 
@@ -182,6 +197,7 @@ class TurnGuide:
                 self._tried_in_vain = True
                 continue
             self._acted = True
+            self._told += f"\n{record.result.llm_content}"
             if call.name == "write_file":
                 self._files.remember_whole(str(call.arguments.get("path")))
             seen = (f"{call.name} {call.arguments}", record.result.llm_content)

@@ -113,7 +113,8 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
             changes[place.start] = _Change(place, [*before, text])
     if added:
         _append_definitions(added, old, changes)
-    return (*(change.make_edit(old) for change in changes.values()), *_add_imports(new, outer, old))
+    imports = _add_imports(new, outer, old, changes)
+    return (*(change.make_edit(old) for change in changes.values()), *imports)
 
 
 class _Change(NamedTuple):
@@ -218,9 +219,15 @@ def _append_definitions(added: list[Definition], old: list[str], changes: dict[i
     changes.setdefault(last.start, _Change(last, [last.text])).texts.extend(texts)
 
 
-def _add_imports(new: list[str], outer: list[Definition], old: list[str]) -> list[tuple[str, str]]:
+def _add_imports(
+    new: list[str], outer: list[Definition], old: list[str], changes: dict[int, _Change]
+) -> list[tuple[str, str]]:
+    """New imports come above the first one of the file, or above its first definition."""
     head = [line for line in new[: outer[0].start] if _ANY_IMPORT.match(line) and line not in old]
     imports = [line for line in old if _ANY_IMPORT.match(line)]
+    first = next(iter(find_definitions(old)), None)
+    if head and not imports and first:
+        changes.setdefault(first.start, _Change(first, [first.text])).texts.insert(0, "\n".join(head))
     if not head or not imports:
         return []
     return [(imports[0], "\n".join((*head, imports[0])))]

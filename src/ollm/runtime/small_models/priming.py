@@ -49,7 +49,6 @@ _IMPORT = re.compile(
     r"^\s*(?:from\s+\.*([\w.]*)\s+import\s+([\w, ]+)|import\s+([\w.]+))|(?:from|require\()\s*['\"]\./([\w./-]+)['\"]",
     re.MULTILINE,
 )
-_RUNS_ITSELF = re.compile(r"\A#!|^if __name__ ==", re.MULTILINE)
 
 Span = tuple[int, int]
 ReadText = Callable[[str], str | None]
@@ -75,7 +74,9 @@ def prime_request(
     defined = {name: list_defined_names(text) for name, text in texts.items()}
     chosen = [*named, *_find_imported(named, names, texts)]
     chosen += _find_defining(tokens, chosen, defined)
-    chosen = chosen or find_by_tokens(tokens, texts, defined) or _find_tiny_project(names, texts)
+    if not chosen:
+        likely = find_by_tokens(tokens, texts, defined)
+        chosen = [*(name for name in _find_tiny_project(names, texts) if name not in likely), *likely]
     chosen = list(dict.fromkeys(name for name in chosen if name in texts))
     listed = list(dict.fromkeys([*chosen, *named, *names]))[:MAX_NAMES]
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
@@ -190,24 +191,23 @@ def _find_defining(tokens: Sequence[str], chosen: Sequence[str], defined: Mappin
 
 
 def _find_imported(named: Sequence[str], names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    """The project's own files that the named tests and programs import."""
+    """The project's own files that a named test or program imports: a file that no other imports."""
     found: list[str] = []
     for name in named:
-        text = texts.get(name, "")
-        if not (is_test(name) or _RUNS_ITSELF.search(text)):
-            continue
-        stems = []
-        for package, parts, module, path in _IMPORT.findall(text):
-            stem = (package or module).replace(".", "/") or path
-            stems += [stem, *(posixpath.join(stem, part.strip()) for part in parts.split(","))]
-        wanted = {f"{stem}{ending}" for stem in stems for ending in ("", ".py", ".js", ".ts", "/__init__.py")}
-        found += [other for other in names if other in wanted or other.partition("/")[2] in wanted]
+        imported = _list_imported(texts.get(name, ""), names)
+        using = (text for other, text in texts.items() if other != name and _stem(name) in text)
+        if imported and not any(name in _list_imported(text, names) for text in using):
+            found += imported
     return [name for name in dict.fromkeys(found) if name not in named][:MAX_IMPORTED_FILES]
 
 
-def is_test(name: str) -> bool:
-    stem = _stem(name)
-    return stem.startswith("test_") or stem.endswith(("_test", ".test", ".spec")) or name.startswith("tests/")
+def _list_imported(text: str, names: Sequence[str]) -> list[str]:
+    stems = []
+    for package, parts, module, path in _IMPORT.findall(text):
+        stem = (package or module).replace(".", "/") or path
+        stems += [stem, *(posixpath.join(stem, part.strip()) for part in parts.split(","))]
+    wanted = {f"{stem}{ending}" for stem in stems for ending in ("", ".py", ".js", ".ts", "/__init__.py")}
+    return [name for name in names if name in wanted or name.partition("/")[2] in wanted]
 
 
 def _stem(name: str) -> str:
@@ -243,38 +243,59 @@ def _render_whole(name: str, text: str) -> str:
 
 
 def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iterable[str]) -> str:
-    """The parts of a long file that match, and how long it is."""
+    """The parts of a long file that match, and how long it is; where none does, the heads of its definitions."""
     lines = text.splitlines()
-    spans = _fit_spans(_choose_spans(lines, tokens, set(mentioned)))
-    shown: list[str] = []
+    definitions = find_definitions(lines)
+    spans = _fit_spans(_choose_spans(lines, definitions, tokens, set(mentioned)))
+    told, shown = "Parts of it", list[str]()
     for number, (start, end) in enumerate(spans):
         shown += ["...", *lines[start:end]] if number else lines[start:end]
+    if not spans:
+        told, shown = "Its definitions", [lines[_find_head(found, lines)] for found in definitions[:MAX_EXCERPT_LINES]]
     if not shown:
-        shown = [*lines[:3], "...", *lines[-20:]] if find_definitions(lines) else lines[:3]
+        told, shown = "It begins", lines[:3]
     body = "\n".join(line[:MAX_LINE_CHARS] for line in shown)
-    return f"{name} is long ({len(lines)} lines). {'Parts of it' if spans else 'It begins'}:\n{put_in_fence(body)}"
+    return f"{name} is long ({len(lines)} lines). {told}:\n{put_in_fence(body)}"
 
 
-def _choose_spans(lines: list[str], tokens: Sequence[str], mentioned: set[str]) -> list[Span]:
+def _choose_spans(
+    lines: list[str], definitions: Sequence[Definition], tokens: Sequence[str], mentioned: set[str]
+) -> list[Span]:
     """The definitions that are named, then what holds tokens that are rare in the file; the likeliest first."""
-    definitions, wanted = find_definitions(lines), set(tokens)
+    wanted = set(tokens)
     named = [found for found in definitions if found.name in wanted]
     named += [found for found in definitions if found.name in mentioned and found not in named]
-    spans = [(found.start, min(found.end, found.start + MAX_DEFINITION_LINES)) for found in named]
+    large = [found for found in named if found.end - found.start > MAX_DEFINITION_LINES]
+    spans = [_find_opening(found, definitions) if found in large else (found.start, found.end) for found in named]
     folded = [line.casefold() for line in lines]
-    searched = [token for token in tokens if not spans or is_identifier(token)]
+    searched = [token for token in tokens if len(named) == len(large) or is_identifier(token)]
     hits = {token: [n for n, line in enumerate(folded) if _holds(token.casefold(), line)] for token in searched}
-    rare = [token for token, places in hits.items() if 0 < len(places) <= MAX_HITS]
+    rare = {token: places for token, places in hits.items() if 0 < len(places) <= MAX_HITS}
+    if not spans and not rare:  # an identifier that is everywhere is shown in its first places
+        rare = {token: hits[token][:2] for token in searched if hits[token] and is_identifier(token)}
     for token in sorted(rare, key=lambda token: len(hits[token]) / _weigh(token)):
-        for hit in hits[token]:
+        for hit in rare[token]:
             if not any(start <= hit < end for start, end in spans):
                 spans.append(_find_around(hit, lines, definitions))
     spoken = [found for found in definitions if any(_has_part(found.name, token.casefold()) for token in tokens)]
     spans += [(found.start, found.end) for found in spoken[:MAX_FOUND_FILES] if len(spoken) <= MAX_FOUND_FILES]
-    return list(dict.fromkeys([*_find_constants(lines, spans, tokens), *spans]))
+    inner = [each for found in large for each in definitions if found.start < each.start and each.end <= found.end]
+    heads = [_find_head(found, lines) for found in inner]
+    return list(dict.fromkeys([*_find_constants(lines, spans, tokens), *spans, *((n, n + 1) for n in heads)]))
 
 
-def _find_around(hit: int, lines: list[str], definitions: list[Definition]) -> Span:
+def _find_opening(definition: Definition, definitions: Sequence[Definition]) -> Span:
+    """The beginning of a long definition: of a class up to the end of its first method."""
+    inside = (found.end for found in definitions if definition.start < found.start < definition.end)
+    return definition.start, min(next(inside, definition.end), definition.start + MAX_DEFINITION_LINES)
+
+
+def _find_head(definition: Definition, lines: list[str]) -> int:
+    """The line that names a definition, below its decorators."""
+    return next(n for n in range(definition.start, definition.end) if not lines[n].lstrip().startswith("@"))
+
+
+def _find_around(hit: int, lines: list[str], definitions: Sequence[Definition]) -> Span:
     """The function that holds a line, the block that it opens, or the lines next to it."""
     inside = [found for found in definitions if found.start <= hit < found.end]
     inner = max(inside, key=lambda found: found.start, default=None)
