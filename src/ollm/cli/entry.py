@@ -60,16 +60,26 @@ def _report_output_error(error: OSError) -> int:
 
 
 def _run_and_report(arguments: list[str]) -> int:
-    from ollm.cli.commands import run_command_line
-
     try:
-        return run_command_line(arguments)
+        return _run_command(arguments)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except OllmError as error:
         _log_error(error)
         _print_error(error.message, error.action)
         return error.exit_code
+
+
+def _run_command(arguments: list[str]) -> int:
+    """Run the command. Without any option there is nothing to parse: a program that lists files need not wait."""
+    if arguments == ["files"]:
+        from ollm.cli.file_list import show_files
+
+        show_files()
+        return ExitCode.DONE
+    from ollm.cli.commands import run_command_line
+
+    return run_command_line(arguments)
 
 
 def _print_error(message: str, action: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.cli.file_list import show_files
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.domain.errors import OllmError, ToolFailure, UsageError
 from ollm.system.terminal_text import clean_lines, make_printable
 
@@ -114,48 +113,7 @@ def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspa
     elif ignored:
         _show_ignored(patterns, workspace, as_json=as_json)
     else:
-        _show_files(patterns, workspace, as_json=as_json)
-
-
-def _show_files(patterns: Sequence[str], workspace: str | None, *, as_json: bool) -> None:
-    """Print the paths of all files the agent sees, from the root of the workspace."""
-    from ollm.app import ProcessScope, WorkspaceScope
-    from ollm.domain.files import DiscoveryOptions
-
-    root = resolve_workspace(workspace)
-    scope = WorkspaceScope(ProcessScope(workspace=root), root)
-    try:
-        options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
-        answer = scope.discovery.read_paths(options)
-        if as_json:
-            print_json(answer.paths)
-        elif sys.stdout.isatty():
-            sys.stdout.writelines(f"{make_printable(path)}\n" for path in answer.paths)
-        else:
-            sys.stdout.flush()
-            _write_bytes(answer.text.replace(b"\0", b"\n"))
-        for bad in scope.discovery.list_bad_rules():
-            warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
-    except ToolFailure as failure:
-        raise UsageError(failure.message) from failure
-    finally:
-        scope.close()
-    for note in answer.notes:
-        warn(f"{note}.")
-
-
-def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
-    """A pattern that names a directory selects everything in it."""
-    globs = tuple(f"/{pattern.strip('/')}/**" if (root / pattern).is_dir() else pattern for pattern in patterns)
-    return () if "/./**" in globs else globs
-
-
-def _write_bytes(data: bytes) -> None:
-    """Write all of it: with PYTHONUNBUFFERED a write may end early."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) :]
-    sys.stdout.buffer.flush()
+        show_files(patterns, workspace, as_json=as_json)
 
 
 def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:

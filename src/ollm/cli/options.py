@@ -1,4 +1,7 @@
-"""Options, questions, tables and JSON output that the command families share."""
+"""Options, questions, tables and JSON output that the command families share.
+
+`click` is imported when an option is made or a question asked: `ollm files` alone has nothing to parse.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-
-import click
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import make_printable
@@ -17,16 +18,22 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def workspace_option(command: Command) -> Command:
     """`--workspace DIR`, handed over as `workspace: str | None`; `resolve_workspace` makes a path of it."""
+    import click
+
     return click.option("--workspace", metavar="DIR", help="Project directory (default: current directory).")(command)
 
 
 def json_option(command: Command) -> Command:
     """`--json`, handed over as `as_json: bool`."""
+    import click
+
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def yes_option(command: Command) -> Command:
     """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
+    import click
+
     return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
@@ -49,6 +56,8 @@ def confirm_or_fail(question: str, yes: bool) -> None:
     """Return when the person agrees; without a terminal only --yes agrees."""
     if yes:
         return
+    import click
+
     if not sys.stdin.isatty():
         click.echo(question, err=True)  # apart from the error, which is logged: it may say what is to be forgotten
         raise UsageError("Cannot ask: no terminal.", action="Add --yes to skip the question.")
@@ -75,6 +84,8 @@ def print_json(value: object) -> None:
 
 def style_text(text: str, **style: Any) -> str:
     """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
+    import click
+
     from ollm.config.environment import copy_environment, wants_colour
 
     return click.style(text, **style) if wants_colour(copy_environment()) else text

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService, path_reader
-from ollm.services.file_discovery.path_reader import PathReader
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery import walk as walk_module
 from ollm.services.file_discovery.patterns import compile_globs
-from ollm.services.file_discovery.walk import Walk
+from ollm.services.file_discovery.walk import PathReader, Walk
 from tests.ordinary_user import as_ordinary_user
 from tests.services.file_discovery.looking import plant, rules
 from tests.services.file_discovery.trees import RandomTree
@@ -49,7 +49,7 @@ def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return started[-1]
 
     monkeypatch.setattr(os, "fork", counted)
-    monkeypatch.setattr(path_reader, "_can_fork", lambda: True)
+    monkeypatch.setattr(walk_module, "_can_fork", lambda: True)
     return started
 
 
@@ -87,7 +87,7 @@ def test_two_give_the_lines_of_one(service: FileDiscoveryService, root: Path, fo
 def test_random_trees_and_rules(
     service: FileDiscoveryService, tmp_path: Path, forks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(path_reader, "MIN_SHARED_DIRECTORIES", 2)
+    monkeypatch.setattr(walk_module, "MIN_SHARED_DIRECTORIES", 2)
     for seed in range(size(25, 400)):
         tree = tmp_path / str(seed)
         RandomTree(seed, tree).make(second=".ollmignore")
@@ -109,7 +109,7 @@ def test_whatever_becomes_of_the_other(
     service: FileDiscoveryService, root: Path, monkeypatch: pytest.MonkeyPatch, dumps: Callable[..., Any]
 ) -> None:
     wide(root)
-    monkeypatch.setattr(path_reader.marshal, "dumps", dumps)
+    monkeypatch.setattr(walk_module.marshal, "dumps", dumps)
     compare(service, root)
 
 

@@ -36,12 +36,12 @@ from ollm.services.file_discovery.explain import (
     is_ignored,
 )
 from ollm.services.file_discovery.layers import GitFinder, Signature, read_signature
-from ollm.services.file_discovery.path_reader import PathReader
 from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import BadIgnoreRule
 from ollm.services.file_discovery.walk import (
     CLOCK_STEP_NANOSECONDS,
     DirectoryListing,
+    PathReader,
     TreeScanner,
     Walk,
     make_walk,
@@ -87,42 +87,6 @@ class DiscoveryResult(Data, frozen=True, dict=True):
         return all(seen is None or seen[0] < self.taken - CLOCK_STEP_NANOSECONDS for seen in self.seen.values())
 
 
-class DiscoveryCache:
-    """The last few answers, by what was asked. Walks run in threads, so every step of it stands alone."""
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()
-
-    def get(self, options: DiscoveryOptions, generation: int | None) -> DiscoveryResult | None:
-        answer = self._answers.get(options)
-        if answer is None or not answer.is_valid(generation):
-            return None
-        if answer.generation != generation:
-            answer = msgspec.structs.replace(answer, generation=generation)
-        self._answers.pop(options, None)
-        self._answers[options] = answer
-        return answer
-
-    def put(
-        self, options: DiscoveryOptions, walk: Walk, entries: list[FileEntry], taken: int, generation: int | None
-    ) -> DiscoveryResult:
-        answer = DiscoveryResult(
-            entries=tuple(entries),
-            seen={**walk.directories, **walk.reader.signatures},
-            directories=len(walk.directories),
-            taken=taken,
-            generation=generation,
-            unreadable=tuple(walk.unreadable),
-            too_deep=tuple(walk.too_deep),
-            in_part=frozenset(walk.in_part),
-            links=tuple(walk.links),
-        )
-        self._answers[options] = answer
-        while len(self._answers) > _MAX_RESULTS:
-            self._answers.popitem(last=False)
-        return answer
-
-
 class EntryMaker:
     """Picks what the include globs want, and adds size and time where they are asked for."""
 
@@ -135,12 +99,11 @@ class EntryMaker:
         files = self._filter_included(prefix, listing.files)
         if not self._options.directories and not self._options.stat:
             return [FileEntry(root, prefix + name) for name in files]
-        made = [self._make_entry(prefix + name, "file") for name in files]
-        if self._options.directories:
-            made += [
-                self._make_entry(prefix + name, "directory") for name in self._filter_included(prefix, listing.folders)
-            ]
-        return made
+        folders = self._filter_included(prefix, listing.folders) if self._options.directories else []
+        return [
+            *(self._make_entry(prefix + name, "file") for name in files),
+            *(self._make_entry(prefix + name, "directory") for name in folders),
+        ]
 
     def _filter_included(self, prefix: str, names: list[str]) -> list[str]:
         if self._include is None:
@@ -222,7 +185,7 @@ class FileDiscoveryService:
     def __init__(self, settings: FileDiscoverySettings, home: Path, config_home: Path | None = None) -> None:
         self._settings = settings
         self._git = GitFinder(str(home), str(config_home or home / ".config"))
-        self._cache = DiscoveryCache()
+        self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()  # the newest last
         self._watches = RootWatches(self._make_watch_walk)
         self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadIgnoreRule] = set()
@@ -230,7 +193,9 @@ class FileDiscoveryService:
 
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
         """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
-        batches = self._iter_batches(self._complete_options(options))
+        wanted = self._complete_options(options)
+        cached = await _run_in_thread(self._get_cached, wanted)
+        batches = iter([cached.entries]) if cached is not None else self._iter_walk(wanted)
         while batch := await _run_in_thread(_take_batch, batches):
             for entry in batch:
                 yield entry
@@ -325,16 +290,52 @@ class FileDiscoveryService:
         return answer
 
     def _get_cached(self, options: DiscoveryOptions) -> DiscoveryResult | None:
-        return None if options.stat else self._cache.get(options, self._watches.get_generation(options.root))
+        """An answer that still holds. Walks run in threads, so every step here stands alone."""
+        answer, generation = self._answers.get(options), self._watches.get_generation(options.root)
+        if options.stat or answer is None or not answer.is_valid(generation):
+            return None
+        if answer.generation != generation:
+            answer = msgspec.structs.replace(answer, generation=generation)
+        self._keep(options, answer)
+        return answer
+
+    def _keep(self, options: DiscoveryOptions, answer: DiscoveryResult) -> None:
+        self._answers.pop(options, None)
+        self._answers[options] = answer
+        while len(self._answers) > _MAX_RESULTS:
+            self._answers.popitem(last=False)
 
     def _read_tree(self, options: DiscoveryOptions) -> DiscoveryResult:
+        answers: list[DiscoveryResult] = []
+        for _ in self._iter_walk(options, answers.append):
+            pass
+        return answers[0]
+
+    def _iter_walk(
+        self, options: DiscoveryOptions, finish: Callable[[DiscoveryResult], None] = lambda _: None
+    ) -> Iterator[Sequence[FileEntry]]:
+        """The entries of one directory after the other; the whole answer is kept at the end."""
         generation = self._watches.get_generation(options.root)
         taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
-            entries += maker.make_entries(listing)
+            batch = maker.make_entries(listing)
+            entries += batch
+            yield batch
         self._warn(walk)
-        return self._cache.put(options, walk, entries, taken, generation)
+        answer = DiscoveryResult(
+            entries=tuple(entries),
+            seen={**walk.directories, **walk.reader.signatures},
+            directories=len(walk.directories),
+            taken=taken,
+            generation=generation,
+            unreadable=tuple(walk.unreadable),
+            too_deep=tuple(walk.too_deep),
+            in_part=frozenset(walk.in_part),
+            links=tuple(walk.links),
+        )
+        self._keep(options, answer)
+        finish(answer)
 
     def _find_paths(
         self, options: DiscoveryOptions, groups: Sequence[Sequence[str]], *, links: bool = False
@@ -356,21 +357,6 @@ class FileDiscoveryService:
             too_deep=len(answer.too_deep),
             unreadable=len(answer.unreadable),
         )
-
-    def _iter_batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
-        cached = self._get_cached(options)
-        if cached is not None:
-            yield cached.entries
-            return
-        generation = self._watches.get_generation(options.root)
-        taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
-        entries: list[FileEntry] = []
-        for listing in walk:
-            batch = maker.make_entries(listing)
-            entries += batch
-            yield batch
-        self._warn(walk)
-        self._cache.put(options, walk, entries, taken, generation)
 
     def _load_patterns(self, root: str) -> list[str]:
         walk = self._make_walk(DiscoveryOptions(root=root))

@@ -1,0 +1,51 @@
+"""The list of `ollm files`. It is printed without the command line parser when nothing follows the command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ollm.app import ProcessScope, WorkspaceScope
+from ollm.cli.options import print_json, resolve_workspace, warn
+from ollm.domain.errors import ToolFailure, UsageError
+from ollm.domain.files import DiscoveryOptions
+from ollm.system.terminal_text import make_printable
+
+
+def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as_json: bool = False) -> None:
+    """Print the paths of all files the agent sees, from the root of the workspace."""
+    root = resolve_workspace(workspace)
+    scope = WorkspaceScope(ProcessScope(workspace=root), root)
+    try:
+        options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
+        answer = scope.discovery.read_paths(options)
+        if as_json:
+            print_json(answer.paths)
+        elif sys.stdout.isatty():
+            sys.stdout.writelines(f"{make_printable(path)}\n" for path in answer.paths)
+        else:
+            sys.stdout.flush()
+            _write_bytes(answer.text.replace(b"\0", b"\n"))
+        for bad in scope.discovery.list_bad_rules():
+            warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
+    except ToolFailure as failure:
+        raise UsageError(failure.message) from failure
+    finally:
+        scope.close()
+    for note in answer.notes:
+        warn(f"{note}.")
+
+
+def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
+    """A pattern that names a directory selects everything in it."""
+    globs = tuple(f"/{pattern.strip('/')}/**" if (root / pattern).is_dir() else pattern for pattern in patterns)
+    return () if "/./**" in globs else globs
+
+
+def _write_bytes(data: bytes) -> None:
+    """Write all of it: with PYTHONUNBUFFERED a write may end early."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
