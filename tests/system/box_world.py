@@ -101,7 +101,6 @@ class World:
             [str(self.workspace), *outside],
             [str(self.workspace / name) for name in EXECUTED],
             find_folder=lambda: self.root / "scratch-taken",
-            keeps_contents=self.level not in WHOLE_LEVELS,
         )
 
     def _furnish(self) -> None:

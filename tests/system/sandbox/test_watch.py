@@ -71,11 +71,10 @@ def test_a_plain_repository_a_worktree_and_packages_stay(work: Path, tmp_path: P
     assert subprocess.run([*GIT, "status"], cwd=work / "tree", capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("keeps", [False, True])
 def test_the_programs_own_state_in_a_workspace_stays_and_what_else_appears_beside_it_is_taken(
-    work: Path, tmp_path: Path, keeps: bool
+    work: Path, tmp_path: Path
 ) -> None:
-    watch = make(tmp_path, keeps_contents=keeps)
+    watch = make(tmp_path)
     watch.begin()
     watch.attach(Running())
     (work / ".ollm").mkdir()
@@ -108,13 +107,10 @@ def test_what_runs_on_is_looked_after_and_approved_files_stay(work: Path, tmp_pa
     assert watch.look() == []
 
 
-@pytest.mark.parametrize("keeps", [False, True])
-def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_path: Path, keeps: bool) -> None:
+def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_path: Path) -> None:
     records = tmp_path / "records"
-    make(tmp_path, records=records, keeps_contents=keeps).begin()
+    make(tmp_path, records=records).begin()
     (work / "sub/.mcp.json").touch()
-    if keeps:
-        (work / "AGENTS.md").write_text("theirs")
 
     assert recover_taken(records) == [], "the process that wrote it runs"
     (record,) = records.iterdir()

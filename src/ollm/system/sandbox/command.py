@@ -109,12 +109,13 @@ class BoxedCommand:
         if not self._needs_broker:
             self._run_command_thread()
             return
+        terminal = os.dup(self._order.streams[1]) if self._order.terminal else -1
         filtered = _thread.allocate_lock()
         filtered.acquire()
         _thread.start_new_thread(self._run_command_thread, (filtered,))
         filtered.acquire()
         if self._listener >= 0:
-            self._serve_broker()
+            self._serve_broker(terminal)
 
     def _enter(self) -> None:
         """Mounts of our own, and the session's network."""
@@ -154,6 +155,7 @@ class BoxedCommand:
                 network=self._box.network != "none" and not reading and not loopback_without_mounts,
                 unix_sockets=not reading,
                 namespaces=self._mounted,
+                protects_files=bool(self._box.protected) and not self._mounted,
             )
             self._listener = rules.install(listen=filtered is not None)
         except OSError as error:
@@ -190,15 +192,16 @@ class BoxedCommand:
         self._broken = error
         self._started.release()
 
-    def _serve_broker(self) -> None:
+    def _serve_broker(self, terminal: int) -> None:
         box = self._box
+        os.umask(0)  # the caller's is applied
         private = list(TEMPORARY_PLACES) if self._mounted else [box.scratch, *PLAIN_DEVICES]
         reachable = [*box.list_writable(), *filter(None, private)]
         try:
-            Broker(self._listener, reachable, self._tell_denied).serve(self._ending)
+            Broker(self._listener, box, reachable, self._tell_denied, terminal).serve(self._ending)
         finally:
-            os.close(self._listener)
-            os.close(self._ending)
+            for descriptor in {self._listener, self._ending, terminal} - {-1}:
+                os.close(descriptor)
 
     def _tell_denied(self, path: str) -> None:
         if len(self._denied) < MAX_DENIALS and path not in self._denied:

@@ -160,7 +160,6 @@ class Sandbox:
             self._executed,
             find_folder=find_folder,
             records=None if self._taken is None else self._taken / RECORDS,
-            keeps_contents=self.level not in WHOLE_LEVELS,
         )
 
     def make_box(

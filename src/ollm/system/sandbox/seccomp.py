@@ -46,6 +46,7 @@ NAMING = (
     "creat mkdir mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat "
     "rmdir truncate"
 ).split()
+CHANGING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 MODES = ("chmod", "fchmodat", "fchmodat2", "fchmod")
 OLD_TIMES = ("utime", "utimes", "futimesat")
 OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # and which argument is the user
@@ -154,10 +155,13 @@ def _load(argument: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
 
 
-def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool) -> CallFilter:
+def build_box_filter(
+    *, network: bool, unix_sockets: bool, namespaces: bool, protects_files: bool = False
+) -> CallFilter:
     """The filter of a box. Files are opened and named at native speed; only connections to sockets, and without
     `namespaces` modes and times of files, go to the broker. There shared memory with a name, owners and attributes of
-    files are out as well, since no mount and no Landlock rule holds them."""
+    files are out as well, since no mount and no Landlock rule holds them. With `protects_files` all calls that change
+    files go to the broker."""
     calls = CallFilter()
     calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
     calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
@@ -181,6 +185,11 @@ def build_box_filter(*, network: bool, unix_sockets: bool, namespaces: bool) -> 
             calls.pretend_own(name, first, fail_with(errno.EPERM))
         calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
         calls.add_rule(["utimensat", *MODES], NOTIFY)
+    if protects_files:
+        calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
+        calls.add_rule(NAMING, NOTIFY)
+        calls.add_bit_rule("openat", 2, CHANGING_FLAGS, NOTIFY)
+        calls.add_bit_rule("open", 1, CHANGING_FLAGS, NOTIFY)
     return calls
 
 

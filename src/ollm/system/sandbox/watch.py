@@ -1,8 +1,8 @@
 """Find the files that steer tools in the folders a box may write, and move aside those that a command makes.
 
-Those that exist are protected by mounts. Where there are none (level `landlock`) their contents are kept and put back.
-A new one is found after the command by comparing the ctime of every folder with the last look, which no program can
-forge, and moved to `~/.ollm/taken/{session}/{number}/` under its own path: never deleted, and one command puts it
+Those that exist are protected by mounts or, at level `landlock`, by the broker; a link, which no mount can hold, is put
+back. A new one is found after the command by comparing the ctime of every folder with the last look, which no program
+can forge, and moved to `~/.ollm/taken/{session}/{number}/` under its own path: never deleted, and one command puts it
 back. Background jobs and servers are looked after at every step's end. A record on disk says what was there before,
 so that after a crash the next start can do the same.
 """
@@ -29,7 +29,6 @@ from ollm.system.sandbox.repositories import REBASES, is_harmless, list_git_part
 
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 SETTLED_NANOSECONDS = 50_000_000  # a folder changed this shortly before it was read may have changed again unseen
-MAX_KEPT_BYTES = 8 * 1024 * 1024
 MAX_SHOWN = 5
 
 
@@ -109,14 +108,6 @@ class TreeNames:
         return FolderListing(changed, now, tuple(folders), tuple(steering), tuple(environment), tuple(repositories))
 
 
-class KeptContent(NamedTuple):
-    """A file as it was: permissions, time of its last change and contents."""
-
-    mode: int
-    changed: int
-    data: bytes
-
-
 class TakenFile(NamedTuple):
     """A file or folder that was moved aside: its path, and the folder of the batch it is in now."""
 
@@ -134,7 +125,7 @@ class Ending(Protocol):
 
 class SteeringWatch:
     """Looks after the folders that working boxes may write. `find_folder` returns the session's folder for what is
-    taken, `records` is where the record is kept; `keeps_contents` where no mounts protect the files that exist."""
+    taken, `records` is where the record is kept."""
 
     def __init__(
         self,
@@ -143,16 +134,13 @@ class SteeringWatch:
         *,
         find_folder: Callable[[], Path],
         records: Path | None = None,
-        keeps_contents: bool = False,
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
         self._executed = tuple(executed)
         self._names = TreeNames(self._executed)
         self._find_folder = find_folder
         self._records = records
-        self._keeps_contents = keeps_contents
         self._known: dict[str, str | None] = {}  # path: the target of a link
-        self._contents: dict[str, KeptContent] = {}
         self._allowed: set[str] = set()
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
@@ -171,7 +159,6 @@ class SteeringWatch:
         if not self._open:
             found = self._find_steering().items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
-            self._contents = self._read_contents() if self._keeps_contents else {}
         self._open = True
         self._write_record()
         inside = [os.path.realpath(path) for path, target in self._known.items() if target is not None]
@@ -226,7 +213,6 @@ class SteeringWatch:
             self._remove_placeholders()
         found = self._find_steering()
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
-        changed += self._find_changed_contents()
         new = [path for path in found if path not in self._known and not is_harmless(path, self._roots)]
         new = [each for path in new for each in self._spare_own_state(path)]
         new += [path for path in changed if os.path.lexists(path)]
@@ -238,7 +224,7 @@ class SteeringWatch:
 
     def _find_steering(self) -> dict[str, str | None]:
         found = [*self._names.find(self._roots)[0], *self._find_linked_scripts()]
-        if self._keeps_contents or self._allowed:
+        if self._allowed:
             found = list(self._expand(found))
         found = [path for path in found if not self._is_own_state(path)]
         return {path: os.readlink(path) if os.path.islink(path) else None for path in found if os.path.lexists(path)}
@@ -247,7 +233,7 @@ class SteeringWatch:
         """Folders that a command may have written to, with all that is in them."""
         for path in paths:
             yield path
-            opened = self._keeps_contents or any(is_inside(one, path) for one in self._allowed)
+            opened = any(is_inside(one, path) for one in self._allowed)
             if opened and not os.path.islink(path):
                 for folder, names, files in os.walk(path):
                     yield from (os.path.join(folder, name) for name in (*names, *files))
@@ -280,47 +266,17 @@ class SteeringWatch:
     def _is_allowed(self, path: str) -> bool:
         return any(is_inside(path, one) for one in self._allowed)
 
-    def _read_contents(self) -> dict[str, KeptContent]:
-        kept: dict[str, KeptContent] = {}
-        room = MAX_KEPT_BYTES
-        for path, target in self._known.items():
-            with suppress(OSError):
-                about = os.lstat(path)
-                if target is None and stat.S_ISREG(about.st_mode) and about.st_size <= room:
-                    kept[path] = KeptContent(stat.S_IMODE(about.st_mode), about.st_mtime_ns, Path(path).read_bytes())
-                    room -= about.st_size
-        return kept
-
-    def _find_changed_contents(self) -> Iterator[str]:
-        for path, kept in self._contents.items():
-            try:
-                about = os.lstat(path)
-                same = stat.S_ISREG(about.st_mode) and stat.S_IMODE(about.st_mode) == kept.mode
-                if same and about.st_size == len(kept.data) and Path(path).read_bytes() == kept.data:
-                    os.utime(path, ns=(kept.changed, kept.changed))
-                    continue
-            except OSError:
-                pass
-            yield path
-
     def _put_back(self, path: str) -> list[TakenFile]:
-        """Write a file as it was. A link that took the place of a folder above it is taken first."""
+        """Make a link again. One that took the place of a folder above it is taken first."""
         root = next(one for one in self._roots if is_inside(path, one))
         parts = os.path.relpath(path, root).split("/")
         above = [os.path.join(root, *parts[:count]) for count in range(1, len(parts))]
         taken = self._take(
             [one for one in above if (os.path.lexists(one) and not os.path.isdir(one)) or os.path.islink(one)]
         )
-        target, kept = self._known.get(path), self._contents.get(path)
         with suppress(OSError):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            if target is not None:
-                os.symlink(target, path)
-            elif kept is not None:
-                with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, kept.mode), "wb") as file:
-                    file.write(kept.data)
-                os.chmod(path, kept.mode)
-                os.utime(path, ns=(kept.changed, kept.changed))
+            os.symlink(self._known[path] or "", path)
         return taken
 
     def _take(self, paths: list[str]) -> list[TakenFile]:
@@ -348,7 +304,6 @@ class SteeringWatch:
                 "executed": self._executed,
                 "folder": str(self._find_folder()),
                 "known": self._known,
-                "contents": {path: (*kept[:2], kept.data.hex()) for path, kept in self._contents.items()},
                 "allowed": sorted(self._allowed),
                 "process": [os.getpid(), get_process_start(os.getpid())],
             }
@@ -361,8 +316,6 @@ class SteeringWatch:
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
         """Look as the process that wrote this record would have."""
         self._known = dict(record["known"])
-        contents = record["contents"].items()
-        self._contents = {path: KeptContent(mode, at, bytes.fromhex(data)) for path, (mode, at, data) in contents}
         self._allowed = set(record["allowed"])
         self._open = True
         return self._look()
@@ -377,10 +330,7 @@ def recover_taken(records: Path) -> list[TakenFile]:
             process, started = record["process"]
             if started and get_process_start(process) == started:
                 continue
-            keeps = bool(record["contents"])
-            watch = SteeringWatch(
-                record["roots"], record["executed"], find_folder=partial(Path, record["folder"]), keeps_contents=keeps
-            )
+            watch = SteeringWatch(record["roots"], record["executed"], find_folder=partial(Path, record["folder"]))
             taken += watch.resume(record)
         except (OSError, ValueError, KeyError, TypeError):
             pass  # damaged: there is nothing to compare with
