@@ -21,7 +21,7 @@ from ollm.system.sandbox.bubblewrap import start_wrapped_host
 from ollm.system.sandbox.home import list_covered_places, list_visible_places
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
-from ollm.system.sandbox.repositories import is_harmless
+from ollm.system.sandbox.names import find_steering_name, is_harmless
 from ollm.system.sandbox.watch import SteeringWatch
 
 SECRET = "canary-9f3e"
@@ -254,8 +254,6 @@ class World:
 
     def _find_linked(self) -> Iterator[str]:
         """Files that steer tools by way of a link to a directory, which no look at the tree itself shows."""
-        from ollm.system.sandbox.names import find_steering_name
-
         for folder, names, _ in os.walk(self.workspace):
             links = [path for name in names if (path := Path(folder, name)).is_symlink()]
             for link in (path for path in links if path.resolve().is_relative_to(self.workspace)):
@@ -265,8 +263,6 @@ class World:
                         yield seen
 
     def _may_change(self, path: str) -> bool:
-        from ollm.system.sandbox.names import find_steering_name
-
         below = path.removeprefix("work/")
         free = find_steering_name(below) is None and below not in EXECUTED
         return path.startswith("work/") and (free or self._is_harmless(path))

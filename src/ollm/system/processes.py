@@ -126,10 +126,6 @@ class ChildProcess:
                 _settle(self._started, None)
             case ["failed", number, where]:
                 _fail(self._started, StartError(os.strerror(int(number)), where))
-            case ["failed", number, _, place]:
-                covered = bytes.fromhex(place).decode("utf-8", "surrogateescape")
-                why = f"which may have gone away meanwhile: {os.strerror(int(number))}"
-                _fail(self._started, StartError(f"its sandbox cannot cover {covered}, {why}", "sandbox"))
             case ["exited", code]:
                 _settle(self._exited, int(code))
             case ["denied", *path]:

@@ -4,7 +4,7 @@ A supervisor is a process of its own and a child subreaper: whatever its command
 and forks twice, stays its descendant, and is found and ended when the agent says so, or when the agent is gone.
 
 A command's control socket carries the command (4 bytes of length, then JSON) and then lines. To us: `end SECONDS`;
-closing it means the same. From us: `started PID` or `failed ERRNO WHERE [PLACE]`, `exited CODE` (of the command
+closing it means the same. From us: `started PID` or `failed ERRNO WHERE`, `exited CODE` (of the command
 itself), `gone` (of all that came from it). A command with a `box` is run by a process inside it (see `sandbox.host`);
 there is one more line then, `denied PATH`. In place of a command it may ask for the namespaces of a session, which
 come as descriptors.

@@ -1,5 +1,5 @@
 """The box around every child process: namespaces, seccomp and Landlock, entered before the command is run.
 
-`box` describes one, `levels` finds out what the kernel lets us build, `entering` builds it and starts the command
-inside; the other modules are the parts it is built from. Standard library only: supervisors have nothing else.
+`box` describes one, `levels` finds out what the kernel lets us build, `host` and `command` start the command inside.
+Standard library only: supervisors have nothing else.
 """

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, list_places
-from ollm.system.sandbox.layers import lay_over
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, is_inside, list_places
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
@@ -51,15 +50,21 @@ def build_base(box: Box) -> list[int]:
     _lift_loopback()
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     places = list_places(box)
-    writable = {path: kernel.clone_tree(path) for path, access in places if access == "write"}
+    trees = {path: kernel.clone_tree(path) for path, access in places if _is_kept_aside(path, access)}
     devices = _clone_devices()
     kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
     _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
     _mount_run()
     _mount_devices(devices)
     for at, (path, access) in enumerate(places):
-        _lay_out(path, access, places[:at], writable.get(path, -1))
+        _lay_out(path, access, places[:at], trees.get(path, -1))
     return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in ("user", "mnt", "net")]
+
+
+def _is_kept_aside(path: str, access: Access) -> bool:
+    """True for what is put back later: what stays writable, and what lies where the temporary places come."""
+    in_the_way = any(is_inside(path, place) for place in TEMPORARY_PLACES) and not os.path.islink(path)
+    return access == "write" or (access == "read" and in_the_way)
 
 
 def _lay_out(path: str, access: Access, above: list[tuple[str, Access]], tree: int) -> None:
@@ -67,8 +72,9 @@ def _lay_out(path: str, access: Access, above: list[tuple[str, Access]], tree: i
     outer, outer_access = find_access(path, above)
     if access == "empty":
         empty_place(path)
-    elif access == "write":
-        kernel.set_mount_attributes("", kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
+    elif tree >= 0:
+        held = kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV | (kernel.MOUNT_RDONLY if access == "read" else 0)
+        kernel.set_mount_attributes("", held, tree=tree)
         make_mount_point(path, outer if outer_access == "empty" else "", directory=stat.S_ISDIR(os.fstat(tree).st_mode))
         kernel.attach_tree(tree, path)
     elif outer_access == "empty":
@@ -190,10 +196,20 @@ def _lift_loopback() -> None:
 
 
 def _mount_scratch(places: list[str]) -> None:
-    """Lay a private layer in memory over each place."""
+    """Lay a private layer in memory over each place: all that is there can be read, and what is written stays inside. A
+    socket of a running daemon cannot be connected to through it. The kernel lays nothing over a directory in which
+    other file systems are mounted: that one starts empty."""
     kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
-    for place in places:
-        lay_over(place, RUN)
+    for number, place in enumerate(places):
+        upper = f"{RUN}/{number}"
+        os.mkdir(upper)
+        os.chmod(upper, stat.S_IMODE(os.stat(place).st_mode))
+        os.mkdir(f"{upper}-work")
+        options = f"lowerdir={place},upperdir={upper},workdir={upper}-work,userxattr"
+        try:
+            kernel.mount("overlay", place, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+        except OSError:
+            kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=1777")
 
 
 def _mount_run() -> None:

@@ -74,26 +74,23 @@ class Broker:
             caller.close()
             self._send(identity, error)
             return True
-        if name == "connect":
-            _thread.start_new_thread(self._work, (identity, work, caller))  # a connection may take its time
-        else:
-            self._work(identity, work, caller)
+        self._work(identity, work, caller)
         return True
 
     def _work(self, identity: int, work: Work, caller: Caller) -> None:
         try:
-            opened = work()
+            done = work()
         except ERRORS as error:
             self._send(identity, error)
         else:
-            if opened is None:
+            if callable(done):
+                _thread.start_new_thread(self._work, (identity, done, caller))
+                return
+            if done is None:
                 self._send(identity, None)
-            elif opened.waits:
-                _thread.start_new_thread(self._wait_for_pipe, (identity, opened))
             else:
-                self._hand_over(identity, opened)
-        finally:
-            caller.close()
+                self._hand_over(identity, done)
+        caller.close()
 
     def _check_valid(self, identity: int) -> None:
         ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))
@@ -117,13 +114,6 @@ class Broker:
         finally:
             os.close(opened.descriptor)
 
-    def _wait_for_pipe(self, identity: int, opened: OpenedFile) -> None:
-        """A pipe with a name opens when its other end does."""
-        try:
-            self._hand_over(identity, opened.wait(lambda: self._check_valid(identity)))
-        except OSError as error:
-            self._send(identity, error)
-
     def _prepare_connection(self, caller: Caller) -> Work:
         """Connect the caller's socket to a copy of the address. A socket with a path must be one of the box's own."""
         number, place, length, *_ = caller.words
@@ -138,7 +128,7 @@ class Broker:
                 where = _AF_UNIX + f"/proc/self/fd/{target}\0".encode()
             call("connect", held, where, len(where))
 
-        return connect
+        return lambda: connect
 
     def _check(self, path: str) -> None:
         if not any(is_inside(path, place) for place in self._reachable):

@@ -29,7 +29,6 @@ FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners a
 BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
 CLONE_FS = 0x200
 MAX_DENIALS = 8
-MAX_ATTEMPTS = 3  # to make the mounts of a command, when what they cover goes away meanwhile
 
 
 class BoxOrder(NamedTuple):
@@ -44,12 +43,10 @@ class BoxOrder(NamedTuple):
 
 
 class BoxStartError(OSError):
-    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`. `place` is what its box
-    was to cover, where that is known."""
+    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`."""
 
     def __init__(self, error: OSError, where: str) -> None:
         super().__init__(error.errno or 5, error.strerror or str(error), where)
-        self.place = error.filename if where == "start" and isinstance(error.filename, str) else ""
 
 
 class BoxedCommand:
@@ -72,19 +69,11 @@ class BoxedCommand:
     def start(self) -> int:
         """The process id of the command, as seen from inside."""
         self._started.acquire()
-        broken = self._try_to_start()
-        for _ in range(MAX_ATTEMPTS - 1):
-            if broken is not None and broken.place:
-                broken = self._try_to_start()
-        if broken is not None:
-            raise broken
-        return self._child
-
-    def _try_to_start(self) -> BoxStartError | None:
-        self._broken = None
-        _thread.start_new_thread(self._run_broker_thread, ())  # each has mounts of its own
+        _thread.start_new_thread(self._run_broker_thread, ())  # it has mounts of its own
         self._started.acquire()
-        return self._broken
+        if self._broken is not None:
+            raise self._broken
+        return self._child
 
     def close(self) -> None:
         """Nothing is left of the command: its broker ends."""

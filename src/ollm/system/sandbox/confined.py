@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import TypeVar
 
 T = TypeVar("T")
 _OWN_PLACES = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))  # where we are installed, helpers are too
@@ -21,17 +20,7 @@ _SYSTEM_PLACES = (
     *("/dev", "/proc", "/sys"),
 )
 GIT_SETTINGS = (".gitconfig", ".config/git")
-HELPER_VARIABLES = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "XDG_CONFIG_HOME",
-    "SYSTEMROOT",
-    "LD_LIBRARY_PATH",
-)
+HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT LD_LIBRARY_PATH".split()
 
 
 def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: str | None = "~") -> T:
@@ -40,10 +29,15 @@ def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: s
     `readable` and the programs and libraries of the system and our own."""
     if sys.platform != "linux":
         return start()
-    starter = _ConfinedStarter(start, home, list(readable))
-    starter.start()
-    starter.join()
-    return starter.take_result()
+    from concurrent.futures import ThreadPoolExecutor
+
+    def confine() -> T:
+        with suppress(OSError):  # a kernel that allows no more layers: it is a part of the agent all the same
+            _confine_thread(home, list(readable))
+        return start()
+
+    with ThreadPoolExecutor(1) as thread:  # restricts itself for good, does its work and ends
+        return thread.submit(confine).result()
 
 
 def confine_process(readable: Iterable[str]) -> None:
@@ -60,31 +54,6 @@ def choose_home(program: str) -> str | None:
 
     found = os.path.realpath(shutil.which(program) or program)
     return None if found.startswith(tuple(f"{place}/" for place in (*_SYSTEM_PLACES, *_OWN_PLACES))) else "~"
-
-
-class _ConfinedStarter(threading.Thread, Generic[T]):
-    """Restricts itself for good, does its work and ends."""
-
-    def __init__(self, start: Callable[[], T], home: str | None, readable: list[str]) -> None:
-        super().__init__(name="confined", daemon=True)
-        self._start_program = start
-        self._home = home
-        self._readable = readable
-        self._result: T | None = None
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            with suppress(OSError):  # a kernel that allows no more layers: it is a part of the agent all the same
-                _confine_thread(self._home, self._readable)
-            self._result = self._start_program()
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            self._error = error
-
-    def take_result(self) -> T:
-        if self._error is not None:
-            raise self._error
-        return cast("T", self._result)
 
 
 def _confine_thread(home: str | None, readable: list[str]) -> None:

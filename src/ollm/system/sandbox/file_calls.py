@@ -9,10 +9,8 @@ Standard library only.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
@@ -26,35 +24,17 @@ AT_SYMLINK_FOLLOW, AT_REMOVEDIR = 0x400, 0x200
 NEW = os.O_CREAT | os.O_EXCL
 MAX_LINKS = 40
 TERMINAL = os.makedev(5, 0)  # /dev/tty: the caller's own, not ours
-PIPE_SECONDS = 0.01
 
 
 class OpenedFile(NamedTuple):
-    """An open file for the caller, with the flags it asked for. `waits`: a pipe that may have no reader yet."""
+    """An open file for the caller, with the flags it asked for."""
 
     descriptor: int
     flags: int
-    waits: bool = False
-
-    def wait(self, check: Callable[[], None]) -> OpenedFile:
-        """Open the pipe once there is a reader; `check` raises OSError when the caller is gone."""
-        try:
-            while True:
-                try:
-                    opened = _open_again(self.descriptor, self.flags | os.O_NONBLOCK)
-                    break
-                except OSError as error:
-                    if error.errno != errno.ENXIO:
-                        raise
-                check()
-                time.sleep(PIPE_SECONDS)
-        finally:
-            os.close(self.descriptor)
-        fcntl.fcntl(opened, fcntl.F_SETFL, fcntl.fcntl(opened, fcntl.F_GETFL) & ~os.O_NONBLOCK)
-        return OpenedFile(opened, self.flags)
 
 
-Work = Callable[[], OpenedFile | None]
+# Makes a call. What may take its time is returned, to be called in a thread of its own.
+Work = Callable[[], "OpenedFile | Work | None"]
 
 
 class FileCalls:
@@ -134,7 +114,7 @@ class FileCalls:
             self._check(place.path)
             call("linkat", *place.words, *target.words, 0)
 
-    def _open(self, caller: Caller, where: tuple[int, str], flags: int, mode: int) -> OpenedFile:
+    def _open(self, caller: Caller, where: tuple[int, str], flags: int, mode: int) -> OpenedFile | Work:
         """Open the file that a path leads to, or make it: a link whose target is not there yet is followed."""
         only_new = flags & NEW == NEW
         as_it_is = AT_SYMLINK_NOFOLLOW if only_new or flags & os.O_NOFOLLOW else 0
@@ -160,7 +140,7 @@ class FileCalls:
                 where = AT_FDCWD, os.path.join(place.above, os.readlink(place.name, dir_fd=place.folder))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _open_found(self, found: int, flags: int, mode: int) -> OpenedFile:
+    def _open_found(self, found: int, flags: int, mode: int) -> OpenedFile | Work:
         about = os.fstat(found)
         if stat.S_ISLNK(about.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -168,7 +148,7 @@ class FileCalls:
             return OpenedFile(os.dup(self._terminal), flags)
         self._check(os.readlink(f"/proc/self/fd/{found}"))
         if stat.S_ISFIFO(about.st_mode) and flags & os.O_ACCMODE == os.O_WRONLY and not flags & os.O_NONBLOCK:
-            return OpenedFile(os.dup(found), flags, waits=True)
+            return lambda: OpenedFile(_open_again(found, flags), flags)  # it opens when its other end does
         return OpenedFile(_open_again(found, flags, mode), flags)
 
     def _truncate(self, found: int, length: int) -> None:

@@ -145,8 +145,7 @@ class BoxHost:
             self._say(f"started {self._child}")
         except OSError as error:
             self._child = 0
-            place = getattr(error, "place", "").encode("utf-8", "surrogateescape").hex()
-            self._say(f"failed {error.errno or 5} {getattr(error, 'filename', None) or 'program'} {place}".rstrip())
+            self._say(f"failed {error.errno or 5} {getattr(error, 'filename', None) or 'program'}")
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)

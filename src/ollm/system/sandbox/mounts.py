@@ -103,8 +103,6 @@ def _hide(box: Box, path: str) -> None:
             kernel.attach_tree(kernel.clone_tree(EMPTY if os.path.isdir(real) else "/dev/null"), real)
     except FileNotFoundError:
         return  # removed in the meantime
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
 
 
 def _replace_temporary_places(box: Box) -> None:

@@ -1,8 +1,15 @@
-"""The names of files that steer tools, editors, agents, git and CI: one list for policy and for the box."""
+"""The files that steer tools, editors, agents, git and CI, by name: one list for policy and for the box. Of git's, also
+those in a repository, and whether new ones start a program."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
 from ollm.system.file_names import SHELL_START_UP_FILES, normalize_name
+from ollm.system.sandbox.box import is_inside, read_line
 
 STEERING_NAMES = (
     frozenset(
@@ -38,6 +45,17 @@ GIT_STEERING_NAMES = frozenset(
 )
 GIT_STEERING_PATHS = frozenset({("info", "attributes"), ("info", "grafts"), ("objects", "info", "alternates")})
 GIT_NESTED = frozenset({"modules", "worktrees"})
+REBASES = ("rebase-merge", "rebase-apply")
+REBASE_STEPS = frozenset(
+    "pick p reword r edit e squash s fixup f drop d label l reset t noop break b update-ref u".split()
+)
+# What `git init`, `clone`, `submodule` and `worktree` write, and what starts no program
+HARMLESS_GIT_KEYS = frozenset(
+    "core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.symlinks "
+    "core.precomposeunicode remote.url remote.fetch remote.tagopt branch.remote branch.merge branch.rebase user.name "
+    "user.email submodule.url submodule.active extensions.objectformat extensions.worktreeconfig "
+    "init.defaultbranch".split()
+)
 
 
 def steers_by_name(part: str) -> bool:
@@ -69,3 +87,83 @@ def _find_git_steering_name(below: list[str]) -> str | None:
         steering = next((part for part in below[1:] if part in GIT_STEERING_NAMES), None)
         return steering and f".git/{below[0]}/…/{steering}"
     return None
+
+
+def list_git_parts(git: str) -> list[str]:
+    """What steers git in a `.git`, and in the submodules and worktrees below it; a `.git` that is a file or a link."""
+    if os.path.islink(git) or not os.path.isdir(git):
+        return [git]
+    parts = [os.path.join(git, name) for name in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS))]
+    found = [part for part in parts if os.path.lexists(part)]
+    for name in (*GIT_NESTED, "info"):
+        folder = os.path.join(git, name)
+        if os.path.islink(folder):
+            found.append(folder)
+        elif name in GIT_NESTED and os.path.isdir(folder):
+            found += _list_nested(folder)
+    return found
+
+
+def _list_nested(folder: str) -> Iterator[str]:
+    """A submodule's name may have slashes in it: a folder is one if it has a HEAD."""
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.is_symlink():
+                yield entry.path
+            elif os.path.lexists(os.path.join(entry.path, "HEAD")):
+                yield from list_git_parts(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _list_nested(entry.path)
+            elif entry.name in GIT_STEERING_NAMES:
+                yield entry.path
+
+
+def is_harmless(path: str, roots: tuple[str, ...]) -> bool:
+    """Whether a new part of a git repository starts no program, judged by what is in it: `git init`, `clone` and
+    `worktree add` go on working."""
+    name = os.path.basename(path)
+    if os.path.islink(path):
+        return False
+    if name in REBASES:
+        return _has_harmless_steps(os.path.join(path, "git-rebase-todo"))
+    if name == "hooks":
+        with suppress(OSError):
+            return all(entry.endswith(".sample") for entry in os.listdir(path))
+    if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
+        target = os.path.realpath(os.path.join(os.path.dirname(path), read_line(path).removeprefix("gitdir: ")))
+        return "/.git" in target and any(is_inside(target, root) for root in roots)
+    return name in ("config", "config.worktree") and ".git" in path.split("/") and _has_harmless_settings(path)
+
+
+def _has_harmless_steps(file: str) -> bool:
+    """Whether a rebase under way runs no command: `git rebase` and `--continue` go on working."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines() if os.path.lexists(file) else []
+    except (OSError, UnicodeDecodeError):
+        return False
+    words = (line.split(None, 1)[0] for line in lines if line.strip())
+    return not os.path.islink(file) and all(word in REBASE_STEPS or word[0] == "#" for word in words)
+
+
+def _has_harmless_settings(file: str) -> bool:
+    """Read git's configuration format strictly: whatever is not plain counts as harmful."""
+    section = ""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False
+    for line in (line.strip() for line in lines):
+        if not line or line[0] in "#;":
+            continue
+        if line.startswith("["):
+            section = line[1:].partition("]")[0].split()[0].lower() if line.endswith("]") and len(line) > 2 else "?"
+            continue
+        name, _, value = (part.strip() for part in line.partition("="))
+        if (
+            f"{section}.{name.lower()}" not in HARMLESS_GIT_KEYS
+            or "\\" in value
+            or "::" in value
+            or value.startswith("-")
+        ):
+            return False
+    return True

@@ -19,17 +19,9 @@ TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 # SETFLAGS in both widths, SETVERSION, FSSETXATTR, ENABLE_VERITY, SET_ENCRYPTION_POLICY: a file open to read is enough
 FILE_FLAG_CHANGES = (0x40086602, 0x40046602, 0x40087602, 0x401C5820, 0x40806685, 0x800C6613)
 # what changes another process of the user without a signal, and which argument is the process; 0 is the caller itself
-OTHER_PROCESSES = {
-    "prlimit64": 0,
-    "setpriority": 1,
-    "ioprio_set": 1,
-    "sched_setscheduler": 0,
-    "sched_setparam": 0,
-    "sched_setattr": 0,
-    "sched_setaffinity": 0,
-    "migrate_pages": 0,
-    "move_pages": 0,
-}
+OTHER_PROCESSES = dict.fromkeys(
+    "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity migrate_pages move_pages".split(), 0
+) | {"setpriority": 1, "ioprio_set": 1}
 X32_BIT = 0x40000000
 UNCHANGED = 0xFFFFFFFF
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.beneath import LinkFound, open_parent_directory
 from ollm.system.file_names import is_environment_file, normalize_name
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.box import is_inside
-from ollm.system.sandbox.names import GITHUB_STEERING_NAMES, steers_by_name
-from ollm.system.sandbox.repositories import REBASES, is_harmless, list_git_parts
+from ollm.system.sandbox.names import GITHUB_STEERING_NAMES, REBASES, is_harmless, list_git_parts, steers_by_name
 
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 SETTLED_NANOSECONDS = 50_000_000  # a folder changed this shortly before it was read may have changed again unseen
@@ -372,39 +372,21 @@ def _make_batch(folder: Path) -> str:
 def _move_aside(path: str, root: str, batch: str) -> bool:
     """Move a file or folder out of the tree. Its folder is held open and reached without links, since a program that
     still runs may swap it meanwhile; across file systems it loses its name first and is copied then."""
-    below = os.path.relpath(path, root)
-    target = os.path.join(batch, below)
-    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-    try:
-        above = open_beneath(root, os.path.dirname(below))
-    except OSError:
-        return False
+    target = os.path.join(batch, os.path.relpath(path, root))
     name = os.path.basename(path)
     try:
-        mode = os.lstat(name, dir_fd=above).st_mode
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        with open_parent_directory(Path(root), Path(path)) as above:
+            mode = os.lstat(name, dir_fd=above).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+                os.unlink(name, dir_fd=above)  # a socket or a pipe
+                return True
             try:
                 os.rename(name, target, src_dir_fd=above)
             except OSError:
                 hidden = f".taken-{os.getpid()}-{time.monotonic_ns()}"
                 os.rename(name, hidden, src_dir_fd=above, dst_dir_fd=above)
                 shutil.move(os.path.join(f"/proc/self/fd/{above}", hidden), target)
-        else:
-            os.unlink(name, dir_fd=above)  # a socket or a pipe
-    except (OSError, shutil.Error):
+    except (OSError, shutil.Error, LinkFound):
         return False
-    finally:
-        os.close(above)
     return True
-
-
-def open_beneath(root: str, below: str) -> int:
-    """Open a folder below another one, following no link."""
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for name in filter(None, below.split("/")):
-        try:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-        finally:
-            os.close(folder)
-        folder = inner
-    return folder
