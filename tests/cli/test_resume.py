@@ -218,3 +218,23 @@ async def test_a_resume_of_a_full_context_takes_no_second_snapshot_of_it(tmp_pat
     assert done.code == 0, "there was room for one more turn above the threshold"
     assert len(taken[-2]) == 1
     assert taken[-1] == taken[-2]
+
+
+async def test_a_session_that_went_on_elsewhere_is_resumed_from_its_newest_messages(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Noted."] * 9) as runner:
+        await runner.run("-p", "Begin")
+        (document,) = runner.home.glob("sessions/*.json")
+        session = json.loads(document.read_text(encoding="utf-8"))
+        first = session["messages"][0]
+        session["messages"] += [
+            {**first, "id": number, "parts": [{"type": "text", "text": f"Row {number} of /data/part-{number}.csv."}]}
+            for number in range(3, 4_003)
+        ]
+        document.write_text(json.dumps(session), encoding="utf-8")
+        done = await runner.run("-p", "And now?", "--continue")
+
+    assert done.code == 0
+    text = json.dumps(runner.server.chats[-1]["messages"])
+    assert "Row 4002 of" in text
+    assert "Row 3 of" not in text
+    assert len(runner.server.chats) < 5

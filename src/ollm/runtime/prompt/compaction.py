@@ -6,6 +6,7 @@ the prompt for the one and gives it the other. The prompt knows neither.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -266,7 +267,8 @@ class Compactor:
         """One for each state of the context, unless a person asks."""
         if self._snapshots is None or self._kept_revision == prompt.revision:
             return
-        if await self._snapshots.create_snapshot(prompt.capture_state(), trigger):
+        state = await asyncio.to_thread(prompt.capture_state)  # it may read all that the user ever said
+        if await self._snapshots.create_snapshot(state, trigger):
             self._kept_revision = prompt.revision
 
     async def _check_thresholds(self, prompt: Prompt) -> None:

@@ -165,8 +165,8 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         return ""
     how = "Session resumed."
     restore_entries(prompt, kept)
-    if full or ends_with_step_back(session):
-        whole = rebuild_context(source.load(), snapshot)
+    if full or ends_with_step_back(session) or _is_far_behind(prompt, session, kept):
+        whole = keep_newest_messages(prompt, rebuild_context(source.load(), snapshot))
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
     else:
         context, why = check_saved_context(prompt, kept)
@@ -222,8 +222,10 @@ def fill_prompt_for_viewing(
     restore_entries(prompt, kept)
     if kept and kept.ledger:
         prompt.ledger.entries.append(kept.ledger)
-    context = None if ends_with_step_back(session) else check_saved_context(prompt, kept)[0]
-    rest = msgspec.structs.replace(rebuild_context(session, snapshot), mode=prompt.mode)
+    stale = ends_with_step_back(session) or _is_far_behind(prompt, session, kept)
+    context = None if stale else check_saved_context(prompt, kept)[0]
+    whole = keep_newest_messages(prompt, rebuild_context(session, snapshot))
+    rest = msgspec.structs.replace(whole, mode=prompt.mode)
     prompt.restore(context or rest, lambda: collect_user_messages(session))
     if context and kept:
         add_newer_messages(prompt, session, kept.last_number)
@@ -247,6 +249,32 @@ def add_newer_messages(prompt: Prompt, session: Session, last_number: int) -> No
     for message in session.messages:
         if message.id > last_number:
             prompt.add_message(message, calls)
+
+
+def _is_far_behind(prompt: Prompt, session: Session, kept: SavedContext | None) -> bool:
+    """True if more was recorded since the context was kept than is worth adding: the session went on elsewhere."""
+    newer = [message for message in session.messages if kept and message.id > kept.last_number]
+    calls = {call.id: call for call in session.tool_calls} if newer else {}
+    return _find_fitting(prompt, [entry for message in newer for entry in render_message(message, calls)]) > 0
+
+
+def _find_fitting(prompt: Prompt, messages: Sequence[PromptMessage]) -> int:
+    """Return the place from which on these messages take at most a window; compaction makes them fit."""
+    left, place = prompt.model.window, len(messages)
+    while place and (left := left - prompt.counter.count_message(messages[place - 1])) >= 0:
+        place -= 1
+    return place
+
+
+def keep_newest_messages(prompt: Prompt, context: ActiveContext) -> ActiveContext:
+    """Of a long archive the newest messages, from one of the user's on, and a line with the numbers of the others."""
+    messages, place = context.messages, _find_fitting(prompt, context.messages)
+    if place == 0:
+        return context
+    begins = (at for at in range(place, len(messages)) if messages[at].role == "user")
+    begin = next(begins, max(at for at, entry in enumerate(messages) if entry.role != "tool"))
+    line = merge_folded_lines(messages[:begin])
+    return msgspec.structs.replace(context, messages=(line, *messages[begin:]), folded=True)
 
 
 def seed_context(record: ChatSession, mode: ModeName) -> ActiveContext:

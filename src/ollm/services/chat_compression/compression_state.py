@@ -15,7 +15,7 @@ from ollm.services.chat_compression.folding import (
     remove_aside,
     shorten_message,
 )
-from ollm.services.chat_compression.records import make_lines
+from ollm.services.chat_compression.records import fold_lines, make_lines
 from ollm.services.token_counting import TokenCounter
 
 MIN_SAVING_TOKENS = 12  # tokens
@@ -111,7 +111,8 @@ class CompressionState:
         """Past requests, as the record holds them."""
         known = [line for old in self.checkpoints for line in old.requests]
         new = [(group[0].sources[0], group[0].content) for group in asked if group[0].sources]
-        return make_lines(known, new, self._options.ledger_tokens or 0, self._counter.count_text)
+        most, cost = self._options.ledger_tokens or 0, self._counter.count_text
+        return fold_lines(make_lines(known, new, most, cost), most, cost)
 
     def fold_results(self) -> None:
         """Old tool output becomes a few lines of it."""

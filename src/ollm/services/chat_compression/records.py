@@ -20,7 +20,7 @@ from ollm.services.token_counting import TokenCounter
 TextCost = Callable[[str], int]
 
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_WORDS_SHARE = 0.55  # of their cap, when the user's words are shortened: room for the next ones
+MERGED_WORDS_SHARE = 0.75  # of their cap, when the user's words are shortened: room for the next ones
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "
