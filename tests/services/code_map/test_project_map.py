@@ -3,7 +3,7 @@
 import pytest
 
 from ollm.services.code_map.facts import FileFacts, collect_facts
-from ollm.services.code_map.project_map import _cut_to_budget, rank_files, render_code_map
+from ollm.services.code_map.project_map import rank_files, render_code_map
 from ollm.services.token_counting import TokenCounter
 
 COUNT = TokenCounter().count_text
@@ -171,13 +171,6 @@ def test_a_file_shows_a_dozen_definitions_and_a_long_signature_is_cut() -> None:
     (long,) = render_code_map(files, 1000, count_words, "f13").split("\n")[1:2]
     assert long == f"  14 def f13({'x' * 91}…"
     assert render_code_map(files, 1000, count_words, "f01 f02 f03 f04").split("\n") == [*lines[:1], *lines[2:5], "b.py"]
-
-
-@pytest.mark.parametrize(("room", "left"), [(20, 20), (19, 18), (18, 18), (17, 16), (15, 14), (1, 1), (0, 0)])
-def test_a_map_loses_a_tenth_of_its_lines_until_it_fits(room: int, left: int) -> None:
-    lines = [f"line {number}" for number in range(20)]
-
-    assert _cut_to_budget(lines, room, lambda text: len(text.splitlines())) == "\n".join(lines[:left])
 
 
 def test_files_and_definitions_are_ranked_for_words() -> None:

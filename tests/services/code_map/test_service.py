@@ -82,10 +82,3 @@ async def test_a_map_says_whether_nothing_fits_or_nothing_is_there(tmp_path: Pat
     assert (small.text, small.files, small.left_out, small.has_more, small.notes) == ("", 3, 0, True, ())
     assert usual.text == "in/m0.py\n  1 class Thing0"
     assert (nothing.text, nothing.files, nothing.has_more) == ("", 0, False)
-
-
-def test_the_order_of_files_changes_only_where_some_are_left_out(tmp_path: Path) -> None:
-    service = CodeMapService(CodeMapSettings(max_files=3), tmp_path / "cache")
-
-    assert service._select_files(["z.md", "b/a.py", "x.bin", "a.py"]) == ["z.md", "b/a.py", "a.py"]
-    assert service._select_files(["z.md", "b/a.py", "c.py", "a.py"]) == ["a.py", "c.py", "b/a.py"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.code_map.definition import render_outline
+from ollm.services.code_map.definition import render_definition
 from ollm.services.code_map.syntax_tree import find_parse_error, get_parser, has_grammar, outline_text
 from tests.services.code_map.samples import OUTLINES, RUST
 
@@ -16,7 +16,7 @@ def test_the_outline_of_a_file_in_each_language(file: tuple[str, str], expected:
     found = outline_text(name, text.encode())
 
     assert found is not None
-    assert "\n".join(render_outline(found)) == expected
+    assert "\n".join(map(render_definition, found)) == expected
 
 
 def test_a_definition_reaches_from_its_comments_to_its_end() -> None:
@@ -115,13 +115,3 @@ def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str
 def test_a_minified_call_is_not_looked_into() -> None:
     text = "!function(){" + "".join(f"function f{number}(){{}};" for number in range(500)) + "}();"
     assert outline_text("a.js", text.encode()) == []
-
-
-def test_how_many_comments_and_how_much_of_a_signature_are_read() -> None:
-    for count, first in ((199, 2), (200, 2), (201, 3)):
-        (found,) = outline_text("a.py", ("x = 1\n" + "# word\n" * count + "def a(): pass\n").encode()) or []
-        assert (found.first, found.line) == (first + max(0, count - 201), count + 2), count
-    blank = b" " * (1200 - len("def a(b)"))
-    (whole,) = outline_text("a.py", b"def a(" + blank + b"b): pass\n") or []
-    (cut,) = outline_text("a.py", b"def a(" + blank + b" b): pass\n") or []
-    assert (whole.signature, cut.signature) == ("def a(b)", "def a(b")

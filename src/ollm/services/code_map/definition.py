@@ -45,11 +45,6 @@ def render_definition(found: CodeDefinition) -> str:
     return f"{found.line:>5} {'  ' * found.depth}{found.signature}"
 
 
-def render_outline(definitions: Sequence[CodeDefinition]) -> list[str]:
-    """A line for each, with its line number, indented by what it is in."""
-    return [render_definition(found) for found in definitions]
-
-
 def normalize_symbol(symbol: str) -> str:
     """`Turn::run`, `Turn#run` and `Turn.run()` are all `Turn.run`."""
     return symbol.strip().removesuffix("()").replace("::", ".").replace("#", ".").strip(".")

@@ -91,9 +91,9 @@ class FactsCache:
 
     def _save(self, found: Sequence[FileFacts], known: dict[str, FileFacts]) -> None:
         """With what is known of files that were not asked for this time, as long as they are there."""
-        asked = {facts.path for facts in found}
-        others = (facts for path, facts in known.items() if path not in asked and _is_there(f"{self._root}/{path}"))
-        document = _FactsFile(version=CACHE_VERSION, parsed=has_grammar("a.py"), files=(*found, *others))
+        others = known.keys() - {facts.path for facts in found}
+        there = (known[path] for path in sorted(others) if os.path.lexists(f"{self._root}/{path}"))
+        document = _FactsFile(version=CACHE_VERSION, parsed=has_grammar("a.py"), files=(*found, *there))
         with contextlib.suppress(OSError):
             make_private_directory(self._file.parent)
             replace_file(self._file, msgspec.msgpack.encode(document), durable=False)
@@ -146,7 +146,3 @@ def _read_regular(place: str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(max_bytes)
-
-
-def _is_there(place: str) -> bool:
-    return os.path.lexists(place)

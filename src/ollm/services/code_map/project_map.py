@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
 from ollm.domain.struct import Data
-from ollm.services.code_map.definition import CodeDefinition
+from ollm.services.code_map.definition import CodeDefinition, CountTokens
 from ollm.services.code_map.facts import FileFacts
-from ollm.services.code_map.ranking import LISTED_KINDS, QueryScores, score_definitions
+from ollm.services.code_map.ranking import QueryScores, defines_itself, score_definitions
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
 MAX_DESCRIBED_FILES = 10  # of a map for a question; the others are named only
 MAX_MATCHES = 3
-
-CountTokens = Callable[[str], int]
-
-
-class _MapFile:
-    """A file on the map, and its definitions by weight."""
-
-    def __init__(self, facts: FileFacts, weights: Sequence[float], weight: float, prefix: str) -> None:
-        self.path = f"{prefix}{facts.path}"
-        self.weight = weight
-        self.best = sorted(
-            ((amount, found) for amount, found in zip(weights, facts.definitions, strict=True) if amount > 0),
-            key=lambda pair: (-pair[0], pair[1].line),
-        )[:MAX_FILE_DEFINITIONS]
+_get_order = itemgetter(0, 1, 2)  # weight, file, line
 
 
 class RankedFile(Data, frozen=True):
@@ -42,7 +30,7 @@ def rank_files(files: Sequence[FileFacts], words: str) -> list[RankedFile]:
     scores = QueryScores(files, words)
 
     def choose_definitions(facts: FileFacts) -> tuple[CodeDefinition, ...]:
-        named = [found for found in facts.definitions if found.kind not in LISTED_KINDS]
+        named = filter(defines_itself, facts.definitions)
         rated = [(score, found) for found in named if (score := scores.score_definition(found)) > 0]
         best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))
         return tuple(found for _, found in best[:MAX_MATCHES])
@@ -64,30 +52,30 @@ def render_code_map(
     weights = score_definitions(files)
     if not any(map(any, weights)):  # a project in which no file uses another
         weights = [
-            [float(found.depth == 0 and found.kind not in LISTED_KINDS) for found in facts.definitions]
-            for facts in files
+            [float(found.depth == 0 and defines_itself(found)) for found in facts.definitions] for facts in files
         ]
-    ranked = [_MapFile(facts, weights[number], sum(weights[number]), prefix) for number, facts in enumerate(files)]
-    ranked.sort(key=lambda found: (-found.weight, found.path))
-    return _render_definitions([found for found in ranked if found.best], max_tokens, count)
+    order = sorted(range(len(files)), key=lambda number: (-sum(weights[number]), files[number].path))
+    return _render_definitions([(files[number], weights[number]) for number in order], max_tokens, count, prefix)
 
 
-def _render_definitions(ranked: Sequence[_MapFile], max_tokens: int, count: CountTokens) -> str:
+def _render_definitions(
+    ranked: Sequence[tuple[FileFacts, Sequence[float]]], max_tokens: int, count: CountTokens, prefix: str
+) -> str:
     """The heaviest definitions of all files, as many as fit, each below its file."""
-    pairs = sorted(
-        ((amount, place, found) for place, file in enumerate(ranked) for amount, found in file.best),
-        key=lambda pair: (-pair[0], pair[1], pair[2].line),
-    )
+    heaviest = []
+    for place, (facts, weights) in enumerate(ranked):
+        used = [(-weight, place, found.line, found) for weight, found in zip(weights, facts.definitions, strict=True)]
+        heaviest += sorted((entry for entry in used if entry[0] < 0), key=_get_order)[:MAX_FILE_DEFINITIONS]
     left, shown = max_tokens, dict[int, list[CodeDefinition]]()
-    for _, place, found in pairs:
-        price = count(f"{_render_line(found)}\n") + (0 if place in shown else count(f"{ranked[place].path}\n"))
-        if price > left:
-            if left < max_tokens // 20:
-                break
-            continue
-        left -= price
-        shown.setdefault(place, []).append(found)
-    lines = [line for place in sorted(shown) for line in _render_file(ranked[place].path, shown[place])]
+    for _, place, _, found in sorted(heaviest, key=_get_order):
+        path = "" if place in shown else f"{prefix}{ranked[place][0].path}\n"
+        price = count(f"{_render_line(found)}\n") + (count(path) if path else 0)
+        if price <= left:
+            left -= price
+            shown.setdefault(place, []).append(found)
+        elif left < max_tokens // 20:
+            break
+    lines = [line for place in sorted(shown) for line in _render_file(f"{prefix}{ranked[place][0].path}", shown[place])]
     return _cut_to_budget(lines, max_tokens, count)
 
 

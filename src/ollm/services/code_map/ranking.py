@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from ollm.services.code_map.definition import CodeDefinition
@@ -19,13 +19,7 @@ TESTED_SHARE = 0.1  # of what tests define
 VENDORED_SHARE = 0.02  # of what other people's code in this tree defines, and of its uses
 VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "_vendor"})
 MIN_TELLING_CHARS = 3  # a shorter name is also a word: In, No, If
-LISTED_KINDS = frozenset({"heading", "section", "block", "package", "impl"})
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_STOP_WORDS = frozenset(
-    "the and for with that this from into not are was its has have can all any one two when where what which how does "
-    "who why than then they them their there is in of to on at by as an be or it if no do so up we us you your our "
-    "find show tell list about code file files".split()
-)
 
 
 def is_test(path: str) -> bool:
@@ -57,15 +51,13 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, facts in enumerate(files):
         for inner, found in enumerate(facts.definitions):
-            if is_code(facts.path) and not _only_lists(found):
+            if is_code(facts.path) and defines_itself(found):
                 places[found.name].append((number, inner))
     weights = [[0.0] * len(facts.definitions) for facts in files]
-    used_shares = [_weigh_place(facts.path, TEST_SHARE) for facts in files]
-    defined = [_weigh_place(facts.path, TESTED_SHARE) for facts in files]
     families = [get_family(facts.path) for facts in files]
     for user, facts in enumerate(files):
         used = set(facts.references.split())
-        share = used_shares[user]
+        share = _weigh_place(facts.path, TEST_SHARE)
         own = {found.name for found in facts.definitions}
         for name in (used & places.keys()) - own:
             for number, inner in places[name]:
@@ -75,10 +67,9 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
                 related = 1.0 if _names_place(used, files[number].path, found) else UNRELATED_SHARE
                 weights[number][inner] += share * related / len(places[name])
     for number, facts in enumerate(files):
+        defined = _weigh_place(facts.path, TESTED_SHARE)
         for inner, found in enumerate(facts.definitions):
-            if found.name.startswith("_"):
-                weights[number][inner] *= PRIVATE_SHARE
-            weights[number][inner] *= defined[number]
+            weights[number][inner] *= defined * (PRIVATE_SHARE if found.name.startswith("_") else 1.0)
     return weights
 
 
@@ -87,10 +78,9 @@ def _weigh_place(path: str, test_share: float) -> float:
     return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
 
 
-def _only_lists(found: CodeDefinition) -> bool:
-    """Return True if it defines nothing itself: a heading, or a module whose content is in another file (`mod
-    cart;`)."""
-    return found.kind in LISTED_KINDS or (found.kind == "module" and found.line == found.last)
+def defines_itself(found: CodeDefinition) -> bool:
+    """Return False for what only holds or names definitions: `impl Cart { … }`, `mod cart;`."""
+    return found.kind != "impl" and not (found.kind == "module" and found.line == found.last)
 
 
 def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
@@ -104,53 +94,30 @@ def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
 
 
 class QueryScores:
-    """Relevance of each file and definition to a question."""
+    """Relevance of each file and definition to a question. A word counts by how few files hold it."""
 
     def __init__(self, files: Sequence[FileFacts], query: str) -> None:
-        self._terms = find_terms(query)
+        terms = [term for term in sorted(_split_all(re.findall(r"\w+", query))) if len(term) >= 2]
         self._files = files
-        self._contents = [_collect_words(facts) if self._terms else frozenset[str]() for facts in files]
-        self._rarity = self._weigh_terms()
-
-    def _weigh_terms(self) -> Mapping[str, float]:
-        total = len(self._files) + 1
-        counts = {term: sum(term in content for content in self._contents) for term in self._terms}
-        return {term: math.log(1 + total / (1 + count)) for term, count in counts.items()}
+        self._contents = [_split_all(facts.words.split()) if terms else set[str]() for facts in files]
+        counts = {term: sum(term in content for content in self._contents) for term in terms}
+        self._rarity = {term: math.log(1 + (len(files) + 1) / (1 + count)) for term, count in counts.items()}
 
     def score_file(self, number: int) -> float:
         """Words of the path count most, then those of what it defines, then all others."""
-        facts = self._files[number]
-        place = _collect_path_words(facts.path)
-        defined = {word for found in facts.definitions for word in split_words(found.name)}
+        facts, content = self._files[number], self._contents[number]
+        place = _split_all(re.split(r"[/.\-]", facts.path))
+        defined = _split_all(found.name for found in facts.definitions)
         score = 0.0
         for term, rarity in self._rarity.items():
-            if term in place:
-                score += 4.0 * rarity
-            if term in defined:
-                score += 1.5 * rarity
-            elif term in self._contents[number]:
-                score += 0.7 * rarity
-        length = 1 + len(self._contents[number]) / 800
-        return score / math.sqrt(length)
+            score += 4.0 * rarity * (term in place)
+            score += rarity * (1.5 if term in defined else 0.7 if term in content else 0.0)
+        return score / math.sqrt(1 + len(content) / 800)
 
     def score_definition(self, found: CodeDefinition) -> float:
-        words = set(split_words(found.name)) | set(split_words(found.scope))
+        words = _split_all((found.name, found.scope))
         return sum(rarity for term, rarity in self._rarity.items() if term in words)
 
 
-def find_terms(query: str) -> list[str]:
-    words = [word for word in re.findall(r"[\w]+", query) if word.lower() not in _STOP_WORDS]
-    return list(dict.fromkeys(term for word in words for term in split_words(word) if len(term) >= 2))
-
-
-def _collect_words(facts: FileFacts) -> frozenset[str]:
-    return frozenset(_split_all(facts.words.split()))
-
-
-def _split_all(words: Iterable[str]) -> Iterable[str]:
-    for word in words:
-        yield from split_words(word)
-
-
-def _collect_path_words(path: str) -> set[str]:
-    return set(_split_all(re.split(r"[/.\-]", path)))
+def _split_all(words: Iterable[str]) -> set[str]:
+    return {part for word in words for part in split_words(word)}

@@ -14,7 +14,7 @@ from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
 from ollm.services.code_map.languages import belongs_on_map, is_code
 from ollm.services.code_map.project_map import RankedFile, rank_files, render_code_map
-from ollm.services.code_map.ranking import LISTED_KINDS
+from ollm.services.code_map.ranking import defines_itself
 from ollm.services.code_map.syntax_tree import is_available
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
@@ -95,7 +95,7 @@ class CodeMapService:
     async def list_symbols(self, root: Path, paths: Sequence[str]) -> list[str]:
         """The names of all that the files define."""
         facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
-        names = (found.full_name for file in facts for found in file.definitions if found.kind not in LISTED_KINDS)
+        names = (found.full_name for file in facts for found in file.definitions if defines_itself(found))
         return list(dict.fromkeys(names))
 
     def _select_files(self, paths: Sequence[str]) -> list[str]:
