@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app.run_tool import run_tool_call
+from ollm.app.toolbox import run_tool_call
 from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Event
 from ollm.domain.messages import ToolCall

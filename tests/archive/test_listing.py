@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ollm.app import WorkspaceScope
-from ollm.cli.remote import connect_daemon
+from ollm.cli.daemon import connect_daemon
 from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
 from ollm.cli.start import ChatArguments
 from ollm.daemon.bodies import OpenReply

@@ -15,8 +15,7 @@ from ollm.cli.diagnosis import (
     ServerReport,
     suggest_next_step,
 )
-from ollm.cli.hardware import Hardware
-from ollm.cli.machine import MachineCheck
+from ollm.cli.machine import Hardware, MachineCheck
 from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
 from tests.cli.running import Runner

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.hardware import Gpu, Hardware, choose_model_size, inspect_hardware, suggest_models
-from ollm.cli.machine import check_machine, measure_disk_usage
+from ollm.cli.machine import (
+    Gpu,
+    Hardware,
+    check_machine,
+    choose_model_size,
+    inspect_hardware,
+    measure_disk_usage,
+    suggest_models,
+)
 from ollm.system.install_command import describe_extra_install
 from tests.cli.command import ollm
 

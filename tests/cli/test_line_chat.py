@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ollm.cli.line_chat import QUESTION, LineReader, choose_session, parse_answer
-from ollm.cli.screen.choice import SessionChoice
-from ollm.cli.sessions.session_list import SessionListItem
+from ollm.cli.sessions.session_list import SessionChoice, SessionListItem
 from tests.cli.screen.samples import details
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ollm.cli.remote import find_session_id, refuse_local_flags
+from ollm.cli.daemon import find_session_id, refuse_local_flags
 from ollm.cli.start import ChatArguments
 from ollm.daemon.bodies import InitReply, SessionLine
 from ollm.domain.errors import OllmError, UsageError

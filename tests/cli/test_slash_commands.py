@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.app import open_conversation
-from ollm.cli.remote import open_remote_conversation
+from ollm.cli.daemon import open_remote_conversation
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import Conversation, ConversationOptions

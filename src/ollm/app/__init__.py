@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ollm.app.conversation import ConversationScope as ConversationScope
     from ollm.app.conversation import open_conversation as open_conversation
     from ollm.app.process import ProcessScope as ProcessScope
-    from ollm.app.run_settings import print_warning as print_warning
-    from ollm.app.run_settings import redact_error as redact_error
-    from ollm.app.run_tool import create_tool_registry as create_tool_registry
-    from ollm.app.run_tool import run_tool_call as run_tool_call
+    from ollm.app.process import print_warning as print_warning
+    from ollm.app.process import redact_error as redact_error
+    from ollm.app.toolbox import create_tool_registry as create_tool_registry
+    from ollm.app.toolbox import run_tool_call as run_tool_call
     from ollm.app.workspace import WorkspaceScope as WorkspaceScope
     from ollm.app.workspace import build_rule_set as build_rule_set
 
@@ -26,22 +26,9 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "closed_session": ("ClosedSession",),
-        "conversation": (
-            "ConversationScope",
-            "open_conversation",
-        ),
-        "process": ("ProcessScope",),
-        "run_settings": (
-            "print_warning",
-            "redact_error",
-        ),
-        "run_tool": (
-            "create_tool_registry",
-            "run_tool_call",
-        ),
-        "workspace": (
-            "WorkspaceScope",
-            "build_rule_set",
-        ),
+        "conversation": ("ConversationScope", "open_conversation"),
+        "process": ("ProcessScope", "print_warning", "redact_error"),
+        "toolbox": ("create_tool_registry", "run_tool_call"),
+        "workspace": ("WorkspaceScope", "build_rule_set"),
     },
 )

@@ -8,12 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.process import ProcessScope
-from ollm.app.storage import Storage, has_interrupted_restore
+from ollm.app.storage import Storage, find_wanted_session, has_interrupted_restore, resume_session
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
-from ollm.config.environment import read_left_out_parts
+from ollm.config.environment import copy_environment, read_left_out_parts
+from ollm.domain.errors import ModelError
 from ollm.domain.lazy import Lazy
-from ollm.system.process_tree import make_undumpable
+from ollm.providers.window import explain_window
+from ollm.runtime.base import ConversationOptions
+from ollm.runtime.changes import update_tools
+from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.observers.housekeeping import (
+    EmbeddingObserver,
+    FileWatchObserver,
+    LateObserver,
+    LazyObserver,
+    ModelFactsObserver,
+    PageCacheObserver,
+    WorkspaceMoveObserver,
+)
+from ollm.runtime.parts import ConversationParts
+from ollm.runtime.prompt.compaction import Compactor
+from ollm.runtime.prompt.prompt import Prompt, PromptModel
+from ollm.runtime.state import ConversationState
+from ollm.services.budget import compute_result_cap
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,16 +39,11 @@ if TYPE_CHECKING:
     from ollm.app.tasks import TaskOrigin, TaskRunner
     from ollm.domain.context import CompressionRecord
     from ollm.extensions.hooks import Hooks
-    from ollm.runtime.base import ConversationOptions, TurnObserver
-    from ollm.runtime.conversation import LocalConversation
+    from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
-    from ollm.runtime.parts import ConversationParts
-    from ollm.runtime.prompt.compaction import Compactor
-    from ollm.runtime.prompt.prompt import Prompt
     from ollm.runtime.resume.saved_context import ResumePoint
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.runtime.session import ResumedSession
-    from ollm.runtime.state import ConversationState
     from ollm.tools.framework.base import EditorFiles
 
 CHATS_ONLY = (
@@ -49,8 +62,6 @@ class PromptFactory:
         self._hooks = hooks
 
     def build_prompt(self, model: Model) -> Prompt:
-        from ollm.runtime.prompt.prompt import Prompt, PromptModel
-
         counter = self.storage.counter
         counter.calibrate(model.facts.token_factor, model.facts.token_samples)
         prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
@@ -59,8 +70,6 @@ class PromptFactory:
         return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
 
     def build_compactor(self, prompt: Prompt) -> Compactor:
-        from ollm.runtime.prompt.compaction import Compactor
-
         return Compactor(
             self.process.settings,
             prompt.counter,
@@ -124,7 +133,6 @@ class ConversationScope:
         attached: Callable[[], bool] = lambda: True,
         task: TaskOrigin | None = None,
     ) -> None:
-        make_undumpable()
         self.task = task
         self.scope = scope
         self.process = scope.process
@@ -139,9 +147,6 @@ class ConversationScope:
 
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
-        from ollm.runtime.changes import update_tools
-        from ollm.runtime.conversation import LocalConversation
-
         storage = self.storage
         storage.has_session = True
         if not self.options.one_shot:
@@ -162,8 +167,6 @@ class ConversationScope:
         observers = self.create_observers(parts)
         self.stack.callback(self.scope.close)
         if resumed:
-            from ollm.app.resumed_conversation import resume_session
-
             self.resume_point = await resume_session(storage, self.workspace_sessions, parts, resumed)
             for observer in observers:
                 await observer.session_opened(resumed.session.session_id, resumed=True)
@@ -173,8 +176,6 @@ class ConversationScope:
         """The session to go on with, held in the team's archive too where there is one; None for a new one."""
         if not self.options.session and not self.options.newest:
             return None
-        from ollm.app.storage import find_wanted_session
-
         wanted = find_wanted_session(self.storage, self.workspace_sessions)
         if wanted and self.process.settings.archive.is_set:
             from ollm.archive.process import ArchiveProcess
@@ -209,9 +210,6 @@ class ConversationScope:
 
     async def choose_model(self, resumed: ResumedSession | None) -> Model:
         """The model a resumed session had, when it can be had and no other is configured."""
-        from ollm.domain.errors import ModelError
-        from ollm.providers.window import explain_window
-
         if self.task and (self.task.agent is None or self.task.agent.model in ("", self.task.model.name)):
             return self.task.model  # its parent closes the server
         model: Model | None = None
@@ -232,14 +230,6 @@ class ConversationScope:
 
     def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
         """Who is told of turns, in this order."""
-        from ollm.runtime.observers.housekeeping import (
-            LateObserver,
-            LazyObserver,
-            ModelFactsObserver,
-            PageCacheObserver,
-            WorkspaceMoveObserver,
-        )
-
         if self.task:
             return []  # its parent's turn is the one that is told of
         toolbox = self.toolbox
@@ -252,12 +242,8 @@ class ConversationScope:
         if toolbox.takes_checkpoints:
             observers.insert(0, LateObserver(toolbox.checkpoint_observer))
         if not self.options.one_shot:
-            from ollm.runtime.observers.housekeeping import FileWatchObserver
-
             observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
             if embedder := self.storage.embedder:
-                from ollm.runtime.observers.housekeeping import EmbeddingObserver
-
                 observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
         return [*observers, *self._create_outside_observers(parts)]
 
@@ -300,9 +286,6 @@ class ConversationScope:
         )
 
     def build_parts(self, model: Model) -> ConversationParts:
-        from ollm.runtime.parts import ConversationParts
-        from ollm.services.budget import compute_result_cap
-
         storage, toolbox = self.storage, self.toolbox
         state = self._create_state(model)
         prompt = self.prompts.build_prompt(model)
@@ -347,8 +330,6 @@ class ConversationScope:
 
     def _create_state(self, model: Model) -> ConversationState:
         """A mode is not proposed where nobody could answer."""
-        from ollm.runtime.state import ConversationState
-
         settings = self.process.settings
         nobody_answers = settings.modes.auto_switch == "propose" and not self.options.interactive
         return ConversationState(
@@ -411,16 +392,12 @@ def create_process(options: ConversationOptions) -> ProcessScope:
     """What this conversation shares with others, in the home it was given."""
     if options.home is None:
         return ProcessScope(workspace=options.workspace, flags=options.flags)
-    from ollm.config.environment import copy_environment
-
     environment = {**copy_environment(), "OLLM_HOME": str(options.home)}
     return ProcessScope(environment, workspace=options.workspace, flags=options.flags)
 
 
 async def ask(text: str, options: ConversationOptions | None = None) -> str:
     """The answer to one question, in a conversation of its own. Raises TurnFailedError when there is none."""
-
-    from ollm.runtime.base import ConversationOptions
 
     async with open_conversation(options or ConversationOptions(workspace=Path.cwd(), one_shot=True)) as conversation:
         return await conversation.ask(text)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.run_tool import create_tool_registry
+from ollm.app.toolbox import create_tool_registry
 from ollm.domain.errors import NoServerError
 
 if TYPE_CHECKING:

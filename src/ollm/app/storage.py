@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
+from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
+from ollm.runtime.event_stream import EventStream
+from ollm.runtime.resume.saved_context import ResumePoint, read_saved_context
+from ollm.runtime.session import OpenSession
+from ollm.runtime.state import Plan, TodoOwner
+from ollm.services.context_manager import ContextManager
+from ollm.services.goals import GoalKeeper
+from ollm.services.loop_detection import LoopDetectionService
+from ollm.services.snapshots import SnapshotManager, read_context
+from ollm.services.token_counting import TokenCounter
+from ollm.store.session_files import MessagePage
+from ollm.store.session_index.index import SessionIndex
+from ollm.store.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
     from ollm.config.environment import Home
     from ollm.domain.context import ModeName
-    from ollm.domain.session import Session
+    from ollm.domain.session import ChatSession, Session
     from ollm.domain.tools import Todo
     from ollm.runtime.base import ConversationOptions
-    from ollm.runtime.event_stream import EventStream
+    from ollm.runtime.parts import ConversationParts
+    from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
-    from ollm.runtime.session import OpenSession
-    from ollm.runtime.state import Plan
-    from ollm.services.context_manager import ContextManager
-    from ollm.services.goals import GoalKeeper
-    from ollm.services.loop_detection import LoopDetectionService
+    from ollm.runtime.session import ResumedSession
     from ollm.services.message_search import MessageMatch
     from ollm.services.message_search.embeddings import SessionEmbedder
-    from ollm.services.snapshots import SnapshotManager
-    from ollm.services.token_counting import TokenCounter
     from ollm.store.notes import NoteStore
-    from ollm.store.session_files import MessagePage
-    from ollm.store.session_index.index import SessionIndex
     from ollm.store.session_index.session_texts import Vector
-    from ollm.store.snapshot_files import SnapshotFiles
 
 
 class Storage:
@@ -52,7 +60,6 @@ class Storage:
 
     @cached_property
     def stream(self) -> EventStream:
-        from ollm.runtime.event_stream import EventStream
 
         return EventStream(self.process.clock, redact=self.process.redact)
 
@@ -63,7 +70,6 @@ class Storage:
 
     @cached_property
     def session(self) -> OpenSession:
-        from ollm.runtime.session import OpenSession
 
         origin = "task" if self.options.parent else "one-shot" if self.options.one_shot else None
         recording = self.process.create_recording_service(self.stream.emit, self.counter.count_text)
@@ -73,25 +79,21 @@ class Storage:
     @cached_property
     def counter(self) -> TokenCounter:
         """Counts tokens for the archive and the prompt alike; it is told about the model when that is known."""
-        from ollm.services.token_counting import TokenCounter
 
         return TokenCounter()
 
     @cached_property
     def snapshots(self) -> SnapshotManager:
-        from ollm.services.snapshots import SnapshotManager
 
         settings = self.process.settings.snapshots
         return SnapshotManager(self.snapshot_files, settings, emit=self.stream.emit, clock=self.process.clock)
 
     @cached_property
     def snapshot_files(self) -> SnapshotFiles:
-        from ollm.store.snapshot_files import SnapshotFiles
 
         return SnapshotFiles(self.process.home.snapshots)
 
     def create_plan(self) -> Plan:
-        from ollm.runtime.state import Plan
 
         def list_todos() -> Sequence[Todo]:
             return self.notes.list_todos()
@@ -103,38 +105,29 @@ class Storage:
         """The workspace's memory, with the todos of this session; without a session, those of nobody."""
         notes = self.scope.notes
         if self.has_session:
-            from ollm.runtime.state import TodoOwner
-
             notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
         return notes
 
     def report_problem(self, text: str) -> None:
         """Tell the person: when the conversation opens, or at once when it is open."""
-        from ollm.domain.events import Notice
 
         self.notices.append(text)
         self.stream.emit(Notice(level="warning", text=text))
 
     @cached_property
     def goals(self) -> GoalKeeper:
-        from ollm.services.goals import GoalKeeper
 
         return GoalKeeper(clock=self.process.clock)
 
     @cached_property
     def entries(self) -> ContextManager:
-        from ollm.domain.events import Notice
-        from ollm.services.context_manager import ContextManager
 
         return ContextManager(self.process.clock, lambda text: self.stream.emit(Notice(level="warning", text=text)))
 
     def create_loop_detection(self) -> LoopDetectionService:
-        from ollm.services.loop_detection import LoopDetectionService
 
         settings = self.process.settings.loop_detection
         if self.options.max_steps is not None:
-            import msgspec
-
             settings = msgspec.structs.replace(settings, max_turns=self.options.max_steps, enabled=True)
         return LoopDetectionService(settings, self.stream.emit)
 
@@ -173,7 +166,6 @@ class Storage:
 
     def open_index(self) -> SessionIndex:
         """Open the index with a connection of its own, for a thread."""
-        from ollm.store.session_index.index import SessionIndex
 
         return SessionIndex(self.process.home.index, self.process.session_directories)
 
@@ -181,7 +173,6 @@ class Storage:
         self, queries: Sequence[str], limit: int, vectors: Sequence[Vector]
     ) -> tuple[list[MessageMatch], bool]:
         """Find messages of this session; False if the newest are not indexed yet. Runs in a thread."""
-        from contextlib import closing
 
         from ollm.services.message_search import search_messages
         from ollm.store.session_index.session_texts import SessionTexts
@@ -258,3 +249,58 @@ def report_unused_memory(storage: Storage) -> None:
         storage.notices.append(
             f"{found} came with this folder and is not used. If the folder is yours (moved, say), run `ollm trust`."
         )
+
+
+MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record of a session it does not know is made
+
+
+async def resume_session(
+    storage: Storage, sessions: Lazy[WorkspaceContext], parts: ConversationParts, resumed: ResumedSession
+) -> ResumePoint:
+    """Fill the prompt with the session's state; gives the point from which it goes on."""
+    from ollm.runtime.resume.resume import resume_prompt
+
+    session = resumed.session
+    sessions.get().check_ownership(session)
+    if session.metadata.workspace is None:
+        await storage.session.update_metadata({"workspace": storage.session.workspace})
+    if resumed.damage:
+        storage.notices.append(f"The session file was damaged: {resumed.damage}")
+    source = _find_source(storage, sessions, resumed)
+    _restore_plan(storage, parts, source.record)
+    how = resume_prompt(parts.prompt, source, full=storage.options.full)
+    kept = source.kept
+    newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
+    parts.state.mode_history.extend(session.metadata.mode_history)
+    parts.state.context_history.extend(session.metadata.context_history)
+    point = ResumePoint.from_prompt(parts.prompt, newest)
+    parts.stream.session_id = session.session_id
+    parts.prompt.set_session_id(session.session_id)
+    storage.notices.extend([how] if how else [])
+    return point
+
+
+def _find_source(storage: Storage, sessions: Lazy[WorkspaceContext], resumed: ResumedSession) -> ResumeSource:
+    from ollm.runtime.resume.resume import ResumeSource
+
+    session = resumed.session
+
+    def load() -> Session:
+        if resumed.skipped:
+            return storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES))
+        return msgspec.structs.replace(session, messages=session.messages[-MAX_RECORD_MESSAGES:])
+
+    return ResumeSource(
+        session=session,
+        load=storage.session.load,
+        words=storage.session.load_user_messages,
+        record=sessions.get().get_record(session, load),
+        kept=read_saved_context(storage.scope.database.load_context(session.session_id)),
+        snapshot=lambda name: read_context(storage.snapshot_files.load(name)),
+    )
+
+
+def _restore_plan(storage: Storage, parts: ConversationParts, record: ChatSession) -> None:
+    parts.plan.set_paused(record.plan.paused)
+    if record.plan.steps:
+        storage.notes.restore_todos([(step.text, step.done) for step in record.plan.steps])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ollm.app.agents import check_agent_tools, list_agents, load_agent
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox
 from ollm.domain.context import Usage
@@ -57,8 +58,6 @@ class TaskRunner:
 
     def list_agents(self) -> list[AgentListing]:
         """What people defined, to be shown."""
-        from ollm.app.agents import list_agents
-
         return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
@@ -77,8 +76,6 @@ class TaskRunner:
             return self._build_report(work, session_id)
 
     def _load_agent(self, name: str) -> Agent:
-        from ollm.app.agents import check_agent_tools, load_agent
-
         agent = load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-").lower())
         check_agent_tools(agent, [spec.name for spec in self._toolbox.registry.list()])
         return agent

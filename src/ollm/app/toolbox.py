@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -11,22 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
-from ollm.domain.errors import OllmError, ToolFailure
+from ollm.app.workspace import WorkspaceScope
+from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
 from ollm.domain.lazy import Lazy
+from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from ollm.app.mcp_setup import ServerGate
     from ollm.config.settings import ToolSettings
+    from ollm.domain.events import Event
+    from ollm.domain.messages import JsonObject, ToolCall
     from ollm.domain.session import TaskReport, TaskRequest
-    from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
+    from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolCallRecord
     from ollm.extensions.hook_process import HookRunner
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.base import ChangeWatch
+    from ollm.runtime.base import ChangeWatch, ConversationOptions
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.calls.tool_call import CallServices
@@ -46,7 +51,7 @@ if TYPE_CHECKING:
     from ollm.system.paths import Boundary
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
-    from ollm.tools.framework.base import EditorFiles, ToolContext, ToolRegistry
+    from ollm.tools.framework.base import EditorFiles, ToolContext, ToolRegistry, ToolSpec
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
@@ -123,12 +128,6 @@ def create_page_cache() -> PageCache:
     return PageCache()
 
 
-def create_answer_log() -> AnswerLog:
-    from ollm.runtime.calls.permission import AnswerLog
-
-    return AnswerLog()
-
-
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
 
 
@@ -139,6 +138,7 @@ class Toolbox:
     `attached` says whether a front end listens, for questions that wait."""
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, attached: Callable[[], bool] = lambda: True) -> None:
+        make_undumpable()
         self.storage = storage
         self.scope = storage.scope
         self.process = storage.process
@@ -149,16 +149,21 @@ class Toolbox:
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
         self.pages = Lazy(create_page_cache)
-        self.answers = Lazy(create_answer_log)
         self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
+
+    @cached_property
+    def answers(self) -> AnswerLog:
+        from ollm.runtime.calls.permission import AnswerLog
+
+        return AnswerLog()
 
     @cached_property
     def bus(self) -> MessageBus:
         from ollm.policy.message_bus import MessageBus
 
         bus = MessageBus()
-        bus.subscribe(self.answers.get().handle_event)
+        bus.subscribe(self.answers.handle_event)
         bus.subscribe(self.storage.stream.emit)
         self.stack.callback(bus.cancel_all)
         return bus
@@ -361,7 +366,7 @@ class Toolbox:
             context=context,
             emit=self.storage.stream.emit,
             asker=self.create_asker(self.checkpoint_observer.get().before_question),
-            answers=self.answers.get(),
+            answers=self.answers,
             hooks=self.hooks or NoHooks(),
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
@@ -399,3 +404,59 @@ class Toolbox:
             return UnattendedAsker(yes=self.options.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
         return BusAsker(self.bus, timeout, yes=self.options.yes, attached=self.attached, before=before)
+
+
+async def run_tool_call(
+    options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
+) -> ToolCallRecord:
+    """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
+    from ollm.runtime.calls.dispatch import Dispatch
+
+    process = ProcessScope(workspace=options.workspace, flags=options.flags)
+    async with AsyncExitStack() as stack:
+        scope = WorkspaceScope(process, options.workspace)
+        stack.callback(scope.close)
+        toolbox = Toolbox(Storage(scope, options), stack)
+        await discover_mcp_tool(toolbox, call.name)
+        services = toolbox.create_call_services()
+        services = msgspec.structs.replace(services, record=discard_record, emit=emit, asker=asker or services.asker)
+        dispatch = Dispatch(services)
+        stack.push_async_callback(dispatch.close)
+        (record,) = await dispatch.run([call], 0)
+        return record
+
+
+async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
+    """Ask MCP servers what they offer when a tool is named that might be one of theirs."""
+    if toolbox.mcp and "__" in name and toolbox.registry.get(name) is None and await toolbox.mcp.before_turn():
+        for spec in toolbox.mcp.list_specs():
+            toolbox.registry.register(spec)
+    for state in toolbox.mcp.list_states() if toolbox.mcp else ():
+        if state.failure and name.startswith(f"{state.server.name}__"):
+            raise NotFoundError(f"Cannot run {name}. {state.failure}")
+
+
+def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -> ToolRegistry:
+    """The tools a conversation in this workspace would have."""
+    from ollm.runtime.base import ConversationOptions
+
+    scope = WorkspaceScope(process or ProcessScope(workspace=workspace), workspace)
+    return Toolbox(Storage(scope, ConversationOptions(workspace=workspace)), AsyncExitStack()).registry
+
+
+async def discard_record(_record: ToolCallRecord) -> None:
+    """There is no session to keep it in."""
+
+
+def serialize_tools(specs: Iterable[ToolSpec]) -> list[JsonObject]:
+    """Tools as JSON, with what a person wants to know of them."""
+    return [
+        {
+            "name": spec.name,
+            "description": spec.description,
+            "risk": spec.risk,
+            "readsOnly": spec.reads_only,
+            "parameters": spec.parameters,
+        }
+        for spec in specs
+    ]

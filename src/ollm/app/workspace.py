@@ -72,11 +72,6 @@ class WorkspaceScope:
         told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
         return find_named_files(Path(os.path.realpath(self.path)), [told, *read_configuration(servers)])
 
-    @property
-    def memory_directory(self) -> Path:
-        """Where `memory.db` is."""
-        return self.memory.path.parent
-
     @cached_property
     def memory(self) -> Database:
         """`memory.db`, ready to be written: of the workspace, or in the home where that one cannot be used; where that

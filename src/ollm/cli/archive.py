@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.cli.commands import LazyGroup
-from ollm.cli.completers import complete_session
+from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
     json_option,

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from ollm.cli.completers import complete_model, complete_session
 from ollm.cli.start import ChatArguments, Question
 from ollm.domain.errors import NoServerError, UsageError
 
@@ -19,6 +18,17 @@ class ChatCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, ["--prompt", *args[1:]] if args[:1] == ["-p"] else args)
+
+
+def complete_late(name: str) -> Callable[..., Any]:
+    """A completer that is imported when a shell asks: a chat needs none."""
+
+    def complete(*given: Any) -> Any:
+        from ollm.cli import completion
+
+        return getattr(completion, name)(*given)
+
+    return complete
 
 
 @click.command(cls=ChatCommand)
@@ -41,7 +51,7 @@ class ChatCommand(click.Command):
     flag_value="",
     metavar="[ID]",
     help="Resume this session (a prefix of 4 characters is enough); without ID choose one.",
-    shell_complete=complete_session,
+    shell_complete=complete_late("complete_session"),
 )
 @click.option("-c", "--continue", "continue_", is_flag=True, help="Resume the newest session in this workspace.")
 @click.option("--full", is_flag=True, help="Resume with as much of the full history as fits.")
@@ -50,7 +60,7 @@ class ChatCommand(click.Command):
 @click.option("--workspace", type=click.Path(path_type=Path), help="Project directory (default: current directory).")
 @click.option("--provider", metavar="TYPE", help="Model server type.")
 @click.option("--base-url", metavar="URL", help="Address of the model server.")
-@click.option("-m", "--model", metavar="NAME", help="Model to use.", shell_complete=complete_model)
+@click.option("-m", "--model", metavar="NAME", help="Model to use.", shell_complete=complete_late("complete_model"))
 @click.option("--mode", type=click.Choice(("assistant", "plan", "code", "debug")), help="Agent mode.")
 @click.option(
     "--approval",

@@ -1,9 +1,19 @@
-"""`ollm completion SHELL`: the script that teaches a shell to complete `ollm`."""
+"""`ollm completion SHELL`, and what a shell is offered: sessions, settings, models and tools."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, suppress
+from typing import TYPE_CHECKING
+
 import click
-from click.shell_completion import get_completion_class
+
+from ollm.domain.errors import OllmError
+from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 FISH_HELP_FIX = ('string split ","', 'string split --max 1 ","')  # fish would show help only up to its first comma
 
@@ -16,9 +26,103 @@ def completion(shell: str) -> None:
     bash: add `eval "$(ollm completion bash)"` to ~/.bashrc. zsh: the same with zsh in ~/.zshrc. fish: `ollm completion
     fish > ~/.config/fish/completions/ollm.fish`.
     """
+    from click.shell_completion import get_completion_class
+
     from ollm.cli.commands import command
 
     found = get_completion_class(shell)
     assert found is not None
     script = found(command, {}, "ollm", "_OLLM_COMPLETE").source()
     print(script.replace(*FISH_HELP_FIX))
+
+
+MAX_ITEMS = 100
+LIST_SECONDS = 0.5
+SERVER_SECONDS = 1.0
+HELP_CHARACTERS = 80
+Offer = Iterable[tuple[str, str]]
+Completer = Callable[["click.Context", "click.Parameter", str], list["CompletionItem"]]
+
+
+def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
+    """Those that begin as typed. Nothing where they cannot be had: nobody wants an error between two words."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        with redirect_stderr(io.StringIO()), suppress(OllmError, OSError, TimeoutError):
+            found = dict(collect(context, incomplete)).items()
+            fitting = [(name, about) for name, about in found if name.startswith(incomplete)][:MAX_ITEMS]
+            return [CompletionItem(name, help=_shorten_description(about)) for name, about in fitting]
+        return []
+
+    return complete
+
+
+def _shorten_description(about: str) -> str:
+    return " ".join(make_printable(about).split())[:HELP_CHARACTERS]
+
+
+def _list_sessions(_: click.Context, incomplete: str) -> Offer:
+    """By as much of the id as tells them apart, or whole when more than that is typed; the newest first."""
+    from ollm.app import ProcessScope
+    from ollm.domain.text import shorten_ids
+
+    rows = ProcessScope().session_index.list_sessions(seconds=LIST_SECONDS)
+    short = shorten_ids(row["sessionId"] for row in rows)
+    for row in rows:
+        name = row["sessionId"]
+        yield short[name] if short[name].startswith(incomplete) else name, row["title"] or ""
+
+
+def _list_settings(_: click.Context, __: str) -> Offer:
+    from ollm.config.settings import Settings
+    from ollm.config.validation import describe_keys
+
+    return describe_keys(Settings).items()
+
+
+def _list_values(context: click.Context, _: str) -> Offer:
+    """List the values of the setting named before, if it has only a few."""
+    from ollm.config.settings import Settings
+    from ollm.config.validation import list_key_choices
+
+    return [(value, "") for value in list_key_choices(Settings, context.params.get("key") or "")]
+
+
+def _list_tools(_: click.Context, __: str) -> Offer:
+    from pathlib import Path
+
+    from ollm.app import create_tool_registry
+
+    return [(spec.name, spec.description) for spec in create_tool_registry(Path.cwd()).list()]
+
+
+def _list_models(_: click.Context, __: str) -> Offer:
+    """The models of the servers that answer at once, and those that are installed."""
+    import asyncio
+
+    from ollm.app import ProcessScope
+    from ollm.app.models import collect_models
+    from ollm.cli.options import warn
+
+    async def collect() -> list[tuple[str, str]]:
+        document = await asyncio.wait_for(collect_models(ProcessScope(), warn), SERVER_SECONDS)
+        served = [(model["name"], server["label"]) for server in document["servers"] for model in server["models"]]
+        return [*served, *((model["name"], "embedded") for model in document["files"])]
+
+    return asyncio.run(collect())
+
+
+def _list_catalogue(_: click.Context, __: str) -> Offer:
+    from ollm.providers.local_models.model_files import CATALOGUE
+
+    return [(model.name, model.about) for model in CATALOGUE]
+
+
+complete_session = _complete_from(_list_sessions)
+complete_setting = _complete_from(_list_settings)
+complete_value = _complete_from(_list_values)
+complete_tool = _complete_from(_list_tools)
+complete_model = _complete_from(_list_models)
+complete_catalogue = _complete_from(_list_catalogue)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.completers import complete_setting, complete_value
+from ollm.cli.completion import complete_setting, complete_value
 from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
 from ollm.config.environment import copy_environment, find_home
 from ollm.domain.errors import ExitCode, OllmError, UsageError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.completers import complete_session
+from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import NotFoundError
 

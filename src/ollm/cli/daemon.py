@@ -1,10 +1,13 @@
-"""`ollm daemon`: keep conversations behind a socket, so that terminals can come and go."""
+"""`ollm daemon`, `ollm web` and `ollm chat --daemon`: conversations that go on while terminals come and go."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +18,11 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
+    from ollm.cli.start import ChatArguments
+    from ollm.daemon.bodies import InitReply
+    from ollm.daemon.client import DaemonClient
     from ollm.daemon.places import RunFiles
+    from ollm.runtime.base import Conversation
 
 START_TIMEOUT_SECONDS = 20.0
 
@@ -32,8 +39,6 @@ def daemon() -> None:
 @click.option("--tcp", is_flag=True, help="Also listen on 127.0.0.1, with a token.")
 def run(tcp: bool) -> None:
     """Run the daemon in the foreground, until Ctrl-C."""
-    import asyncio
-
     from ollm.app import ProcessScope
 
     try:
@@ -163,3 +168,112 @@ def is_listening(files: RunFiles) -> bool:
         except OSError:
             return False
         return True
+
+
+LOCAL_ONLY_FLAGS = {"provider": "--provider, --base-url and --model"}
+
+
+@asynccontextmanager
+async def connect_daemon() -> AsyncIterator[DaemonClient]:
+    """The daemon of this home; started when it is not running."""
+    from ollm.daemon.client import DaemonClient
+
+    files = get_run_files()
+    if not is_listening(files):
+        await asyncio.to_thread(start_daemon, files)
+    client = DaemonClient(files.socket)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def refuse_local_flags(start: ChatArguments) -> None:
+    """Refuse options that apply to one run of the program and cannot reach a running daemon."""
+    named = [words for key, words in LOCAL_ONLY_FLAGS.items() if start.flags.get(key)]
+    named += ["--allow"] if start.allow else []
+    named += ["--yes"] if start.yes else []
+    if named:
+        raise UsageError(
+            f"{', '.join(named)} cannot be combined with --daemon, which uses your settings.",
+            action="Use `ollm config set`, or /model and /approval in the chat.",
+        )
+
+
+@asynccontextmanager
+async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
+    """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
+    from ollm.daemon.client import initialise_workspace, open_remote
+
+    async with connect_daemon() as client:
+        body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}
+        known = await initialise_workspace(client, start.workspace)
+        if session := find_session_id(known, start):
+            body["sessionId"] = session
+        conversation = await open_remote(client, body)
+        if start.mode:
+            await conversation.command("mode", start.mode)
+        if approval := start.flags.get("policy", {}).get("approval"):
+            await conversation.command("approval", approval)
+        if model := start.flags.get("provider", {}).get("model"):  # chosen in the session before this one
+            await conversation.command("model", model)
+        try:
+            yield conversation
+        finally:
+            await conversation.close()
+
+
+def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
+    """The whole id of the session that was asked for; None for a new one."""
+    if start.session:
+        from ollm.app import ProcessScope
+
+        return ProcessScope().session_files.places.find(start.session)
+    if not start.continue_:
+        return None
+    unarchived = [line for line in known.sessions if line.status != "archived"]
+    return unarchived[0].session_id if unarchived else None
+
+
+@click.command()
+@click.option("--print", "print_only", is_flag=True, help="Print the link instead of opening a browser.")
+def web(print_only: bool) -> None:
+    """Open your sessions in a browser.
+
+    Starts the daemon when it is not running. The link works once, within a minute, on this machine. For another device,
+    forward the port in the link: ssh -L PORT:127.0.0.1:PORT HOST, then open the link there.
+    """
+    try:
+        import uvicorn  # noqa: F401 - the daemon's own process needs it; say so here
+    except ImportError as error:
+        from ollm.system.install_command import describe_extra_install
+
+        raise UsageError("The pages need extra packages.", action=describe_extra_install("daemon")) from error
+    url = asyncio.run(request_link())
+    if print_only or not open_browser(url):
+        print(url)
+
+
+async def request_link() -> str:
+    from ollm.daemon.bodies import LinkReply
+
+    async with connect_daemon() as client:
+        return (await client.call("POST", "/web/ticket", type=LinkReply)).url
+
+
+def open_browser(url: str) -> bool:
+    """Start the browser of $BROWSER, or a graphical one; False if there is none."""
+    import webbrowser
+
+    from ollm.config.environment import copy_environment
+
+    try:
+        found = webbrowser.get()
+    except webbrowser.Error:
+        found = None
+    in_terminal = isinstance(found, webbrowser.GenericBrowser) and not copy_environment().get("BROWSER")
+    if found is None or in_terminal or not found.open(url):
+        print("No browser found. Open this link within a minute:", file=sys.stderr)
+        return False
+    print("Opened in your browser. The link works once; run `ollm web` again for another.", file=sys.stderr)
+    return True

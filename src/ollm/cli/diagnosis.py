@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ollm.cli.hardware import Hardware, inspect_hardware, suggest_models
-from ollm.cli.machine import DiskUsage, MachineCheck, check_machine, check_writable, measure_disk_usage
+from ollm.cli.machine import (
+    DiskUsage,
+    Hardware,
+    MachineCheck,
+    check_machine,
+    check_writable,
+    inspect_hardware,
+    measure_disk_usage,
+    suggest_models,
+)
 from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data

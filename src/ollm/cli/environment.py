@@ -1,10 +1,13 @@
-"""`ollm env`: which variables tools get (S7)."""
+"""`ollm env`: which variables tools get (S7); `ollm redact`: text as the log would hold it (S10.7)."""
 
 from __future__ import annotations
+
+import sys
 
 import click
 
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.domain.errors import NotFoundError, StorageError
 
 
 @click.group()
@@ -29,3 +32,27 @@ def check(workspace: str | None, as_json: bool) -> None:
     rows = [(name, "passed") for name in found.passed]
     rows += [(item.name, f"withheld: {item.rule}") for item in found.removed]
     print_table(["variable", "result"], rows)
+
+
+@click.command()
+@click.argument("file", required=False)
+def redact(file: str | None) -> None:
+    """Print FILE, or stdin, with secrets redacted."""
+    from ollm.app import ProcessScope
+
+    redacted = ProcessScope().redactor.redact(_read_text(file))
+    sys.stdout.buffer.write(redacted.encode("utf-8", "surrogateescape"))
+
+
+def _read_text(file: str | None) -> str:
+    """Bytes that are no text pass through unchanged."""
+    if file is None or file == "-":
+        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    from pathlib import Path
+
+    try:
+        return Path(file).read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError as error:
+        raise NotFoundError(f"no such file: {file}.") from error
+    except (OSError, ValueError) as error:
+        raise StorageError(f"Cannot read {file}: {error}.") from error

@@ -11,12 +11,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ollm.cli.other_terminals import wait_for_input
-from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
 from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
-from ollm.cli.sessions.session_list import SessionListItem
-from ollm.cli.signals import ShutdownHandler
+from ollm.cli.sessions.session_list import SessionChoice, SessionListItem, filter_sessions
+from ollm.cli.signals import ShutdownHandler, wait_for_input
 from ollm.cli.text_printer import TextPrinter
 from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError

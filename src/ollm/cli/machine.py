@@ -1,10 +1,12 @@
-"""This machine, as far as ollm needs it: programs, extras, and what our own files take on the disk."""
+"""This machine: programs, extras, memory, cores, GPU, the model that fits it, and what our files take on the disk."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from ollm.domain.struct import Data
+from ollm.system.cores import count_cores
 
 PROBE_BYTES = 4096  # a session of a few words
 EXTRAS = {
@@ -104,3 +106,125 @@ def _count_bytes(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+GPU_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
+QUERY_TIMEOUT_SECONDS = 5
+MODEL_SIZES = ((22.0, "32b"), (12.0, "14b"), (7.0, "7b"), (3.5, "3b"), (0.0, "1.5b"))  # GB that each takes, with 16K
+UNIFIED_SHARE = 0.7  # of the memory that a GPU without its own may use
+PROCESSOR_SHARE = 0.6  # of the memory that a model may take beside everything else
+SLOW_CORES = 8  # with fewer a model over 3B writes slower than one reads
+WINDOW_TOKENS = 16_384
+
+
+class Gpu(Data, frozen=True):
+    name: str
+    memory_bytes: int
+
+
+class Hardware(Data, frozen=True):
+    """`memory_bytes` is what this process may use: a container's limit counts. `gpu_silent`: there seems to be a GPU,
+    but its driver did not answer in time."""
+
+    memory_bytes: int
+    cores: int
+    gpu: Gpu | None = None
+    gpu_silent: bool = False
+
+    def describe(self) -> str:
+        none = "a GPU whose driver does not answer" if self.gpu_silent else "no GPU found"
+        gpu = f"{self.gpu.name} with {_format_gigabytes(self.gpu.memory_bytes)}" if self.gpu else none
+        return f"{_format_gigabytes(self.memory_bytes)} of memory, {self.cores} cores, {gpu}"
+
+
+def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIMEOUT_SECONDS) -> Hardware:
+    """`root` is where `sys` and `proc` are."""
+    import os
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores = count_cores()
+    limit = _read_number(root / "sys/fs/cgroup/memory.max")
+    memory = min(memory, limit) if limit else memory
+    try:
+        gpu = _find_gpu(root, memory, timeout_seconds)
+    except TimeoutError:
+        return Hardware(memory_bytes=memory, cores=cores, gpu_silent=True)
+    return Hardware(memory_bytes=memory, cores=cores, gpu=gpu)
+
+
+def suggest_models(hardware: Hardware) -> dict[str, str]:
+    """By server, the commands that start a model for work which fits this machine."""
+    size = choose_model_size(hardware)
+    layers = " -ngl 99" if hardware.gpu else ""
+    model = f"qwen2.5-coder:{size}"
+    repository = f"Qwen/Qwen2.5-Coder-{size.upper()}-Instruct-GGUF"
+    return {
+        "ollama": f"ollama pull {model} && ollm -m {model}",
+        "llama.cpp": f"llama-server -hf {repository} -c {WINDOW_TOKENS} --jinja{layers}, then: ollm",
+    }
+
+
+def choose_model_size(hardware: Hardware) -> str:
+    """The largest that fits the GPU; without one, the largest that is not too slow on the processor."""
+    if hardware.gpu:
+        return _find_size(hardware.gpu.memory_bytes / 2**30)
+    fitting = _find_size(hardware.memory_bytes / 2**30 * PROCESSOR_SHARE)
+    quick = "7b" if hardware.cores >= SLOW_CORES else "3b"
+    sizes = [name for _, name in MODEL_SIZES]
+    return max(fitting, quick, key=sizes.index)
+
+
+def _find_size(gigabytes: float) -> str:
+    return next(name for needed, name in MODEL_SIZES if gigabytes >= needed)
+
+
+def _find_gpu(root: Path, memory: int, timeout_seconds: float) -> Gpu | None:
+    if sys.platform == "darwin":
+        import platform
+
+        unified = platform.machine() == "arm64"
+        return Gpu(name="Apple GPU", memory_bytes=int(memory * UNIFIED_SHARE)) if unified else None
+    return _ask_nvidia(timeout_seconds) or _find_amd(root)
+
+
+def _ask_nvidia(timeout_seconds: float) -> Gpu | None:
+    """The largest one; GPUs that work together are not counted as one."""
+    import shutil
+    import subprocess
+
+    if shutil.which(GPU_QUERY[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            GPU_QUERY,
+            capture_output=True,
+            text=True,
+            timeout=timeout_seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = [line.rpartition(",") for line in done.stdout.splitlines()]
+    gpus = [Gpu(name=name.strip(), memory_bytes=int(size) * 2**20) for name, _, size in found if size.strip().isdigit()]
+    return max(gpus, key=lambda gpu: gpu.memory_bytes, default=None)
+
+
+def _find_amd(root: Path) -> Gpu | None:
+    sizes = [_read_number(file) for file in root.glob("sys/class/drm/card*/device/mem_info_vram_total")]
+    largest = max((size for size in sizes if size), default=0)
+    return Gpu(name="AMD GPU", memory_bytes=largest) if largest >= 2**30 else None
+
+
+def _read_number(file: Path) -> int | None:
+    try:
+        text = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def _format_gigabytes(size: int) -> str:
+    return f"{size / 2**30:.0f} GB"

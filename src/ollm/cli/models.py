@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ollm.cli.completers import complete_catalogue, complete_model
+from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, wrap_for_terminal, yes_option
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError

@@ -160,10 +160,12 @@ def print_reply(reply: CommandReply, output: str, session_id: str | None, start:
 def warn_if_untrusted(start: ChatArguments) -> None:
     """Warn that the workspace's own files are not used, since nobody can be asked here."""
     from ollm.app import ProcessScope
-    from ollm.cli.trust import describe_untrusted
 
-    if sentence := describe_untrusted(ProcessScope(workspace=start.workspace).trust_book, start.workspace):
-        sys.stderr.write(f"ollm: {sentence}\n")
+    book = ProcessScope(workspace=start.workspace).trust_book
+    if book.get_state(start.workspace).unanswered:
+        from ollm.cli.trust import describe_untrusted
+
+        sys.stderr.write(f"ollm: {describe_untrusted(book, start.workspace)}\n")
 
 
 def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) -> None:

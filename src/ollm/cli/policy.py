@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.app.policy_views import check_call
-from ollm.cli.completers import complete_tool
+from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     confirm_or_fail,
     json_option,

@@ -1,11 +1,14 @@
-"""Signals that end a chat: SIGTERM and SIGHUP close it properly, SIGUSR1 asks it to make way."""
+"""Events from outside a chat: SIGTERM and SIGHUP close it, SIGUSR1 asks it to make way, others talk in its session."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+from ollm.runtime.base import Conversation, ForeignTurn
 
 TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 
@@ -67,3 +70,24 @@ def handle_signals(ending: ShutdownHandler) -> Iterator[None]:
     finally:
         for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT):
             loop.remove_signal_handler(name)
+
+
+T = TypeVar("T")
+
+
+async def wait_for_input(
+    typed: asyncio.Future[T], conversation: Conversation, show: Callable[[ForeignTurn], Awaitable[None]]
+) -> T:
+    """Wait for typed input; turns that others start in the meantime are shown first, each to its end."""
+    while not typed.done():
+        watching = asyncio.ensure_future(conversation.wait_for_foreign_turn())
+        try:
+            await asyncio.wait((typed, watching), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            await asyncio.wait((watching,))
+        begun = None if watching.cancelled() else watching.result()
+        if begun is None:
+            return await typed
+        await show(begun)
+    return typed.result()

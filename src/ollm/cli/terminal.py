@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.app import ProcessScope
+from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.line_chat import LineReader
 from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
 from ollm.cli.start import ChatArguments
@@ -21,10 +23,10 @@ from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
 
 if TYPE_CHECKING:
-    from ollm.cli.screen.choice import SessionChoice
     from ollm.cli.screen.themes import ScreenOptions
-    from ollm.cli.sessions.session_list import SessionList
+    from ollm.cli.sessions.session_list import SessionChoice, SessionList
     from ollm.config.settings import ScreenSettings
+    from ollm.store.lease import Lease, LeaseOwner
 
 GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
 MODEL_CHECK_TIMEOUT_SECONDS = 3.0  # that a list of sessions waits for the server
@@ -34,24 +36,17 @@ Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
 """
 
 
-def print_welcome() -> None:
-    """The first words."""
-    print(wrap_words(WELCOME_TEXT), end="\n\n")
-
-
 def run_terminal_chat(start: ChatArguments) -> int:
     """Talk until the person leaves; the exit code."""
     process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
     if start.daemon:
-        from ollm.cli.remote import refuse_local_flags
+        from ollm.cli.daemon import refuse_local_flags
 
         refuse_local_flags(start)
     from ollm.cli.trust import ask_trust
 
     ask_trust(process.trust_book, start.workspace)
     if not start.daemon and not start.force and not start.beside:
-        from ollm.cli.second_chat import settle_workspace
-
         settled = settle_workspace(process, start)
         if settled is None:
             return ExitCode.DONE
@@ -63,8 +58,6 @@ class Terminal:
     """One person at one terminal, through any number of sessions."""
 
     def __init__(self, process: ProcessScope, start: ChatArguments) -> None:
-        from ollm.app import WorkspaceScope
-
         self._process = process
         self._start = start
         self._scope = WorkspaceScope(process, start.workspace)
@@ -100,7 +93,7 @@ class Terminal:
             if not await self._pick_session():
                 return
         if not self._plain and not self._process.home.input_history.exists():
-            print_welcome()
+            print(wrap_words(WELCOME_TEXT), end="\n\n")
         one = self._run_line_chat if self._plain else self._run_screen
         while (after := await one()).follow_up != "exit":
             if after.follow_up == "open-session":
@@ -191,7 +184,7 @@ class Terminal:
 
     def _open_conversation(self) -> AbstractAsyncContextManager[Conversation]:
         if self._start.daemon:
-            from ollm.cli.remote import open_remote_conversation
+            from ollm.cli.daemon import open_remote_conversation
 
             return open_remote_conversation(self._start)
         from ollm.app import open_conversation
@@ -308,3 +301,71 @@ def load_screen_settings(process: ProcessScope) -> ScreenSettings:
     if not any(file.is_file() and b"screen" in file.read_bytes() for file in files):
         return ScreenSettings()
     return process.loaded_settings.settings.screen
+
+
+DAEMON_TIMEOUT_SECONDS = 5.0
+REFUSED_SECONDS = 1.0  # in which one that has just left may still be counted there
+QUIET_SECONDS = 0.5  # before a line says what is waited for
+RETRY_INTERVAL_SECONDS = 0.05
+ASKING_DAEMON = "Asking the daemon for the workspace …"  # one line at 40 columns
+QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit:"
+KEYS = ("b", "t", "q")
+QUIT_KEYS = ("", "\x04", "\x1b")
+MAX_KEY_BYTES = 64
+
+
+def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArguments | None:
+    """Choose how to open the chat, after a question if another one is open; None to open none."""
+    lease = WorkspaceScope(process, start.workspace).create_lease()
+    owner = lease.find_other_owner()
+    if owner is None or process.settings.workspace.sessions == "many" or _ask_daemon(lease, owner):
+        return start
+    print(wrap_words(f"This workspace is in use by {owner.describe()}."))
+    key = _ask_for_key()
+    if key == "b":  # the newest session is the one that is open there, so none is offered unless asked for
+        anew = not (start.pick or start.session or start.continue_)
+        return msgspec.structs.replace(start, beside=True, new=anew)
+    return msgspec.structs.replace(start, force=True) if key == "t" else None
+
+
+def _ask_for_key() -> str:
+    """`b`, `t` or `q`, without Enter; Esc, Ctrl-D and a terminal that is gone mean `q`, other keys nothing."""
+    import termios
+    import tty
+
+    inlet = sys.stdin.fileno()
+    before = termios.tcgetattr(inlet)
+    tty.setcbreak(inlet)  # before the question is there: what was typed earlier is no answer
+    try:
+        print(wrap_words(QUESTION), end=" ", flush=True)
+        key = ""
+        while key not in KEYS:
+            pressed = os.read(inlet, MAX_KEY_BYTES).decode(errors="replace")
+            key = "q" if pressed in QUIT_KEYS else pressed.strip().lower()  # pasted words are no answer
+        print(key)
+    finally:
+        termios.tcsetattr(inlet, termios.TCSAFLUSH, before)  # an Enter from habit is dropped
+    return key
+
+
+def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
+    """Ask the daemon to release the workspace; False if it does not hold it or someone uses it."""
+    if not owner.is_daemon or not lease.ask_owner_to_close(only_when_idle=True):
+        return False
+    asked, told = time.monotonic(), False
+    try:
+        while (waited := time.monotonic() - asked) < DAEMON_TIMEOUT_SECONDS:
+            refused = not lease.is_requested
+            if lease.find_other_owner() is None:
+                return True
+            if refused and (waited > REFUSED_SECONDS or not lease.ask_owner_to_close(only_when_idle=True)):
+                return False
+            if waited > QUIET_SECONDS and not told:
+                told = True
+                print(ASKING_DAEMON, end="", flush=True)
+            time.sleep(RETRY_INTERVAL_SECONDS)
+        lease.withdraw_request()
+        return False
+    finally:
+        if told:
+            print("\r\x1b[K", end="", flush=True)

@@ -1,4 +1,4 @@
-"""`ollm tools`: what there is, and one run by hand through the same policy and limits as a model's call."""
+"""`ollm tools`: list them, run one through the same policy and limits as a model's call; `ollm skills`: list them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.completers import complete_tool
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, workspace_option, yes_option
+from ollm.cli.completion import complete_tool
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option, yes_option
 from ollm.domain.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def tools() -> None:
 @json_option
 def list_tools(workspace: str | None, as_json: bool) -> None:
     """List every tool with its risk and description."""
-    from ollm.app.run_tool import create_tool_registry, serialize_tools
+    from ollm.app.toolbox import create_tool_registry, serialize_tools
 
     specs = create_tool_registry(resolve_workspace(workspace)).list()
     if as_json:
@@ -138,3 +138,30 @@ class TerminalAsker:
         print(details.diff, end="", file=sys.stderr)
         question = f"{make_printable(details.description)} ({make_printable(details.reason)}). Run it?"
         return ConfirmationAnswer(approved=click.confirm(question, err=True))
+
+
+@click.group()
+def skills() -> None:
+    """List the skills the agent can read."""
+
+
+@skills.command("list")
+@workspace_option
+@json_option
+def list_skills(workspace: str | None, as_json: bool) -> None:
+    """List the skills of your home and of a trusted workspace."""
+    from ollm.app import ProcessScope
+    from ollm.runtime.prompt.project_context import find_skills
+
+    root = resolve_workspace(workspace)
+    process = ProcessScope(workspace=root)
+    theirs = root / ".ollm" / "skills"
+    if theirs.is_dir() and not process.trusted:
+        warn(f"{theirs} is ignored: the workspace is not trusted. Run `ollm trust` to use it.")
+    found = find_skills([*([theirs] if process.trusted else []), process.home.skills], root)
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(("SKILL", "DESCRIPTION", "FILE"), [(skill.name, skill.description, skill.path) for skill in found])
+    else:
+        warn("no skills. Put one into .ollm/skills/NAME/SKILL.md or ~/.ollm/skills.")

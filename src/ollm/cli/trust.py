@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +10,6 @@ from ollm.cli.options import json_option, print_json, print_table, resolve_works
 from ollm.domain.clock import format_age
 from ollm.policy.trust import TrustBook, TrustState
 from ollm.system.terminal_text import make_printable
-
-if TYPE_CHECKING:
-    from ollm.policy.trust import TrustBook, TrustState
 
 
 @click.command()
@@ -45,7 +41,6 @@ def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> 
 
 def _open_book() -> TrustBook:
     from ollm.config.environment import copy_environment, find_home
-    from ollm.policy.trust import TrustBook
 
     return TrustBook(find_home(copy_environment()).trust)
 
@@ -96,7 +91,7 @@ def format_question(state: TrustState) -> str:
 def ask_trust(book: TrustBook, workspace: Path) -> None:
     """Ask, unless there is nothing to ask about or it was answered for these very files."""
     state = book.get_state(workspace)
-    if state.trusted or state.declined or not (state.files or state.known):
+    if not state.unanswered:
         return
     print(format_question(state))
     try:
@@ -113,7 +108,7 @@ def ask_trust(book: TrustBook, workspace: Path) -> None:
 def describe_untrusted(book: TrustBook, workspace: Path) -> str:
     """Describe untrusted files in one line if nobody can be asked; empty if there are none."""
     state = book.get_state(workspace)
-    if state.trusted or state.declined or not (state.files or state.known):
+    if not state.unanswered:
         return ""
     names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
     place = make_printable(state.workspace)

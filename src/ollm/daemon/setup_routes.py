@@ -13,7 +13,7 @@ from litestar import get, post
 from litestar.params import Parameter
 
 from ollm.app import ClosedSession, WorkspaceScope
-from ollm.app.run_tool import create_tool_registry, serialize_tools
+from ollm.app.toolbox import create_tool_registry, serialize_tools
 from ollm.daemon.bodies import BacktestBody, PolicyCheckBody
 from ollm.daemon.hub import TurnSpeed
 from ollm.daemon.service import DaemonService, parse_id, parse_workspace

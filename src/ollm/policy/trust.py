@@ -47,6 +47,11 @@ class TrustState(Data, frozen=True):
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
+    @property
+    def unanswered(self) -> bool:
+        """True if there are files that nobody has decided about as they are now."""
+        return not self.trusted and not self.declined and bool(self.files or self.known)
+
 
 class TrustBook:
     """`~/.ollm/trust.json`. Reading creates nothing."""

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.picker import Picker, format_preview
 from ollm.cli.screen.themes import THEMES
-from ollm.cli.sessions.session_list import SessionListItem
+from ollm.cli.sessions.session_list import SessionChoice, SessionListItem, filter_sessions
 from ollm.domain.errors import OllmError
 from tests.cli.running import running
 from tests.cli.screen.inside import DrawnScreen, drawn_screen

@@ -8,13 +8,13 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
 
-from ollm.cli.other_terminals import wait_for_input
 from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resources, read_file, run_own_command
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import read_git_branch, render_header
+from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end

@@ -18,10 +18,15 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices, wrap_words
-from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
-from ollm.cli.sessions.session_list import SessionList, SessionListItem, flatten_markdown
+from ollm.cli.sessions.session_list import (
+    SessionChoice,
+    SessionList,
+    SessionListItem,
+    filter_sessions,
+    flatten_markdown,
+)
 from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError
 from ollm.domain.text import format_count

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.completers import complete_session
+from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
     json_option,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -91,7 +91,7 @@ class RemoteSessionList:
 
     async def load_items(self) -> list[SessionListItem]:
         from ollm.app import ProcessScope
-        from ollm.cli.remote import connect_daemon
+        from ollm.cli.daemon import connect_daemon
         from ollm.daemon.client import list_remote_sessions
 
         async with connect_daemon() as client:
@@ -118,7 +118,7 @@ class RemoteSessionList:
         await self._send_request("DELETE", f"/sessions/{session_id}?erase=true")
 
     async def _send_request(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
-        from ollm.cli.remote import connect_daemon
+        from ollm.cli.daemon import connect_daemon
 
         async with connect_daemon() as client:
             await client.call(method, path, body, type=Any)
@@ -172,3 +172,21 @@ def flatten_markdown(text: str) -> str:
     """On one line, without the marks that only a rendering needs."""
     words = (line.strip().lstrip("#>*-| ") for line in text.splitlines())
     return " ".join(" ".join(words).replace("**", "").replace("`", "").replace("## ", "").split())
+
+
+class SessionChoice(Data, frozen=True):
+    """A session to resume, a new one (with a first message, if any), or to leave."""
+
+    action: Literal["resume", "new", "leave"]
+    session_id: str | None = None
+    text: str = ""
+
+
+def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
+    """Those that have every typed word in their title, model, last words, origin or id."""
+    words = typed.casefold().split()
+    return [line for line in lines if all(word in build_search_text(line) for word in words)]
+
+
+def build_search_text(line: SessionListItem) -> str:
+    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()

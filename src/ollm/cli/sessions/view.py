@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from ollm.cli.completers import complete_session
+from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, resolve_workspace, style_text, warn, workspace_option
 from ollm.domain.clock import format_age
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
@@ -24,7 +24,6 @@ from ollm.system.terminal_text import escape_json, make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
-    from ollm.store.session_files import SessionStream
 
 COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
 
