@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.client import complete_servers, read_servers
+from ollm.acp.transport import complete_server, read_servers
 from tests.acp.editor import RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -109,4 +109,4 @@ async def test_a_server_that_cannot_be_used_is_said_with_the_reason(tmp_path: Pa
 
 @pytest.mark.parametrize("wrong", [{"args": 3}, {"args": [3]}, {"env": {"A": "b"}}, {"env": [{"name": "A"}]}])
 def test_an_entry_with_parts_that_cannot_be_read_is_not_started(wrong: dict[str, Any]) -> None:
-    assert read_servers(complete_servers([{"name": "a", "command": "run", **wrong}])) == {}
+    assert read_servers([complete_server({"name": "a", "command": "run", **wrong})]) == {}

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from ollm.archive.connection import ArchiveTarget, open_connection
-from ollm.archive.pulling import write_fork, write_pulled
+from ollm.archive.pulling import write_pulled
 from ollm.archive.reading import (
     LEASE_SECONDS,
     refuse_held_lease,
@@ -17,8 +17,7 @@ from ollm.archive.reading import (
     take_lease,
 )
 from ollm.archive.sending import ArchiveRecord, Machine
-from ollm.archive.state import ArchiveState, ArchiveTombstones, SentState
-from ollm.domain.clock import now
+from ollm.archive.state import ArchiveState
 from ollm.domain.errors import BusyError, DamagedError
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.servers.archive_machine import MakeMachine
@@ -136,14 +135,6 @@ def test_a_line_that_would_break_the_document_is_left_out(files: SessionFiles) -
     assert [message["id"] for message in document["messages"]] == [1, 4]
 
 
-def test_a_fork_has_its_own_id_and_says_where_it_comes_from(files: SessionFiles) -> None:
-    write_fork(files, SESSION, [ArchiveRecord("file", ".json:0", b"{"), HEAD], {"sessionId": "x", "owner": "bob"})
-
-    document = json.loads(files.places.get_document_path(SESSION).read_bytes())
-    assert document["sessionId"] == SESSION
-    assert document["metadata"] == {"title": "T", "forkedFrom": {"sessionId": "x", "owner": "bob"}}
-
-
 def test_an_archive_that_holds_nothing_makes_no_session(files: SessionFiles) -> None:
     with pytest.raises(DamagedError):
         write_pulled(files, SESSION, [make(1, b"{}")._replace(body=None)])
@@ -198,37 +189,8 @@ def test_a_machine_keeps_its_id_and_two_homes_differ(tmp_path: Path) -> None:
     assert ArchiveState(tmp_path / "b.db").get_machine_id() != first
 
 
-def test_a_tombstone_stays_until_it_is_removed(tmp_path: Path) -> None:
-    state = ArchiveState(tmp_path / "a.db")
-    state.set_sent(SESSION, SentState("stamp", "target", 3, ""))
-
-    state.add_tombstone(SESSION)
-
-    assert state.get_sent(SESSION)
-    assert ArchiveState(tmp_path / "a.db").list_tombstones() == [SESSION]
-    state.remove_tombstone(SESSION)
-    assert state.list_tombstones() == []
-
-    state.add_tombstone(SESSION)
-    state.confirm_deletion(SESSION)
-    assert (state.list_tombstones(), state.get_sent(SESSION)) == ([], None)
-
-
 def test_a_damaged_file_is_put_aside(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"no database" * 100)
 
     assert ArchiveState(tmp_path / "a.db").list_sent() == {}
     assert list(tmp_path.glob("a.db.damaged-*"))
-
-
-def test_a_deletion_is_remembered_until_it_is_withdrawn(tmp_path: Path) -> None:
-    path = tmp_path / "archive.db"
-    tombstones = ArchiveTombstones(path, now)
-    tombstones.add_deletion(SESSION)
-    assert not path.exists()
-
-    ArchiveState(path).get_machine_id()
-    tombstones.add_deletion(SESSION)
-    assert ArchiveState(path).list_tombstones() == [SESSION]
-    tombstones.withdraw_deletion(SESSION)
-    assert ArchiveState(path).list_tombstones() == []

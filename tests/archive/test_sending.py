@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from ollm.archive.connection import ArchiveTarget, open_connection
-from ollm.archive.pushing import MIN_SHARED_SESSIONS
 from ollm.archive.reading import open_records
 from ollm.archive.sending import (
     ArchivedHead,
@@ -20,6 +19,7 @@ from ollm.archive.sending import (
     SessionSender,
     make_batches,
 )
+from ollm.archive.team_archive import MIN_SHARED_SESSIONS
 from ollm.domain.errors import DeniedError
 from ollm.store.session_index.texts import IndexEntry
 from tests.servers.archive_machine import MakeMachine, make_call
@@ -55,7 +55,11 @@ def test_a_record_is_replaced_by_its_newest_body_and_gone_when_it_has_none(archi
         sender.send([record(3, None)], HEAD)
 
         assert sender.filter_new([record(1), record(2)]) == [record(2)]
-        assert (sender.seq, sender.count_keys(), sorted(sender.list_keys("message"))) == (5, 2, ["1", "2"])
+        assert (sender.seq, sender.count_keys(), [key for _, key in sorted(sender.list_digests())]) == (
+            5,
+            2,
+            ["1", "2"],
+        )
         with open_records(connection, SESSION) as found:
             assert [(kind, key, body) for kind, key, body, *_ in found] == [
                 ("message", "1", b"{}"), ("message", "2", b'{"new": 1}'), ("message", "3", None),
@@ -85,7 +89,7 @@ def test_who_was_overtaken_by_another_machine_sends_nothing_more(archive_url: st
 
         with pytest.raises(SessionMovedOnError, match="there"):
             first.send([record(3)], HEAD)
-        assert sorted(second.list_keys("message")) == ["1", "2"]
+        assert [key for _, key in sorted(second.list_digests())] == ["1", "2"]
 
 
 def test_a_message_that_is_gone_here_is_gone_there(machine: MakeMachine) -> None:

@@ -16,9 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from ollm.archive.pushing import MIN_SHARED_SESSIONS, PushReport
 from ollm.archive.shipper import ArchiveShipper
-from ollm.archive.team_archive import TeamArchive
+from ollm.archive.team_archive import MIN_SHARED_SESSIONS, PushReport, TeamArchive
 from ollm.domain.messages import Message, TextPart
 from tests.daemon.running import daemon
 from tests.servers.archive_machine import AT, ArchiveMachine, MakeMachine, stop_shippers

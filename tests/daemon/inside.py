@@ -16,7 +16,7 @@ from ollm.daemon.hub import Hub, HubLimits
 from ollm.daemon.places import RunFiles
 from ollm.daemon.server import DaemonServer, LoopbackPort, bind_unix, build_server_config
 from ollm.daemon.service import DaemonService
-from ollm.domain.events import AnyEvent, TextDelta
+from ollm.domain.events import AnyEvent
 from tests.cli.screen.inside import point_at
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -43,10 +43,6 @@ class InsideDaemon:
     async def converse(self) -> RemoteConversation:
         """A conversation over a line of its own."""
         return await open_remote(DaemonClient(Path(self.client._socket)), {"workspacePath": str(self.workspace)})
-
-
-def join_text(events: list[AnyEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 @asynccontextmanager

@@ -86,17 +86,6 @@ async def test_as_many_clients_listen_as_the_settings_say(tmp_path: Path) -> Non
         assert (await found.ask("POST", f"/sessions/{session}/cancel")).json == {"accepted": True}
 
 
-async def test_what_is_no_http_gets_a_problem_document(tmp_path: Path) -> None:
-    async with daemon(tmp_path) as found:
-        reader, writer = await asyncio.open_unix_connection(str(found.socket))
-        writer.write(b"\x16\x03\x01 hello\r\n\r\n")
-        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
-        writer.close()
-    assert head.startswith(b"HTTP/1.1 400")
-    assert b"application/problem+json" in head
-    assert json.loads(body)["status"] == 400
-
-
 SLOW = Answer(text="one two three four five six seven eight", pace=0.2)
 UNLIMITED = resource.RLIM_INFINITY
 
@@ -142,18 +131,6 @@ async def test_what_cannot_be_saved_keeps_its_session_open_and_is_said(tmp_path:
         assert (await found.ask("DELETE", f"/sessions/{session}")).status == 204
         history = (await found.ask("GET", f"/sessions/{session}/history")).json
     assert [message["parts"][0]["text"] for message in history] == ["first", "One.", "second", "Two."]
-
-
-async def test_a_body_that_is_not_utf_8_or_never_comes_is_refused_at_once(tmp_path: Path) -> None:
-    head = b"POST /init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: "
-    async with daemon(tmp_path) as found:
-        reply = await found.ask("POST", "/init", raw=b'{"workspacePath":"\xff\xfe"}')
-        assert (reply.status, reply.json["detail"]) == (400, "The request body is not UTF-8.")
-        reader, writer = await asyncio.open_unix_connection(str(found.socket))
-        writer.write(head + b"9" * 20 + b"\r\n\r\n{}")
-        answer = await asyncio.wait_for(reader.readline(), 15)
-        writer.close()
-    assert b" 413" in answer
 
 
 HEAD = b"POST / HTTP/1.1\r\nhost: localhost\r\n"

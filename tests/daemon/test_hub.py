@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon.hub import ClosingError, TooManyClientsError
-from ollm.domain.events import TurnFinished
+from ollm.daemon.hub import ClosingError, TooManyClientsError, TurnSpeeds
+from ollm.domain.context import Usage
+from ollm.domain.events import MessageRecorded, TextDelta, ThinkingDelta, TurnFinished, TurnStarted
 from ollm.runtime.base import ConversationOptions
 from tests.covers import covers
 from tests.daemon.inside import daemon_inside
@@ -176,3 +177,24 @@ async def test_a_hub_that_closes_takes_nothing_new(tmp_path: Path, monkeypatch: 
             await found.hub.open(ConversationOptions(workspace=found.workspace, interactive=True))
         await found.hub.drain(0.1)
         assert found.hub.count == 0
+
+
+def test_a_turn_is_timed_by_its_first_word_and_while_words_come() -> None:
+    now = [0.0]
+    speeds = TurnSpeeds(lambda: now[0])
+    usage = Usage(prompt_tokens=200, completion_tokens=30, reused_tokens=150)
+    for at, event in (
+        (0.0, TurnStarted(message_id=5, text="x")),
+        (2.0, ThinkingDelta(text="a")),
+        (3.0, TextDelta(text="b")),
+        (4.0, MessageRecorded(message_id=6, role="assistant")),
+        (9.0, TextDelta(text="c")),
+        (10.0, MessageRecorded(message_id=8, role="assistant")),
+        (11.0, TurnFinished(reason="answered", usage=usage)),
+    ):
+        now[0] = at
+        speeds.record_event(event)
+
+    (turn,) = speeds.turns
+    assert (turn.message_id, turn.first_word_seconds, turn.tokens_per_second) == (5, 2.0, 10.0)
+    assert turn.reused_share == 0.75

@@ -12,7 +12,7 @@ import pytest
 from tests.daemon.running import Daemon, daemon
 from tests.sizes import SOAK, size
 
-CLIENTS, SESSIONS, MEGABYTES = size(20, 200), size(10, 500), size(10, 100)
+CLIENTS, SESSIONS, MEGABYTES = size(20, 200), size(10, 500), size(3, 100)
 
 
 def write_large_sessions(home: Path, megabytes: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ollm.daemon import web_routes
 from ollm.domain.errors import NotFoundError
 from tests.daemon.running import daemon
+from tests.sizes import SOAK
 
 ROOT = Path(__file__).parents[2]
 WEB = Path(web_routes.__file__).with_name("web")
@@ -93,6 +94,8 @@ def test_pages_and_styles_load_nothing_from_elsewhere() -> None:
         assert not re.search(r"https?://|@import|\bstyle=|<script>|\son\w+=", text), path.name
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="builds a wheel: make soak")
 def test_the_wheel_has_the_pages(tmp_path: Path) -> None:
     tool = Path(sys.executable).with_name("uv")
     if not tool.exists():

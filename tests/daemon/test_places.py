@@ -16,7 +16,7 @@ from ollm.config.environment import Home
 from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.domain.errors import StorageError
 from ollm.store.lease import get_process_start
-from tests.cli.command import SCRIPT
+from tests.cli.command import ollm
 from tests.daemon.running import Daemon, daemon
 
 
@@ -34,23 +34,21 @@ async def test_its_files_are_for_the_user_alone_and_a_second_daemon_is_refused(t
 
 
 def test_a_daemon_that_was_killed_and_not_reaped_is_dead(tmp_path: Path) -> None:
-    environment = {**os.environ, "OLLM_HOME": str(tmp_path / "home")}
+    home = tmp_path / "home"
+    environment = {**os.environ, "OLLM_HOME": str(home)}
     killed = subprocess.Popen([sys.executable, "-m", "ollm", "daemon", "run"], env=environment, cwd="/")
     try:
-        while not (tmp_path / "home" / "run" / "daemon.pid").exists():
+        while not (home / "run" / "daemon.pid").exists():
             assert killed.poll() is None
             time.sleep(0.02)
         os.kill(killed.pid, signal.SIGKILL)
         os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # dead, and still in the table of processes
-        status = subprocess.run(
-            [SCRIPT, "daemon", "status", "--json"], env=environment, capture_output=True, check=True
-        )
-        assert json.loads(status.stdout)["running"] is False
-        started = subprocess.run([SCRIPT, "daemon", "start"], env=environment, capture_output=True, check=False)
+        assert json.loads(ollm("daemon", "status", "--json", home=home).stdout)["running"] is False
+        started = ollm("daemon", "start", home=home)
         assert started.returncode == 0, started.stderr
     finally:
         killed.wait()
-        subprocess.run([SCRIPT, "daemon", "stop"], env=environment, capture_output=True, check=False)
+        ollm("daemon", "stop", home=home)
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
 """A conversation in the daemon, held like a local one."""
 
 import asyncio
+import base64
 from pathlib import Path
 
 import pytest
 
-from ollm.daemon.client import DaemonClient, RemoteConversation, open_remote
-from ollm.domain.errors import OllmError
+from ollm.daemon import bodies
+from ollm.daemon.client import PIECE_BYTES, DaemonClient, open_remote
+from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
 from ollm.domain.messages import ImagePart
 from ollm.runtime.base import Attachment, Conversation, ForeignTurn
-from tests.daemon.inside import daemon_inside, join_text
+from tests.daemon.inside import daemon_inside
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 
@@ -84,47 +86,70 @@ async def test_an_idle_client_sees_the_turn_another_one_begins_and_not_its_own(t
         await other.close()
 
 
-async def take_turn(conversation: RemoteConversation, text: str, *attachments: Attachment) -> str:
-    async with conversation.turn(text, attachments) as events:
-        return join_text([event async for event in events])
-
-
 async def test_a_remote_conversation_is_like_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
+    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.", "Three.") as found:
         conversation = await found.converse()
-        assert conversation.session_id
-        assert await take_turn(conversation, "hi") == "One."
+        assert text_of(await heard(conversation.turn("hi"))) == "One."
         assert [message["role"] for message in await conversation.history()] == ["user", "assistant"]
         assert [message["id"] for message in await conversation.history(before=2, limit=1)] == [1]
         assert (await conversation.command("mode", "plan")).ok
         assert (await conversation.status()).mode == "plan"
-        picture = Attachment(name="p", image=ImagePart(media_type="image/png", data="iVBORw=="))
-        assert await take_turn(conversation, "look", Attachment(name="a.txt", text="inside é"), picture) == "Two."
-        assert "inside é" in str(found.server.chats[1]["messages"][-1])
-        await conversation.close()
-        assert found.hub.count == 1, "leaving ends nothing"
-
-
-async def test_a_session_that_was_closed_meanwhile_is_opened_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
-        conversation = await found.converse()
-        await take_turn(conversation, "hi")
         await found.hub.close(conversation.session_id or "")
-        assert await take_turn(conversation, "again") == "Two."
-        await conversation.close()
-
-
-async def test_leaving_a_turn_early_cancels_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch, Answer(text="a b c d", pace=30.0)) as found:
-        conversation = await found.converse()
+        assert text_of(await heard(conversation.turn("again"))) == "Two.", "it was closed meanwhile and opens again"
+        found.server.script = [Answer(text="a b c d", pace=30.0)]
         async with conversation.turn("hi") as events:
             async for event in events:
                 if isinstance(event, TextDelta):
                     break
         held = found.hub.get(conversation.session_id or "")
         async with asyncio.timeout(60):
-            while held.running:
+            while held.running:  # leaving a turn early cancels it
                 await asyncio.sleep(0.02)
         await conversation.close()
+        assert found.hub.count == 1, "leaving ends nothing"
+
+
+async def test_pictures_and_texts_go_beside_a_message_whatever_their_size(tmp_path: Path) -> None:
+    data = base64.b64encode(b"\x89PNG" + bytes(PIECE_BYTES)).decode()
+    beside = (
+        Attachment(name="look.png", image=ImagePart(media_type="image/png", data=data)),
+        Attachment(name="notes.txt", text="ä note\n" * 10),
+    )
+    async with daemon(tmp_path, ["I see."]) as found:
+        conversation = await Client(found).open()
+        events = await heard(conversation.turn("What is this?", beside))
+        (message, _) = await conversation.history(limit=2)
+        await conversation.close()
+
+    assert text_of(events) == "I see."
+    assert [part["type"] for part in message["parts"]] == ["text", "image", "text"]
+    assert message["parts"][1] == {"type": "image", "mediaType": "image/png", "data": data}
+    assert message["parts"][2]["text"] == f"\n\n[notes.txt]\n{beside[1].text}"
+
+
+async def test_one_attachment_and_all_together_have_their_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MAX_ATTACHMENT_BYTES", 1000)
+    monkeypatch.setattr(bodies, "MAX_WAITING_BYTES", 2500)
+    async with daemon_inside(tmp_path, monkeypatch, "I see.") as found:
+        session = await found.open()
+
+        async def attach(size: int, name: str | None = None) -> str:
+            piece = {"name": "a.txt", "mediaType": "text/plain", "data": base64.b64encode(b"x" * size).decode()}
+            reply = await found.post(f"/sessions/{session}/attachments", **piece, **({"id": name} if name else {}))
+            return str(reply["id"])
+
+        first = await attach(1000)
+        with pytest.raises(OllmError, match=r"'a.txt' is too large to attach: the limit is 10 MB per file, 32 MB"):
+            await attach(1, first)
+        with pytest.raises(NotFoundError, match=f"No attachment {first}"):
+            await attach(1, first)
+        half, other = await attach(600), await attach(1000)
+        assert await attach(400, half) == half
+        with pytest.raises(OllmError, match="too large"):
+            await attach(501)
+        await found.say(session, "look", attachments=[other, half])
+        assert str(found.server.chats[0]).count("x" * 1000) == 2
+        with pytest.raises(NotFoundError):
+            await found.say(session, "again", attachments=[half])

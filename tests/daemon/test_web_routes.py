@@ -68,37 +68,3 @@ async def test_the_api_wants_cookie_and_page_token_and_our_own_origin(tmp_path: 
         assert (await found.ask("POST", "/web/logout", url=url, headers={**page, "origin": url})).status == 200
         assert await ask(page) == 401
         assert await ask(other) == 200
-        assert (await found.ask("POST", "/web/logout")).status == 422
-
-
-async def test_markdown_is_rendered_and_cleaned(tmp_path: Path) -> None:
-    async with daemon(tmp_path) as found:
-        reply = await found.ask("POST", "/web/render", {"text": "**a** <b onclick=x>y</b>\n\n```python\nx = 1\n```"})
-
-    assert "<strong>a</strong>" in reply.json["html"]
-    assert '<span class="mi">1</span>' in reply.json["html"]
-    assert "<b onclick" not in reply.json["html"]
-
-
-async def test_sessions_are_narrowed_and_say_what_they_do(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["one", "two"]) as found:
-        other = tmp_path / "elsewhere"
-        other.mkdir()
-        first, second = await found.open(), await found.open(workspacePath=str(other))
-        await found.say(first, "about apples")
-        await found.say(second, "about pears")
-
-        async def ids(query: str) -> list[str]:
-            return [line["sessionId"] for line in (await found.ask("GET", f"/sessions{query}")).json]
-
-        assert set(await ids("")) == {first, second}
-        assert await ids("?q=APPLES") == [first]
-        assert await ids("?q=pears+elsewhere") == [second]
-        assert await ids(f"?workspace={other}") == [second]
-        assert await ids("?status=archived") == []
-        line = (await found.ask("GET", "/sessions?q=apples")).json[0]
-        assert (line["open"], line["running"], line["questions"]) == (True, False, 0)
-        paged = await found.ask("GET", "/sessions?q=about&limit=1")
-        assert paged.headers["x-total-count"] == "2"
-        assert "q=about" in paged.headers["link"]
-        assert (await found.ask("GET", "/sessions?status=nonsense")).status in (400, 422)

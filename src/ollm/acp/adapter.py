@@ -1,4 +1,4 @@
-"""The one module that knows the protocol's library: its requests become calls of `EditorSessions`, our JSON its types.
+"""The one module that knows the protocol's library: requests become calls of `EditorSessions`, our JSON its types.
 
 Everything else here speaks the protocol's own JSON; what goes out is checked against the library's schema.
 """
@@ -7,73 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable
-from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 from acp import RequestError
 from acp import schema as wire
 from acp.core import AgentSideConnection
 from pydantic import BaseModel, ValidationError
 
-from ollm.acp.client import ClientAbilities, ClientGoneError, ClientRefusedError, complete_servers
-from ollm.acp.transport import StdioTransport, build_introduction, read_abilities
+from ollm.acp.transport import ClientGoneError, ClientRefusedError, StdioTransport
 from ollm.app import redact_error
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
 from ollm.domain.messages import JsonObject
 
-NOTIFICATIONS = ("session/cancel",)
-MAX_NAMED_ERRORS = 5
-MAX_WORDS_CHARS = 500
-WORDS = {"missing": "is required", "model_type": "must be an object", "list_type": "must be a list"}
-
-
-class TolerantTransport:
-    """Between the protocol's library and the descriptors."""
-
-    def __init__(self, transport: StdioTransport) -> None:
-        self._transport = transport
-
-    async def receive(self) -> dict[str, Any] | None:
-        """The next message; a notification that asks for an answer is answered with nothing."""
-        message = await self._transport.receive()
-        if message and message.get("method") in NOTIFICATIONS and "id" in message:
-            await self._transport.send({"jsonrpc": "2.0", "id": message.pop("id"), "result": None})
-        params = message.get("params") if message else None
-        if isinstance(params, dict) and isinstance(params.get("mcpServers"), list):
-            params["mcpServers"] = complete_servers(params["mcpServers"])
-        return message
-
-    async def send(self, message: dict[str, Any]) -> None:
-        await self._transport.send(explain_error(message))
-
-    async def close(self) -> None:
-        await self._transport.close()
-
-
-def explain_error(message: dict[str, Any]) -> dict[str, Any]:
-    """Describe invalid parameters, as the library reports them, for a person."""
-    error = message.get("error")
-    data = error.get("data") if isinstance(error, dict) else None
-    found = data.get("errors") if isinstance(data, dict) else None
-    if not isinstance(error, dict) or not isinstance(found, list):
-        return message
-    words = "; ".join(describe_flaw(one) for one in found[:MAX_NAMED_ERRORS])
-    said = {"code": error["code"], "message": f"Invalid params: {words[:MAX_WORDS_CHARS]}."}
-    return {**message, "error": {**said, "data": {"reason": "invalid-params"}}}
-
-
-def describe_flaw(flaw: dict[str, Any]) -> str:
-    """Name the place of a flaw and what is wrong there."""
-    where = ".".join(map(str, flaw.get("loc", ()))) or "params"
-    if known := WORDS.get(str(flaw.get("type"))):
-        return f"{where} {known}"
-    return f"{where}: {re.sub(r' or instance of [A-Za-z]+', '', str(flaw.get('msg', 'cannot be read')))}"
-
-
 log = logging.getLogger("ollm.acp")
-P = ParamSpec("P")
 R = TypeVar("R")
 CODES: tuple[tuple[type[OllmError], int, str], ...] = (
     (UsageError, -32602, "invalid-params"),
@@ -82,128 +30,53 @@ CODES: tuple[tuple[type[OllmError], int, str], ...] = (
     (BusyError, -32600, "busy"),
 )
 FAILED = -32603
+# The library's names of the requests, as `EditorSessions` has them, with the types of their answers.
+REQUESTS: dict[str, type[BaseModel] | None] = {
+    "initialize": wire.InitializeResponse,
+    "authenticate": None,
+    "new_session": wire.NewSessionResponse,
+    "load_session": wire.LoadSessionResponse,
+    "resume_session": wire.ResumeSessionResponse,
+    "list_sessions": wire.ListSessionsResponse,
+    "close_session": None,
+    "prompt": wire.PromptResponse,
+    "cancel": None,
+    "set_session_mode": None,
+    "set_config_option": wire.SetSessionConfigOptionResponse,
+}
 
 
-class EditorRequests(Protocol):
-    """Requests an editor can make; answers are the protocol's JSON."""
+def make_handler(
+    name: str, handle: Callable[..., Awaitable[Any]], answer: type[BaseModel] | None
+) -> Callable[..., Awaitable[Any]]:
+    """Give `handle` plain JSON, and convert its answer and its errors to the library's types."""
 
-    def set_abilities(self, abilities: ClientAbilities) -> None: ...
-
-    async def create(self, cwd: str, servers: list[JsonObject]) -> JsonObject: ...
-
-    async def load(self, session_id: str, cwd: str, servers: list[JsonObject], *, replay: bool) -> JsonObject: ...
-
-    async def list_sessions(self, cwd: str | None, cursor: str | None) -> JsonObject: ...
-
-    async def close(self, session_id: str) -> None: ...
-
-    async def prompt(self, session_id: str, blocks: list[JsonObject]) -> JsonObject: ...
-
-    async def cancel(self, session_id: str) -> None: ...
-
-    async def set_mode(self, session_id: str, mode: str) -> None: ...
-
-    async def set_option(self, session_id: str, option: str, value: str | bool) -> JsonObject: ...
-
-
-def answer_errors(handle: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Convert errors meant for a person to the protocol's errors, without secrets."""
-
-    @wraps(handle)
-    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+    async def run(**params: Any) -> Any:
         try:
-            return await handle(*args, **kwargs)
+            found = await handle(**{key: dump(value) for key, value in params.items()})
+            return answer.model_validate(found) if answer else None
         except OllmError as error:
             raise make_request_error(error) from error
         except (RequestError, ValidationError, asyncio.CancelledError):
             raise
         except Exception as error:
-            log.exception("A request failed.", extra={"operation": handle.__name__})
+            log.exception("A request failed.", extra={"operation": name})
             raise RequestError(FAILED, redact_error(f"Internal error: {type(error).__name__}: {error}")) from error
 
     return run
 
 
 def make_request_error(error: OllmError) -> RequestError:
-    """Say what happened and what to do next; `data` says it to programs."""
+    """Say what happened and what to do next, for people and in `data` for programs; without secrets."""
     code, reason = next(((code, reason) for kind, code, reason in CODES if isinstance(error, kind)), (FAILED, "failed"))
     action = {"action": redact_error(error.action)} if error.action else {}
     return RequestError(code, redact_error(str(error)), {"reason": reason, **action})
 
 
-class AgentAdapter:
-    """Methods the library calls, by its names."""
-
-    def __init__(self, requests: EditorRequests) -> None:
-        self._requests = requests
-
-    @answer_errors
-    async def initialize(
-        self,
-        protocol_version: int,
-        client_capabilities: wire.ClientCapabilities | None = None,
-        client_info: wire.Implementation | None = None,
-        **_: Any,
-    ) -> wire.InitializeResponse:
-        given = client_capabilities.model_dump(mode="json", by_alias=True) if client_capabilities else {}
-        self._requests.set_abilities(read_abilities(given))
-        return wire.InitializeResponse.model_validate(build_introduction(protocol_version))
-
-    @answer_errors
-    async def authenticate(self, method_id: str, **_: Any) -> None:
-        """There is nothing to prove: an editor starts us as the person it belongs to."""
-
-    @answer_errors
-    async def new_session(
-        self, cwd: str, mcp_servers: list[BaseModel] | None = None, **_: Any
-    ) -> wire.NewSessionResponse:
-        return wire.NewSessionResponse.model_validate(await self._requests.create(cwd, dump_all(mcp_servers)))
-
-    @answer_errors
-    async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: list[BaseModel] | None = None, **_: Any
-    ) -> wire.LoadSessionResponse:
-        servers = dump_all(mcp_servers)
-        return wire.LoadSessionResponse.model_validate(await self._requests.load(session_id, cwd, servers, replay=True))
-
-    @answer_errors
-    async def resume_session(
-        self, session_id: str, cwd: str, mcp_servers: list[BaseModel] | None = None, **_: Any
-    ) -> wire.ResumeSessionResponse:
-        servers = dump_all(mcp_servers)
-        return wire.ResumeSessionResponse.model_validate(
-            await self._requests.load(session_id, cwd, servers, replay=False)
-        )
-
-    @answer_errors
-    async def list_sessions(
-        self, cwd: str | None = None, cursor: str | None = None, **_: Any
-    ) -> wire.ListSessionsResponse:
-        return wire.ListSessionsResponse.model_validate(await self._requests.list_sessions(cwd, cursor))
-
-    @answer_errors
-    async def close_session(self, session_id: str, **_: Any) -> None:
-        await self._requests.close(session_id)
-
-    @answer_errors
-    async def prompt(self, session_id: str, prompt: list[BaseModel], **_: Any) -> wire.PromptResponse:
-        return wire.PromptResponse.model_validate(await self._requests.prompt(session_id, dump_all(prompt)))
-
-    @answer_errors
-    async def cancel(self, session_id: str, **_: Any) -> None:
-        await self._requests.cancel(session_id)
-
-    @answer_errors
-    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
-        await self._requests.set_mode(session_id, mode_id)
-
-    @answer_errors
-    async def set_config_option(
-        self, config_id: str, session_id: str, value: str | bool, **_: Any
-    ) -> wire.SetSessionConfigOptionResponse:
-        return wire.SetSessionConfigOptionResponse.model_validate(
-            await self._requests.set_option(session_id, config_id, value)
-        )
+def dump(value: Any) -> Any:
+    if isinstance(value, list):
+        return [dump(each) for each in value]
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(value, BaseModel) else value
 
 
 class EditorClient:
@@ -213,11 +86,12 @@ class EditorClient:
         self._transport = transport
         self._connection: AgentSideConnection | None = None
 
-    def connect(self, requests: EditorRequests) -> AgentSideConnection:
+    def connect(self, sessions: object) -> AgentSideConnection:
         """Begin to speak; `listen` on the result serves until the editor goes away."""
-        agent: Any = AgentAdapter(requests)
-        tolerant: Any = TolerantTransport(self._transport)
-        self._connection = AgentSideConnection(agent, tolerant, listening=False, use_unstable_protocol=True)
+        handlers = {name: make_handler(name, getattr(sessions, name), answer) for name, answer in REQUESTS.items()}
+        agent: Any = SimpleNamespace(**handlers)
+        transport: Any = self._transport
+        self._connection = AgentSideConnection(agent, transport, listening=False, use_unstable_protocol=True)
         return self._connection
 
     @property
@@ -268,7 +142,3 @@ class EditorClient:
             ended.cancel()
             if not answer.done():
                 answer.cancel()
-
-
-def dump_all(models: list[BaseModel] | None) -> list[JsonObject]:
-    return [model.model_dump(mode="json", by_alias=True, exclude_none=True) for model in models or ()]

@@ -8,14 +8,15 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from ollm.acp.client import ClientAbilities, Editor, EditorBuffers
+from ollm.acp.client import EditorBuffers
 from ollm.acp.permissions import OPTIONS as TRUST_OPTIONS
 from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, read_answer, restore_choices
 from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
+from ollm.acp.transport import ClientAbilities
 from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedError, UsageError
@@ -30,6 +31,9 @@ from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.acp.adapter import EditorClient
 
 APPROVAL_TEXTS: dict[Approval, str] = {
     "read-only": "Reads and searches; changes nothing.",
@@ -131,7 +135,7 @@ class EditorSession:
     def __init__(
         self,
         conversation: LocalConversation,
-        editor: Editor,
+        editor: EditorClient,
         abilities: ClientAbilities,
         boundary: Boundary,
         stack: AsyncExitStack,

@@ -6,14 +6,21 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from msgspec.structs import replace
 
-from ollm.acp.client import ClientAbilities, Editor, EditorBuffers, describe_unusable, read_servers
+from ollm.acp.client import EditorBuffers
 from ollm.acp.permissions import WorkspaceTrust, describe_trust
 from ollm.acp.session import EditorSession
+from ollm.acp.transport import (
+    ClientAbilities,
+    build_introduction,
+    describe_unusable,
+    read_abilities,
+    read_servers,
+)
 from ollm.acp.updates import render_title
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
@@ -23,13 +30,16 @@ from ollm.domain.messages import JsonObject
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
 
+if TYPE_CHECKING:
+    from ollm.acp.adapter import EditorClient
+
 PAGE_SESSIONS = 50
 
 
 class EditorSessions:
     """Sessions of an editor. Each session has its own lock, so one folder can have many."""
 
-    def __init__(self, process: ProcessScope, editor: Editor, flags: dict[str, Any]) -> None:
+    def __init__(self, process: ProcessScope, editor: EditorClient, flags: dict[str, Any]) -> None:
         self._process = process
         self._editor = editor
         self._flags = flags
@@ -41,29 +51,47 @@ class EditorSessions:
     def set_abilities(self, abilities: ClientAbilities) -> None:
         self._abilities = abilities
 
-    async def create(self, cwd: str, servers: list[JsonObject]) -> JsonObject:
-        session = await self._open_session(self._build_options(parse_directory(cwd), servers))
-        session.remarks += describe_unusable(servers)
-        described = await session.describe()
-        self._announce_later(session)
-        return {"sessionId": session.session_id, **described}
+    async def initialize(
+        self, protocol_version: int, client_capabilities: JsonObject | None = None, **_: Any
+    ) -> JsonObject:
+        self._abilities = read_abilities(client_capabilities or {})
+        return build_introduction(protocol_version)
 
-    async def load(self, session_id: str, cwd: str, servers: list[JsonObject], *, replay: bool) -> JsonObject:
+    async def authenticate(self, **_: Any) -> None:
+        """There is nothing to prove: an editor starts us as the person it belongs to."""
+
+    async def new_session(self, cwd: str, mcp_servers: list[JsonObject] | None = None, **_: Any) -> JsonObject:
+        session = await self._open_session(parse_directory(cwd), mcp_servers or [])
+        return {"sessionId": session.session_id, **await self._introduce(session)}
+
+    async def load_session(self, **params: Any) -> JsonObject:
+        return await self._load(**params, replay=True)
+
+    async def resume_session(self, **params: Any) -> JsonObject:
+        return await self._load(**params, replay=False)
+
+    async def _load(
+        self, session_id: str, cwd: str, *, replay: bool, mcp_servers: list[JsonObject] | None = None, **_: Any
+    ) -> JsonObject:
         workspace = parse_directory(cwd)
         session = self._open.get(session_id)
         if session is not None:
             session.check_loadable(workspace)
         else:
-            options = self._build_options(workspace, servers, parse_session_id(session_id))
-            session = await self._open_session(options)
-            session.remarks += describe_unusable(servers)
+            session = await self._open_session(workspace, mcp_servers or [], parse_session_id(session_id))
         if replay:
             await session.replay()
+        return await self._introduce(session)
+
+    async def _introduce(self, session: EditorSession) -> JsonObject:
+        """Describe a session in a reply, and send its state after the reply."""
         described = await session.describe()
-        self._announce_later(session)
+        task = asyncio.create_task(session.announce(), name="announce")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return described
 
-    async def list_sessions(self, cwd: str | None, cursor: str | None) -> JsonObject:
+    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> JsonObject:
         """The sessions of a folder, or all, last active first, a page at a time."""
         start = parse_cursor(cursor)
         workspace = str(parse_directory(cwd).resolve()) if cwd else None
@@ -72,24 +100,24 @@ class EditorSessions:
         more = {"nextCursor": str(start + PAGE_SESSIONS)} if len(rows) > start + PAGE_SESSIONS else {}
         return {"sessions": [render_row(row) for row in page], **more}
 
-    async def close(self, session_id: str) -> None:
+    async def close_session(self, session_id: str, **_: Any) -> None:
         await self._get(session_id).close()
         self._open.pop(session_id, None)
 
-    async def prompt(self, session_id: str, blocks: list[JsonObject]) -> JsonObject:
+    async def prompt(self, session_id: str, prompt: list[JsonObject], **_: Any) -> JsonObject:
         if self._ended:
             return {"stopReason": "cancelled"}
-        return await self._get(session_id).prompt(blocks)
+        return await self._get(session_id).prompt(prompt)
 
-    async def cancel(self, session_id: str) -> None:
+    async def cancel(self, session_id: str, **_: Any) -> None:
         if session := self._open.get(session_id):
             await session.cancel()
 
-    async def set_mode(self, session_id: str, mode: str) -> None:
-        await self._get(session_id).set_mode(mode)
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
+        await self._get(session_id).set_mode(mode_id)
 
-    async def set_option(self, session_id: str, option: str, value: str | bool) -> JsonObject:
-        return await self._get(session_id).set_option(option, value)
+    async def set_config_option(self, session_id: str, config_id: str, value: str | bool, **_: Any) -> JsonObject:
+        return await self._get(session_id).set_option(config_id, value)
 
     async def stop_after(self, ended: asyncio.Event) -> None:
         """Stop whatever is worked on as soon as the editor says no more: it could answer no question."""
@@ -117,19 +145,17 @@ class EditorSessions:
             raise NotFoundError(f"Session {session_id[:80]} is not open.", action="Open it with session/load.")
         return self._open[session_id]
 
-    def _build_options(
-        self, workspace: Path, servers: list[JsonObject], session: str | None = None
-    ) -> ConversationOptions:
-        return ConversationOptions(
+    async def _open_session(
+        self, workspace: Path, servers: list[JsonObject], session_id: str | None = None
+    ) -> EditorSession:
+        options = ConversationOptions(
             workspace=workspace,
-            session=session,
+            session=session_id,
             beside=True,
             interactive=True,
             flags=self._flags,
             mcp_servers=read_servers(servers),
         )
-
-    async def _open_session(self, options: ConversationOptions) -> EditorSession:
         buffers = EditorBuffers(self._editor, self._abilities)
         conversation, stack = await self._open_conversation(options, buffers)
         try:
@@ -137,7 +163,8 @@ class EditorSessions:
             session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
             session.buffers = buffers if self._abilities.reads_files else None
             session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
-            session.remarks = describe_trust(self._process.trust_book.get_state(options.workspace))
+            trust = describe_trust(self._process.trust_book.get_state(options.workspace))
+            session.remarks = (*trust, *describe_unusable(servers))
         except BaseException:
             await stack.aclose()
             raise
@@ -169,12 +196,6 @@ class EditorSessions:
         stream = conversation.parts.stream
         buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
         return conversation, stack
-
-    def _announce_later(self, session: EditorSession) -> None:
-        """Send the session's state after the reply that introduces the session."""
-        task = asyncio.create_task(session.announce(), name="announce")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def _read_rows(self) -> list[dict[str, Any]]:
         process = ProcessScope(self._process.environment)

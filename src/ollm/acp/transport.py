@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import select
 import threading
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ from typing import Any
 import msgspec
 
 from ollm import __version__
-from ollm.acp.client import ClientAbilities
+from ollm.domain.errors import OllmError
 from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.system.terminal_text import make_printable
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
@@ -27,7 +30,27 @@ MAX_WAITING_MESSAGES = 64  # messages that may wait to be read by the agent
 CHUNK_BYTES = 64 * 1024
 CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
 WRITE_METHOD = "fs/write_text_file"
+NOTIFICATIONS = ("session/cancel",)  # some editors send it as a request
+MAX_NAMED_ERRORS = 5
+MAX_WORDS_CHARS = 500
+WORDS = {"missing": "is required", "model_type": "must be an object", "list_type": "must be a list"}
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+
+
+class ClientGoneError(OllmError):
+    """There is no editor any more that could answer."""
+
+
+class ClientRefusedError(OllmError):
+    """The editor answered with an error."""
+
+
+class ClientAbilities(Data, frozen=True):
+    """Abilities an editor offers. `shows_terminals`: it draws the output of our commands as a terminal."""
+
+    reads_files: bool = False
+    writes_files: bool = False
+    shows_terminals: bool = False
 
 
 class BadMessage(Exception):  # noqa: N818 - an answer to the editor, not a fault of the program
@@ -64,6 +87,7 @@ class StdioTransport:
         """Put a message behind those that wait; comes back when there is room for more."""
         if self._broken:
             raise ConnectionError("The editor does not read any more.")
+        message = explain_error(message)
         if "method" not in message:
             self._unanswered.discard(message.get("id"))
         elif "id" in message:
@@ -93,6 +117,8 @@ class StdioTransport:
             except BadMessage as error:
                 await self._refuse(error)
                 continue
+            if message.get("method") in NOTIFICATIONS and "id" in message:
+                await self.send({"jsonrpc": "2.0", "id": message.pop("id"), "result": None})
             if "method" in message and "id" in message:
                 self._unanswered.add(message["id"])
                 self._idle.clear()
@@ -211,6 +237,10 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
         raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", request_id)
     if isinstance(params := message.get("params"), dict):
         params.pop("_meta", None)  # the library would put its entries in place of the parameters
+        if isinstance(params.get("mcpServers"), list):
+            params["mcpServers"] = [
+                complete_server(each if isinstance(each, dict) else {}) for each in params["mcpServers"]
+            ]
     return message
 
 
@@ -240,6 +270,26 @@ def replace_nul(value: Any) -> Any:
     if isinstance(value, dict):
         return {replace_nul(name): replace_nul(each) for name, each in value.items()}
     return [replace_nul(each) for each in value] if isinstance(value, list) else value
+
+
+def explain_error(message: dict[str, Any]) -> dict[str, Any]:
+    """Describe invalid parameters, as the library reports them, for a person."""
+    error = message.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    found = data.get("errors") if isinstance(data, dict) else None
+    if not isinstance(error, dict) or not isinstance(found, list):
+        return message
+    words = "; ".join(describe_flaw(one) for one in found[:MAX_NAMED_ERRORS])
+    said = {"code": error["code"], "message": f"Invalid params: {words[:MAX_WORDS_CHARS]}."}
+    return {**message, "error": {**said, "data": {"reason": "invalid-params"}}}
+
+
+def describe_flaw(flaw: dict[str, Any]) -> str:
+    """Name the place of a flaw and what is wrong there."""
+    where = ".".join(map(str, flaw.get("loc", ()))) or "params"
+    if known := WORDS.get(str(flaw.get("type"))):
+        return f"{where} {known}"
+    return f"{where}: {re.sub(r' or instance of [A-Za-z]+', '', str(flaw.get('msg', 'cannot be read')))}"
 
 
 def is_closed(target: int) -> bool:
@@ -301,3 +351,81 @@ def read_abilities(capabilities: JsonObject) -> ClientAbilities:
         writes_files=files.get("writeTextFile") is True,
         shows_terminals=isinstance(more, dict) and more.get("terminal_output") is True,
     )
+
+
+MAX_NAME_CHARS = 32
+FAULT = "ollmFault"
+TYPES = ("stdio", "http", "sse")
+
+
+def complete_server(entry: JsonObject) -> JsonObject:
+    """Complete an MCP server for the library, which drops incomplete ones silently. A fault goes along in `_meta`."""
+    fault = find_fault(entry)
+    name = str(entry.get("name") or "server")
+    if fault:
+        return {"name": name, "command": "", "args": [], "env": [], "_meta": {FAULT: fault}}
+    known = {**entry, "name": name, "_meta": None}
+    if "url" not in entry:
+        return {**known, "args": entry.get("args") or [], "env": entry.get("env") or []}
+    return {**known, "type": entry.get("type") or "http", "headers": entry.get("headers") or []}
+
+
+def find_fault(entry: JsonObject) -> str:
+    """Why a server cannot be used; empty when it can."""
+    kind = entry.get("type") or ("http" if "url" in entry else "stdio")
+    if kind not in TYPES:
+        return f"servers of type {make_printable(str(kind)[:40])} are not supported, only stdio, http and sse"
+    place, pairs = ("command", "env") if kind == "stdio" else ("url", "headers")
+    if not isinstance(entry.get(place), str) or not entry[place].strip():
+        return f"it has no {place}"
+    if not all(isinstance(one, str) for one in as_list(entry.get("args"))):
+        return "args is not a list of texts"
+    if not all(is_pair(one) for one in as_list(entry.get(pairs))):
+        return f"{pairs} is not a list of names and values"
+    return ""
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list as it is, nothing as an empty one, anything else as one that holds nothing of use."""
+    return value if isinstance(value, list) else [] if value is None else [None]
+
+
+def is_pair(one: Any) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get("value"), str)
+
+
+def find_server_fault(server: JsonObject) -> str:
+    more = server.get("_meta")
+    return str(more.get(FAULT) or "") if isinstance(more, dict) else ""
+
+
+def describe_unusable(sent: list[JsonObject]) -> tuple[str, ...]:
+    """Describe the servers that cannot be used."""
+    return tuple(
+        f"The MCP server {make_printable(str(server['name'])[:80])} cannot be used: {fault}."
+        for server in sent
+        if (fault := find_server_fault(server))
+    )
+
+
+def read_servers(sent: list[JsonObject]) -> dict[str, Any]:
+    """Entries by name; of two with one name the first counts. Those that cannot be used are left out."""
+    found: dict[str, Any] = {}
+    for server in sent:
+        if not find_server_fault(server):
+            found.setdefault(make_name(str(server.get("name", ""))), read_server(server))
+    return found
+
+
+def read_server(server: JsonObject) -> JsonObject:
+    if "url" in server:
+        headers = {str(one["name"]): str(one["value"]) for one in server.get("headers", [])}
+        return {"type": server.get("type", "http"), "url": server["url"], "headers": headers}
+    variables = {str(one["name"]): str(one["value"]) for one in server.get("env", [])}
+    return {"command": server.get("command", ""), "args": server.get("args", []), "env": variables}
+
+
+def make_name(name: str) -> str:
+    """A name that tools can begin with: letters, digits and dashes."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:MAX_NAME_CHARS].rstrip("-")
+    return plain or "server"

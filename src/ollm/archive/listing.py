@@ -119,7 +119,7 @@ def pull_when_archived(process: ArchiveHost, prefix: str, workspace: Path) -> st
 
 
 def describe_place(row: dict[str, Any]) -> str:
-    """Whose a session in the archive is and where it was held."""
+    """Describe the owner and the machine of an archived session."""
     place = row["archive"]
     in_use = f", in use on {place['inUse']}" if place.get("inUse") else ""
     return f"{place['owner']} on {place['host']}{in_use}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ollm.archive.sending import ArchivedHead, ArchiveRecord
+from ollm.archive.sending import ArchivedHead, ArchiveRecord, SessionMovedOnError, SessionSender, make_batches
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document, journal, lenient
@@ -194,3 +195,43 @@ class OutgoingSession:
             redacted=self._cleaner.redact is not None,
             damaged=self._stream.damage,
         )
+
+
+OpenOutgoing = Callable[[], AbstractContextManager[OutgoingSession]]
+
+
+def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender, *, known: bool = True) -> int:
+    """Bring the archive up to date with the session; gives how many records were sent. Safe to break off and repeat.
+    Where it is not `known` whether this machine sent it before, what it holds decides whether it went on elsewhere."""
+    try:
+        sender.begin()
+    except SessionMovedOnError:
+        if known or not _has_all(open_outgoing, sender):
+            raise
+        sender.adopt()
+    with open_outgoing() as outgoing:
+        count, told = 0, None
+        for batch in make_batches(outgoing.iter_records()):
+            by_name = {(record.kind, record.key): record for record in batch}
+            count += len(by_name)
+            if new := sender.filter_new(list(by_name.values())):
+                told = outgoing.describe()
+                sender.send(new, told)
+        head = outgoing.describe()
+    if sender.count_keys() > count and (gone := _find_gone(open_outgoing, sender)):
+        sender.send(gone, head)
+    elif sender.sent and told != head:
+        sender.send([], head)
+    return sender.sent
+
+
+def _has_all(open_outgoing: OpenOutgoing, sender: SessionSender) -> bool:
+    with open_outgoing() as outgoing:
+        here = {(record.kind, record.key): record.digest for record in outgoing.iter_records()}
+    return sender.list_digests().items() <= here.items()
+
+
+def _find_gone(open_outgoing: OpenOutgoing, sender: SessionSender) -> list[ArchiveRecord]:
+    with open_outgoing() as outgoing:
+        here = {(record.kind, record.key) for record in outgoing.iter_records()}
+    return [ArchiveRecord(kind, key, None) for kind, key in sender.list_digests() if (kind, key) not in here]

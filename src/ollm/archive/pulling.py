@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.archive.outgoing import FILE_ENDS
-from ollm.archive.sending import ArchiveRecord
+from ollm.archive.sending import ArchivedSession, ArchiveRecord
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files import document, journal
+from ollm.store.session_files import document as documents
+from ollm.store.session_files.journal import encode_json
 
 if TYPE_CHECKING:
     from ollm.store.session_files import SessionFiles
@@ -19,20 +21,24 @@ if TYPE_CHECKING:
 
 def write_pulled(files: SessionFiles, session_id: str, records: Iterable[ArchiveRecord]) -> None:
     """Put the session in place, whole or not at all. `records` begin with pieces of files where there are some."""
-    living = _Sections(record for record in records if record.body is not None)
-    if living.kind is None:
+    living = _Sections((record for record in records if record.body is not None), attrgetter("kind"))
+    if living.section is None:
         raise DamagedError(f"The archive holds nothing of session {session_id}.")
-    if living.kind == "file":
-        pieces = _Pieces(living.take("file"))
-        document = pieces.take(FILE_ENDS[0])
-        files.install(session_id, document if pieces.begins_with(FILE_ENDS[0]) else None, pieces.take(FILE_ENDS[1]))
+    if living.section == "file":
+        pieces = _Sections(living.take("file"), lambda record: record.key.partition(":")[0])
+        has_document = pieces.section == FILE_ENDS[0]
+        document, journal = ((record.body or b"" for record in pieces.take(end)) for end in FILE_ENDS)
+        files.install(session_id, document if has_document else None, journal)
     else:
         files.install(session_id, _iter_document(session_id, living))
 
 
-def write_fork(files: SessionFiles, new_id: str, records: Iterable[ArchiveRecord], source: JsonObject) -> None:
-    """Put a new session in place that says what it was made from."""
-    living = _Sections(record for record in records if record.body is not None and record.kind != "file")
+def write_fork(files: SessionFiles, new_id: str, records: Iterable[ArchiveRecord], found: ArchivedSession) -> None:
+    """Put a new session in place that names the session it was made from."""
+    source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
+    living = _Sections(
+        (record for record in records if record.body is not None and record.kind != "file"), attrgetter("kind")
+    )
     files.install(new_id, _iter_document(new_id, living, {"forkedFrom": source}))
 
 
@@ -40,7 +46,9 @@ def _iter_document(session_id: str, records: _Sections, metadata: JsonObject | N
     heads = [record.body or b"{}" for record in records.take("head")]
     head = _name_head(heads[0] if heads else b"{}", session_id, metadata)
     messages, calls = records.take("message"), records.take("call")
-    return document.join_document(head, filter(None, map(_check_line, messages)), filter(None, map(_check_line, calls)))
+    return documents.join_document(
+        head, filter(None, map(_check_line, messages)), filter(None, map(_check_line, calls))
+    )
 
 
 def _name_head(body: bytes, session_id: str, metadata: JsonObject | None) -> bytes:
@@ -50,7 +58,7 @@ def _name_head(body: bytes, session_id: str, metadata: JsonObject | None) -> byt
         return body
     held = head.get("metadata")
     merged = {**(held if isinstance(held, dict) else {}), **(metadata or {})}
-    return document.encode_head({**head, "sessionId": session_id, "metadata": merged})
+    return documents.encode_head({**head, "sessionId": session_id, "metadata": merged})
 
 
 def _check_line(record: ArchiveRecord) -> bytes:
@@ -59,7 +67,7 @@ def _check_line(record: ArchiveRecord) -> bytes:
     found = _parse_object(body)
     if found is None:
         return b""
-    return body if b"\n" not in body else journal.encode_json(found)
+    return body if b"\n" not in body else encode_json(found)
 
 
 def _parse_object(body: bytes) -> JsonObject | None:
@@ -71,33 +79,18 @@ def _parse_object(body: bytes) -> JsonObject | None:
 
 
 class _Sections:
-    """Records in the order of their kinds, handed out kind by kind without keeping them."""
+    """Records handed out section by section without keeping them; `name` tells the section of a record."""
 
-    def __init__(self, records: Iterable[ArchiveRecord]) -> None:
+    def __init__(self, records: Iterable[ArchiveRecord], name: Callable[[ArchiveRecord], str]) -> None:
         self._records = iter(records)
+        self._name = name
         self._next = next(self._records, None)
 
     @property
-    def kind(self) -> str | None:
-        return self._next.kind if self._next else None
+    def section(self) -> str | None:
+        return self._name(self._next) if self._next else None
 
-    def take(self, kind: str) -> Iterator[ArchiveRecord]:
-        while self._next is not None and self._next.kind == kind:
+    def take(self, section: str) -> Iterator[ArchiveRecord]:
+        while self._next is not None and self.section == section:
             record, self._next = self._next, next(self._records, None)
             yield record
-
-
-class _Pieces:
-    """Pieces of two files, one behind the other."""
-
-    def __init__(self, records: Iterator[ArchiveRecord]) -> None:
-        self._records = records
-        self._next = next(records, None)
-
-    def begins_with(self, end: str) -> bool:
-        return self._next is not None and self._next.key.startswith(f"{end}:")
-
-    def take(self, end: str) -> Iterator[bytes]:
-        while self._next is not None and self._next.key.startswith(f"{end}:"):
-            record, self._next = self._next, next(self._records, None)
-            yield record.body or b""

@@ -12,13 +12,10 @@ from ollm.archive.connection import translate_faults
 from ollm.archive.sending import ArchivedSession, ArchiveHit, ArchiveRecord
 from ollm.domain.clock import format_age, format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, UsageError
-from ollm.domain.struct import Data
 from ollm.store.session_files.places import match_prefix
 from ollm.store.session_index.words import MAX_WORDS, find_part, split_words
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from psycopg import Connection
 
     from ollm.archive.sending import Machine
@@ -50,14 +47,11 @@ def refuse_held_lease(connection: Connection, session_id: str, machine: Machine)
     with translate_faults():
         row = connection.execute(query, (session_id, machine.id, LEASE_SECONDS)).fetchone()
     if row:
-        raise make_held_error(session_id, *row)
-
-
-def make_held_error(session_id: str, host: str, since: datetime) -> BusyError:
-    return BusyError(
-        f"Session {session_id} is in use on {host}, opened {format_age(format_stamp(since))}.",
-        action=f"Close it there, or make a copy with `ollm archive pull {session_id} --fork`.",
-    )
+        host, since = row
+        raise BusyError(
+            f"Session {session_id} is in use on {host}, opened {format_age(format_stamp(since))}.",
+            action=f"Close it there, or make a copy with `ollm archive pull {session_id} --fork`.",
+        )
 
 
 def release_lease(connection: Connection, session_id: str, machine: Machine) -> None:
@@ -70,8 +64,8 @@ MAX_LISTED_SESSIONS = 1000
 MAX_WANTED_CHARS = 1000
 _FETCH_ROWS = 200
 _COLUMNS = (
-    "s.session_id::text, s.owner, s.host, s.title, s.model, s.workspace, s.origin, s.start_time, s.last_activity,"
-    " s.message_count, s.token_count, s.redacted, s.damaged, s.last_seq, s.writer, l.host"
+    "s.title, s.model, s.workspace, s.origin, s.start_time, s.last_activity, s.message_count, s.token_count,"
+    " s.redacted, s.damaged, s.session_id::text, s.owner, s.host, s.last_seq, s.writer, l.host"
 )
 _SESSIONS = (
     f"SELECT {_COLUMNS} FROM ollm.sessions AS s LEFT JOIN ollm.leases AS l"  # noqa: S608 - our own words only
@@ -194,24 +188,11 @@ def _find_tasks(connection: Connection, session_id: str) -> list[str]:
     return [name for name, body in connection.execute(query, (session_id,)) if _read_parent(body) == session_id]
 
 
-def _read_parent(head: bytes) -> str | None:
+def _read_parent(head: bytes) -> Any:
     try:
-        found = msgspec.json.decode(head, type=_TaskHead)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(head)["metadata"]["parent"]["sessionId"]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
         return None
-    return found.metadata.parent.session_id
-
-
-class _Parent(Data, frozen=True):
-    session_id: str
-
-
-class _TaskMetadata(Data, frozen=True):
-    parent: _Parent
-
-
-class _TaskHead(Data, frozen=True):
-    metadata: _TaskMetadata
 
 
 def _make_session(row: tuple[Any, ...]) -> ArchivedSession:
@@ -222,17 +203,8 @@ def _make_session(row: tuple[Any, ...]) -> ArchivedSession:
 
 def _make_hit(row: tuple[Any, ...], wanted: str) -> ArchiveHit:
     session_id, number, _call, role, at, title, owner, host, text = row
-    return ArchiveHit(
-        session_id=str(session_id),
-        message_id=number,
-        number=number,
-        role=role,
-        timestamp=format_stamp(at),
-        title=title,
-        snippet=make_snippet(text, wanted),
-        owner=owner,
-        host=host,
-    )
+    snippet = make_snippet(text, wanted)
+    return ArchiveHit(str(session_id), number, number, role, format_stamp(at), title, snippet, owner, host)
 
 
 def make_snippet(text: str, wanted: str, size: int = 160) -> str:

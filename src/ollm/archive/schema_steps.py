@@ -1,7 +1,7 @@
-"""The schema of the archive as numbered SQL steps. A step that was released is never changed; a new one is added.
+"""The schema of the archive as numbered SQL steps. A step is not changed after its release; a new one is added.
 
-Everything lies in the schema `ollm`. Who may see a row is decided by row-level security: the owner of its session, and
-those who share a team with the owner. Only the owner writes.
+Everything lies in the schema `ollm`. Row-level security decides who sees a row: the owner of its session, and those who
+share a team with the owner. Only the owner writes. Functions that a later step replaces are created by that step only.
 """
 
 from __future__ import annotations
@@ -107,113 +107,13 @@ DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm') THEN
         CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA ollm;
-        EXECUTE format('CREATE INDEX messages_by_trigrams ON ollm.messages USING gin (text %I.gin_trgm_ops)'
-            ' WITH (gin_pending_list_limit = 32768)',
-            (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
-             WHERE e.extname = 'pg_trgm'));
     END IF;
 EXCEPTION WHEN insufficient_privilege THEN
     RAISE NOTICE 'pg_trgm may not be created by this role: parts of words are found more slowly';
 END $$;
-CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text DEFAULT NULL,
-    since timestamptz DEFAULT NULL)
-RETURNS TABLE (session_id uuid, number bigint, call text, role text, at timestamptz, title text, owner name, host text,
-    excerpt text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-    query tsquery := plainto_tsquery('simple', wanted);
-    first text := lower(split_part(btrim(wanted), ' ', 1));
-    pattern text := '%' || replace(replace(replace(wanted, '\\', '\\\\'), '%', '\\%'), '_', '\\_') || '%';
-BEGIN
-    max_hits := least(greatest(max_hits, 0), 1000);
-    RETURN QUERY
-        SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
-            substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
-        FROM (
-            SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
-            FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
-            WHERE s.owner IN (SELECT ollm.list_visible_owners()) AND m.words @@ query
-                AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
-            ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
-    IF FOUND OR length(wanted) < 3 THEN
-        RETURN;
-    END IF;
-    RETURN QUERY
-        SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
-            substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
-        FROM (
-            SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
-            FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
-            WHERE s.owner IN (SELECT ollm.list_visible_owners()) AND m.text ILIKE pattern
-                AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
-            ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
-END $$;
-REVOKE ALL ON FUNCTION ollm.search_messages FROM PUBLIC;
 """
 
-# Everybody who was added before gets what `add_person` gives now.
-_ADD_ALL_AGAIN = """
-DO $$
-DECLARE
-    person name;
-BEGIN
-    FOR person IN SELECT DISTINCT grantee FROM information_schema.role_table_grants
-        WHERE table_schema = 'ollm' AND table_name = 'records' AND privilege_type = 'INSERT'
-            AND grantee <> current_user AND grantee <> 'PUBLIC'
-    LOOP
-        PERFORM ollm.add_person(person);
-    END LOOP;
-END $$;
-"""
-
-_SEARCH_WITH_OWN_WORDS = r"""
-RETURNS TABLE (session_id uuid, number bigint, call text, role text, at timestamptz, title text, owner name, host text,
-    excerpt text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-    query tsquery := (SELECT string_agg('''' || replace(replace(word, '\', '\\'), '''', '''''') || '''', ' & ')
-        FROM unnest(of_words) AS word WHERE word <> '')::tsquery;
-    first text := lower(split_part(btrim(wanted), ' ', 1));
-    pattern text := '%' || replace(replace(replace(wanted, '\', '\\'), '%', '\%'), '_', '\_') || '%';
-BEGIN
-    max_hits := least(greatest(max_hits, 0), 1000);
-    IF query IS NOT NULL THEN
-        RETURN QUERY
-            SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
-                substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
-            FROM (
-                SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
-                FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
-                WHERE s.owner IN (SELECT ollm.list_visible_owners()) AND m.words @@ query
-                    AND (with_tasks OR s.origin IS DISTINCT FROM 'task')
-                    AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
-                    AND NOT EXISTS (SELECT FROM unnest(of_phrases) AS phrase WHERE strpos(lower(m.text), phrase) = 0)
-                ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
-        IF FOUND THEN
-            RETURN;
-        END IF;
-    END IF;
-    IF length(wanted) < 3 THEN
-        RETURN;
-    END IF;
-    RETURN QUERY
-        SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
-            substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
-        FROM (
-            SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
-            FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
-            WHERE s.owner IN (SELECT ollm.list_visible_owners()) AND m.text ILIKE pattern
-                AND (with_tasks OR s.origin IS DISTINCT FROM 'task')
-                AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
-            ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
-END $$;
-REVOKE ALL ON FUNCTION ollm.search_messages FROM PUBLIC;
-"""
-
-LEASES = (
-    """
+LEASES = """
 CREATE TABLE ollm.leases (
     session_id uuid PRIMARY KEY REFERENCES ollm.sessions ON DELETE CASCADE,
     holder text NOT NULL,
@@ -238,9 +138,7 @@ BEGIN
         INSERT INTO ollm.team_members VALUES (team, person) ON CONFLICT DO NOTHING;
     END IF;
 END $$;
-""",
-    _ADD_ALL_AGAIN,
-)
+"""
 
 # Every name is qualified: a function of the same name in the caller's search path must not say who the caller is. And a
 # deletion is each person's own: nobody else's row may stand in its way.
@@ -252,10 +150,8 @@ $$;
 ALTER TABLE ollm.deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (session_id, owner);
 """
 
-# The machine that sends a text cuts it into words, much as its own index does: paths and ideographs are several, and
-# the server has a tenth of the work. Tasks are found when they are asked for.
-OWN_WORDS = (
-    r"""
+# The machine that sends a text splits it into words, as its own index does: paths and ideographs are several words.
+OWN_WORDS = r"""
 ALTER TABLE ollm.messages ALTER COLUMN words DROP EXPRESSION;
 UPDATE ollm.messages SET words = array_to_tsvector(ARRAY(
     SELECT DISTINCT left(word, 200)
@@ -263,41 +159,13 @@ UPDATE ollm.messages SET words = array_to_tsvector(ARRAY(
         '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])', ' \1 ', 'g')),
         '[[:space:][:punct:][:cntrl:]]+') AS word
     WHERE word <> ''));
-DROP FUNCTION ollm.search_messages(text, integer, text, timestamptz);
-CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text DEFAULT NULL,
-    since timestamptz DEFAULT NULL, of_words text[] DEFAULT '{}', of_phrases text[] DEFAULT '{}',
-    with_tasks boolean DEFAULT false)
-""",
-    _SEARCH_WITH_OWN_WORDS,
-    _ADD_ALL_AGAIN,
-)
+"""
 
-# What is compared with a text that a caller chose, and could make slow or let fail, is compared with what the caller
-# may see alone: neither an error nor the time it takes reveals the rest.
-_SEARCH_BY_PARTS = (
-    _SEARCH_WITH_OWN_WORDS.replace(
-        "DECLARE\n",
-        "DECLARE\n    visible name[] := ARRAY(SELECT ollm.list_visible_owners());\n"
-        "    part text := CASE WHEN strpos(of_part, '\\') = 0 THEN of_part ELSE '%' END;\n",
-    )
-    .replace("s.owner IN (SELECT ollm.list_visible_owners())", "s.owner = ANY(visible)")
-    .replace(
-        "AND NOT EXISTS (SELECT FROM unnest(of_phrases)",
-        "AND CASE WHEN s.owner = ANY(visible)\n"
-        "                    THEN NOT EXISTS (SELECT FROM unnest(of_phrases[1:64])",
-    )
-    .replace("phrase) = 0)", "phrase) = 0) ELSE false END")
-    .replace(
-        "AND m.text ILIKE pattern",
-        "AND ollm.join_words(m.words) ILIKE part\n"
-        "                AND CASE WHEN s.owner = ANY(visible) THEN m.text ILIKE pattern ELSE false END",
-    )
-)
-
-# Parts of words are looked for in the words of a text, each once, and not in the text: a third of the work when it is
-# stored. And lz4, where the server has it, instead of a compression that takes four times as long.
-PARTS_OF_WORDS = (
-    r"""
+# Parts of words are searched in the distinct words of a text, not in the text: a third of the work when it is stored.
+# lz4, if the server has it, compresses four times as fast. A text that a caller chose, and could make slow or let fail,
+# is compared only with rows the caller may see: neither an error nor the time it takes reveals the rest. Last,
+# everybody who was added before gets what `add_person` gives now.
+PARTS_OF_WORDS = r"""
 CREATE FUNCTION ollm.join_words(words tsvector) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 1000 AS $$
     SELECT ' ' OPERATOR(pg_catalog.||) pg_catalog.array_to_string(pg_catalog.tsvector_to_array(words), ' ')
         OPERATOR(pg_catalog.||) ' '
@@ -319,13 +187,68 @@ BEGIN
 EXCEPTION WHEN syntax_error OR feature_not_supported OR invalid_parameter_value THEN
     NULL;  -- PostgreSQL 13, or one that was built without lz4
 END $$;
-DROP FUNCTION ollm.search_messages(text, integer, text, timestamptz, text[], text[], boolean);
+DROP FUNCTION IF EXISTS ollm.search_messages(text, integer, text, timestamptz);
+DROP FUNCTION IF EXISTS ollm.search_messages(text, integer, text, timestamptz, text[], text[], boolean);
 CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text DEFAULT NULL,
     since timestamptz DEFAULT NULL, of_words text[] DEFAULT '{}', of_phrases text[] DEFAULT '{}',
     with_tasks boolean DEFAULT false, of_part text DEFAULT '%')
-""",
-    _SEARCH_BY_PARTS,
-    _ADD_ALL_AGAIN,
-)
+RETURNS TABLE (session_id uuid, number bigint, call text, role text, at timestamptz, title text, owner name, host text,
+    excerpt text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    visible name[] := ARRAY(SELECT ollm.list_visible_owners());
+    part text := CASE WHEN strpos(of_part, '\') = 0 THEN of_part ELSE '%' END;
+    query tsquery := (SELECT string_agg('''' || replace(replace(word, '\', '\\'), '''', '''''') || '''', ' & ')
+        FROM unnest(of_words) AS word WHERE word <> '')::tsquery;
+    first text := lower(split_part(btrim(wanted), ' ', 1));
+    pattern text := '%' || replace(replace(replace(wanted, '\', '\\'), '%', '\%'), '_', '\_') || '%';
+BEGIN
+    max_hits := least(greatest(max_hits, 0), 1000);
+    IF query IS NOT NULL THEN
+        RETURN QUERY
+            SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
+                substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
+            FROM (
+                SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
+                FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
+                WHERE s.owner = ANY(visible) AND m.words @@ query
+                    AND (with_tasks OR s.origin IS DISTINCT FROM 'task')
+                    AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
+                    AND CASE WHEN s.owner = ANY(visible) THEN NOT EXISTS (SELECT FROM unnest(of_phrases[1:64]) AS phrase
+                        WHERE strpos(lower(m.text), phrase) = 0) ELSE false END
+                ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    IF length(wanted) < 3 THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+        SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
+            substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
+        FROM (
+            SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
+            FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
+            WHERE s.owner = ANY(visible) AND ollm.join_words(m.words) ILIKE part
+                AND CASE WHEN s.owner = ANY(visible) THEN m.text ILIKE pattern ELSE false END
+                AND (with_tasks OR s.origin IS DISTINCT FROM 'task')
+                AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
+            ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
+END $$;
+REVOKE ALL ON FUNCTION ollm.search_messages FROM PUBLIC;
+DO $$
+DECLARE
+    person name;
+BEGIN
+    FOR person IN SELECT DISTINCT grantee FROM information_schema.role_table_grants
+        WHERE table_schema = 'ollm' AND table_name = 'records' AND privilege_type = 'INSERT'
+            AND grantee <> current_user AND grantee <> 'PUBLIC'
+    LOOP
+        PERFORM ollm.add_person(person);
+    END LOOP;
+END $$;
+"""
 
-STEPS = tuple(map("".join, (TABLES, ROW_SECURITY, SEARCH, LEASES, OWN_NAMES, OWN_WORDS, PARTS_OF_WORDS)))
+STEPS = (TABLES, ROW_SECURITY, SEARCH, LEASES, OWN_NAMES, OWN_WORDS, PARTS_OF_WORDS)

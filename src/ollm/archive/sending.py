@@ -61,22 +61,12 @@ class ArchivedHead(Data, frozen=True):
     damaged: str | None
 
 
-class ArchivedSession(Data, frozen=True):
+class ArchivedSession(ArchivedHead, frozen=True):
     """A session in the archive. `in_use` names the machine that uses it now."""
 
     session_id: str
     owner: str
     host: str
-    title: str
-    model: str
-    workspace: str | None
-    origin: str | None
-    start_time: str
-    last_activity: str
-    message_count: int
-    token_count: int
-    redacted: bool
-    damaged: str | None
     last_seq: int
     writer: str
     in_use: str | None = None
@@ -110,7 +100,7 @@ class SessionForgottenError(OllmError):
 
 
 class Machine(Data, frozen=True):
-    """Who sends: an id that stays, and the name people know."""
+    """The sending machine: a permanent id, and the name people know."""
 
     id: str
     host: str
@@ -154,13 +144,13 @@ class SessionSender:
             row = self._read_row("")
         self.seq = row.last_seq if row else 0
 
-    def list_digests(self) -> Iterator[tuple[str, str, bytes]]:
-        """Kind, name and digest of all that the archive holds but the head, which changes with every message."""
+    def list_digests(self) -> dict[tuple[RecordKind, str], bytes]:
+        """Return the digests of all that the archive holds except the head, which changes with every message."""
         query = (
             "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s AND kind <> 'head' AND body IS NOT NULL"
         )
         with translate_faults():
-            return iter(self._connection.execute(query, (self._id,)).fetchall())
+            return {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id,))}
 
     def filter_new(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRecord]:
         """Those that the archive does not hold as they are."""
@@ -190,13 +180,6 @@ class SessionSender:
         self.seq = last + len(records)
         self.sent += len(records)
         self._stored = True
-
-    def list_keys(self, kind: str) -> Iterator[str]:
-        """The names of what the archive holds of one kind."""
-        query = "SELECT key FROM ollm.records WHERE session_id = %s AND kind = %s AND body IS NOT NULL"
-        with translate_faults():
-            rows = self._connection.execute(query, (self._id, kind)).fetchall() if self._stored else []
-        return (key for (key,) in rows)
 
     def count_keys(self) -> int:
         query = "SELECT count(*) FROM ollm.records WHERE session_id = %s AND body IS NOT NULL"

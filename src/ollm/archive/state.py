@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -104,22 +104,19 @@ class ArchiveState:
 
 
 class ArchiveTombstones:
-    """Remembers what is deleted in a home that has sent something. The shipper, or the next push, does the rest."""
+    """Remembers deletions in a home that has sent something. The shipper, or the next push, sends them."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
 
     def add_deletion(self, session_id: str) -> None:
-        if self._path.exists():
-            with contextlib.closing(self._open_state()) as state:
-                state.add_tombstone(session_id)
+        self._change(lambda state: state.add_tombstone(session_id))
 
     def withdraw_deletion(self, session_id: str) -> None:
+        self._change(lambda state: state.remove_tombstone(session_id))
+
+    def _change(self, change: Callable[[ArchiveState], None]) -> None:
         if self._path.exists():
-            with contextlib.closing(self._open_state()) as state:
-                state.remove_tombstone(session_id)
-
-    def _open_state(self) -> ArchiveState:
-
-        return ArchiveState(self._path, self._clock)
+            with contextlib.closing(ArchiveState(self._path, self._clock)) as state:
+                change(state)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import socket
-from collections.abc import Iterator, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +16,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.archive import reading
-from ollm.archive.connection import ArchiveTarget, open_connection, translate_faults
+from ollm.archive.connection import (
+    ArchiveAwayError,
+    ArchiveTarget,
+    migrate_schema,
+    open_connection,
+    read_schema_version,
+    translate_faults,
+)
 from ollm.archive.host import ArchiveHost
-from ollm.archive.outgoing import OutgoingSession, RecordCleaner
+from ollm.archive.outgoing import OutgoingSession, RecordCleaner, ship_session
 from ollm.archive.pulling import write_fork, write_pulled
-from ollm.archive.pushing import Progress, PushReport, SessionPusher, ship_session
 from ollm.archive.reading import refuse_held_lease, take_lease
 from ollm.archive.sending import ArchivedSession, Machine, SessionSender, make_diverged_error
 from ollm.archive.state import ArchiveState, SentState
@@ -34,6 +42,10 @@ if TYPE_CHECKING:
     from ollm.config.settings import ArchiveSettings
 
 
+Progress = Callable[[int, int], None]
+MIN_SHARED_SESSIONS = 8  # from so many on a second connection is worth its start
+
+
 class PulledSession(Data, frozen=True):
     """A session that was brought here from the archive's `source`; `unchanged`: it was here already."""
 
@@ -43,6 +55,16 @@ class PulledSession(Data, frozen=True):
     unchanged: bool = False
 
 
+class PushReport(Data, frozen=True):
+    """Outcome of a push. `skipped` says why a session was not sent."""
+
+    sessions: int = 0
+    records: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    skipped: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class TeamArchive:
     """The archive of one run of the program. Raises UsageError when none is set."""
 
@@ -50,12 +72,6 @@ class TeamArchive:
         self.host = host
         self.settings: ArchiveSettings = host.settings.archive
         self.target = ArchiveTarget(url=find_url(host), owner=self.settings.owner)
-
-    def open_again(self) -> TeamArchive:
-        return TeamArchive(self.host)
-
-    def prepare(self) -> None:
-        _ = self.machine, self.host.session_files, self.host.session_directories, self.host.redact_field("", "")
 
     @cached_property
     def state(self) -> ArchiveState:
@@ -74,8 +90,6 @@ class TeamArchive:
     @contextlib.contextmanager
     def connect(self, timeout: float = 5) -> Iterator[Connection]:
         """A connection to an archive of this version; a new or older one is set up if this role may."""
-        from ollm.archive.connection import migrate_schema
-
         with contextlib.closing(open_connection(self.target, timeout=timeout)) as connection:
             with translate_faults():
                 migrate_schema(connection)
@@ -189,10 +203,9 @@ class TeamArchive:
         return sent.seq >= found.last_seq
 
     def _pull_fork(self, connection: Connection, found: ArchivedSession) -> PulledSession:
-        source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
         name = make_id()
         with reading.open_records(connection, found.session_id) as records:
-            write_fork(self.host.session_files, name, records, source)
+            write_fork(self.host.session_files, name, records, found)
         return PulledSession(session_id=name, source=found.session_id, damaged=found.damaged)
 
     def require_free(self, connection: Connection, session_id: str, *, take: bool, force: bool = False) -> None:
@@ -251,8 +264,6 @@ class TeamArchive:
         return found
 
     def _describe_server(self, connection: Connection) -> dict[str, Any]:
-        from ollm.archive.connection import read_schema_version
-
         with translate_faults():
             version = read_schema_version(connection)
             user = connection.execute("SELECT current_user").fetchone()
@@ -330,8 +341,7 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
                 action="Repair it first with `ollm sessions check --repair`.",
             )
         whole = OutgoingSession(stream, RecordCleaner(None, lambda _path: False), files.places.directory)
-        source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
-        write_fork(files, name, whole.iter_records(), source)
+        write_fork(files, name, whole.iter_records(), found)
     archive.push_session(connection, name)
     theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
     archive.state.set_sent(session_id, SentState(stamp.text if stamp else "", archive.target_key, _BEHIND, theirs))
@@ -341,3 +351,63 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
     except BusyError as error:  # it goes on elsewhere just now, or was opened here meanwhile
         behind = error.message
     return SentFork(session_id=name, source=session_id, owner=found.owner, host=found.host, behind=behind)
+
+
+class SessionPusher:
+    """One push. The server's absence, noticed by either connection, ends it and leaves the rest for the next time."""
+
+    def __init__(self, archive: TeamArchive, names: Sequence[str], progress: Progress | None) -> None:
+        self._archive = archive
+        self._waiting = deque(dict.fromkeys(names))
+        self._total = len(self._waiting)
+        self._progress = progress
+        self._counts: dict[str, int] = {}
+        self._skipped: dict[str, str] = {}
+        self._failures: list[BaseException] = []
+
+    def push(self, connection: Connection) -> PushReport:
+        host = self._archive.host  # made before two threads could make it at once:
+        _ = self._archive.machine, host.session_files, host.session_directories, host.redact_field("", "")
+        helper = threading.Thread(target=self._help, daemon=True)
+        if self._total >= MIN_SHARED_SESSIONS:
+            helper.start()
+        try:
+            self._push_waiting(self._archive, connection, self._progress)
+        finally:
+            self._waiting.clear()
+        if helper.ident:
+            helper.join()
+        if self._failures:
+            raise self._failures[0]
+        if self._progress and self._total:
+            self._progress(self._total, self._total)
+        sent = [count for count in self._counts.values() if count]
+        unchanged = len(self._counts) - len(sent)
+        return PushReport(sessions=len(sent), records=sum(sent), unchanged=unchanged, skipped=self._skipped)
+
+    def _help(self) -> None:
+        """Send beside the other, over a connection of its own; without one the other sends everything."""
+        with contextlib.closing(TeamArchive(self._archive.host)) as archive, contextlib.ExitStack() as stack:
+            try:
+                connection = stack.enter_context(archive.connect())
+            except OllmError:
+                return
+            try:
+                self._push_waiting(archive, connection, None)
+            except BaseException as error:  # noqa: BLE001 - raised where the push is waited for
+                self._failures.append(error)
+
+    def _push_waiting(self, archive: TeamArchive, connection: Connection, progress: Progress | None) -> None:
+        while not self._failures:
+            try:
+                name = self._waiting.popleft()
+            except IndexError:
+                return
+            if progress:
+                progress(len(self._counts) + len(self._skipped), self._total)
+            try:
+                self._counts[name] = archive.push_session(connection, name)
+            except ArchiveAwayError:
+                raise
+            except OllmError as error:
+                self._skipped[name] = str(error)

@@ -27,8 +27,7 @@ from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
-    from ollm.archive.pushing import PushReport
-    from ollm.archive.team_archive import TeamArchive
+    from ollm.archive.team_archive import PushReport, TeamArchive
 
 
 @click.command()

@@ -136,7 +136,7 @@ def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
     problems = [one for one in folders if isinstance(one, str)]
     ours = [one for one in folders if not isinstance(one, str)]
     names = {manifest.name for manifest in ours}
-    return [*ours, *(package.manifest for name, package in find_packages().items() if name not in names)], problems
+    return [*ours, *(manifest for name, (manifest, _) in find_packages().items() if name not in names)], problems
 
 
 def _print_abilities(manifest: Manifest, folder: Path) -> None:

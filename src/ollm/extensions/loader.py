@@ -142,19 +142,11 @@ GROUPS: dict[Kind, str] = {
 }
 
 
-class ExtensionPackage:
-    """A package with entry points of ours; each is loaded by what it adds."""
-
-    def __init__(self, manifest: Manifest, loading: dict[Addition, Callable[[], Any]]) -> None:
-        self.manifest = manifest
-        self._loading = loading
-
-    def load(self, addition: Addition) -> Any:
-        return self._loading[addition]()
+Load = Callable[[Addition], Any]
 
 
-def find_packages() -> dict[str, ExtensionPackage]:
-    """Every installed package that extends ollm, by its name."""
+def find_packages() -> dict[str, tuple[Manifest, Load]]:
+    """Find installed packages that extend ollm: the manifest of each, and how to load what it adds."""
     from importlib.metadata import entry_points
 
     found: dict[str, list[tuple[Addition, Any]]] = {}
@@ -166,7 +158,7 @@ def find_packages() -> dict[str, ExtensionPackage]:
     return {name: _build_package(name, points) for name, points in found.items()}
 
 
-def _build_package(name: str, points: list[tuple[Addition, Any]]) -> ExtensionPackage:
+def _build_package(name: str, points: list[tuple[Addition, Any]]) -> tuple[Manifest, Load]:
     dist = points[0][1].dist
     manifest = Manifest(
         name=name,
@@ -175,12 +167,11 @@ def _build_package(name: str, points: list[tuple[Addition, Any]]) -> ExtensionPa
         adds=tuple(addition for addition, _ in points),
         place=f"the package {dist.name}",
     )
-    return ExtensionPackage(manifest, {addition: point.load for addition, point in points})
+    found = dict(points)
+    return manifest, lambda addition: found[addition].load()
 
 
 ROOT_PACKAGE = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
-
-Load = Callable[[Addition], Any]
 
 
 class ExtensionContext(msgspec.Struct, frozen=True):
@@ -258,8 +249,7 @@ def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
     installed = find_packages()
     if name not in installed:
         raise UsageError(f"No extension named {name}.", action="List them with `ollm extensions list`.")
-    package = installed[name]
-    return package.manifest, package.load
+    return installed[name]
 
 
 def load_attribute(folder: Path, name: str, target: str) -> Any:

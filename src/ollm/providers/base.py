@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -104,52 +104,14 @@ class ModelInfo(Data, frozen=True):
     title: str = ""  # what its own file calls it
 
 
-class Provider(Protocol):
-    """A model server.
+class Provider:
+    """A model server. Set `name` and `base_url`, write `stream` and `models`; the rest suits a server with no more.
 
-    Raises NoServerError, ModelError or ModelTimeoutError. Closing a stream early (`contextlib.aclosing`) stops the
-    server's work at once.
+    Methods raise NoServerError, ModelError or ModelTimeoutError. Closing a stream early (`contextlib.aclosing`) stops
+    the server's work at once.
     """
 
-    name: str  # "ollama", "openai", "embedded"
-    base_url: str
-
-    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]: ...
-
-    async def models(self) -> list[ModelInfo]: ...
-
-    async def describe(self, model: str) -> ModelInfo:
-        """Facts about one model; UnknownModelError names the nearest model there is."""
-        ...
-
-    async def count_tokens(self, model: str, text: str) -> int | None:
-        """Exact number of tokens, or None where the server offers no way to ask."""
-        ...
-
-    async def count_prompt(self, request: ChatRequest) -> int | None:
-        """Exact tokens of the whole request as the model would read it, or None where the server cannot say."""
-        ...
-
-    async def render(self, request: ChatRequest) -> str | None:
-        """The request through the model's own template, or None where the server does not offer that."""
-        ...
-
-    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        """Go on with a rendered prompt. Only for servers whose `render` gives one; others raise ModelError."""
-        ...
-
-    def allow(self, seconds: float) -> None:
-        """Wait at least so long for the first token of an answer."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-class BaseProvider:
-    """A provider to start from: say `name` and `base_url`, write `stream` and `models`; the rest is as for a server
-    that offers nothing more."""
-
-    name: str = ""
+    name: str = ""  # "ollama", "openai", "embedded", or that of an extension
     base_url: str = ""
 
     def __init__(self, context: object = None) -> None:
@@ -161,50 +123,43 @@ class BaseProvider:
         raise NotImplementedError(f"{type(self).__name__} has no stream(request): write it.")
 
     async def models(self) -> list[ModelInfo]:
-        """The models the server offers. Every provider writes its own."""
+        """List the models the server offers. Every provider writes its own."""
         raise NotImplementedError(f"{type(self).__name__} has no models(): write it.")
 
     async def describe(self, model: str) -> ModelInfo:
+        """Describe one model; UnknownModelError names the nearest model there is."""
         found = {info.name: info for info in await self.models()}
         return found.get(model) or ModelInfo(name=model)
 
     async def count_tokens(self, model: str, text: str) -> int | None:
+        """Count tokens exactly; None if the server offers no way to ask."""
         return None
 
     async def count_prompt(self, request: ChatRequest) -> int | None:
+        """Count the tokens of the whole request as the model reads it; None if the server cannot say."""
         return None
 
     async def render(self, request: ChatRequest) -> str | None:
+        """Render the request with the model's own template; None if the server does not offer that."""
         return None
 
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        """Continue a rendered prompt, for servers whose `render` gives one."""
         raise ModelError(f"{self.name} does not continue a rendered prompt.")
 
     def allow(self, seconds: float) -> None:
-        """Nothing is timed here."""
+        """Wait at least so long for the first token of an answer."""
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Close connections and processes."""
 
 
-PROVIDER_PARTS = (
-    "name",
-    "base_url",
-    "stream",
-    "models",
-    "describe",
-    "count_tokens",
-    "count_prompt",
-    "render",
-    "complete",
-    "allow",
-    "close",
-)
+BaseProvider = Provider  # the name extensions derive from
 
 
 def list_missing_parts(provider: object) -> list[str]:
     """List the parts of `Provider` that an object lacks."""
-    return [part for part in PROVIDER_PARTS if not hasattr(provider, part)]
+    return [part for part in vars(Provider) if not part.startswith("_") and not hasattr(provider, part)]
 
 
 PieceStream = AsyncGenerator[AnyPiece, None]

@@ -16,13 +16,12 @@ from ollm.domain.errors import ModelError, UnknownModelError
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.providers.base import (
     AnyPiece,
-    BaseProvider,
     CallPiece,
     ChatRequest,
-    CompletionRequest,
     FinishPiece,
     FinishReason,
     ModelInfo,
+    Provider,
     TextPiece,
     ThinkingPiece,
 )
@@ -34,7 +33,7 @@ from ollm.system.http import iter_lines
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
-class Ollama(BaseProvider):
+class Ollama(Provider):
     """A running Ollama."""
 
     name = "ollama"
@@ -88,9 +87,6 @@ class Ollama(BaseProvider):
             self._show_model(model), self._exchange.try_request_json("GET", "/api/ps")
         )
         return read_model_info(model, as_mapping(shown), as_mapping(running))
-
-    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        raise ModelError("Ollama cannot continue a rendered prompt.", action="Send a response schema instead.")
 
     def allow(self, seconds: float) -> None:
         self._exchange.extend_first_token_timeout(seconds)

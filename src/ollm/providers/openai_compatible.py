@@ -15,7 +15,7 @@ from ollm.domain.errors import (
     UnknownModelError,
 )
 from ollm.domain.messages import JsonObject
-from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, relay
+from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, Provider, relay
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_messages import DONE_MARK, MessageEncoder, StreamAssembler, build_chat_body
 from ollm.providers.server_errors import (
@@ -48,7 +48,7 @@ PAGE_TIMEOUT_SECONDS = 2.0
 REPETITION_PENALTIES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 24, "dry_penalty_last_n": 64}
 
 
-class OpenAICompatible:
+class OpenAICompatible(Provider):
     """One such server. Its kind is found out from its own list of models, once."""
 
     def __init__(self, exchange: Exchange, api: str = "/v1", name: str = "openai") -> None:

@@ -43,6 +43,9 @@ class McpConnectionState:
         self.falls_back = False  # to the older way over HTTP, for a server that refused the newer one
         self.last_words: Callable[[], str] = str
 
+    def note_refusal(self, status: int) -> None:
+        self.status = status
+
     def mark_lost(self, why: str) -> None:
         self.why = self.why or why
         self.over.set()

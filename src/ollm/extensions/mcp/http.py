@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -35,11 +35,23 @@ def check_address(url: str, server: McpServer) -> None:
         raise PlainAddressError(f"{server.name} names {where} for its login, which is not encrypted; it was not used.")
 
 
+def open_address(
+    server: McpServer,
+    note_refusal: Callable[[int], None],
+    lost: Callable[[str], None],
+    auth: Any = None,
+    *,
+    older: bool = False,
+) -> AbstractAsyncContextManager[Any]:
+    """Open the streams of an SDK client. `note_refusal` gets every status of refusal, `lost` the reason for a broken
+    connection; `auth` is a login; `older` is for servers that stream events from an address of their own."""
+    if server.transport == SSE or older:
+        return open_sse_transport(server, note_refusal, lost, auth)
+    return open_http_transport(server, note_refusal, auth)
+
+
 @asynccontextmanager
-async def open_http_transport(
-    server: McpServer, note_refusal: Callable[[int], None], auth: Any = None
-) -> AsyncIterator[Any]:
-    """The streams an SDK client speaks over. `note_refusal` hears every status of refusal; `auth` is a login."""
+async def open_http_transport(server: McpServer, note_refusal: Callable[[int], None], auth: Any) -> AsyncIterator[Any]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -142,9 +154,8 @@ GREETING_TIMEOUT_SECONDS = 5.0  # seconds until the stream names the address, wh
 
 @asynccontextmanager
 async def open_sse_transport(
-    server: McpServer, note_refusal: Callable[[int], None], lost: Callable[[str], None], auth: Any = None
+    server: McpServer, note_refusal: Callable[[int], None], lost: Callable[[str], None], auth: Any
 ) -> AsyncIterator[Any]:
-    """Open the streams of an SDK client. `lost` receives the reason for a broken connection."""
     import anyio
     from mcp.client.sse import sse_client
 

@@ -6,20 +6,22 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from ollm.domain.errors import OllmError
-from ollm.extensions.mcp.settings import SSE, McpServer
+from ollm.extensions.mcp.settings import McpServer
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
+T = TypeVar("T")
 LOGIN_SECONDS = 300.0
 EARLY_REFRESH_SECONDS = 30.0
 CODE_CHALLENGE = "S256"
@@ -66,7 +68,6 @@ class LoginFile:
         return found if found is not None and found.url == server.url and found.tokens else None
 
     def put(self, name: str, record: LoginRecord) -> None:
-
         secrets = LoginSecrets(tokens=record.tokens, client=record.client)
         self._opened.pop(name, None)
         if write_secret(_make_secret_name(self.file, name), msgspec.json.encode(secrets).decode()):
@@ -81,7 +82,8 @@ class LoginFile:
         if name not in known:
             return False
         if known[name].keyring:
-            delete_secret(_make_secret_name(self.file, name))
+            secret_name = _make_secret_name(self.file, name)
+            use_keyring(lambda keyring: keyring.delete_password(SERVICE, secret_name), otherwise=None)
         del known[name]
         self._write(known)
         return True
@@ -105,9 +107,10 @@ def _make_secret_name(file: Path, name: str) -> str:
 
 
 def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None:
-
+    secret_name = _make_secret_name(file, name)
     try:
-        secrets = msgspec.json.decode(read_secret(_make_secret_name(file, name)) or "{}", type=LoginSecrets)
+        kept_text = use_keyring(lambda keyring: keyring.get_password(SERVICE, secret_name), otherwise=None)
+        secrets = msgspec.json.decode(kept_text or "{}", type=LoginSecrets)
     except msgspec.DecodeError:
         return None
     return msgspec.structs.replace(kept, tokens=secrets.tokens, client=secrets.client)
@@ -184,8 +187,8 @@ def build_kept_auth(file: LoginFile, server: McpServer) -> OAuthClientProvider |
 class BrowserReturn:
     """A port on this machine to which the browser comes back with the code."""
 
-    def __init__(self, port: int) -> None:
-        self.uri = f"http://127.0.0.1:{port}/callback"
+    def __init__(self) -> None:
+        self.uri = ""
         self._found: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
     async def wait(self) -> AuthorizationCodeResult:
@@ -228,30 +231,13 @@ def _render_page(found: dict[str, str], *, right: bool) -> bytes:
 @asynccontextmanager
 async def listen_for_browser(port: int = 0) -> AsyncIterator[BrowserReturn]:
     """Listen on loopback for as long as the login takes."""
-    returned: list[BrowserReturn] = []
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await returned[0].handle(reader, writer)
-
-    listener = await asyncio.start_server(handle, "127.0.0.1", port, limit=MAX_HEAD_BYTES)
-    returned.append(BrowserReturn(listener.sockets[0].getsockname()[1]))
+    browser = BrowserReturn()
+    listener = await asyncio.start_server(browser.handle, "127.0.0.1", port, limit=MAX_HEAD_BYTES)
+    browser.uri = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/callback"
     try:
-        yield returned[0]
+        yield browser
     finally:
         listener.close()
-
-
-def open_logged_in(server: McpServer, auth: OAuthClientProvider) -> AbstractAsyncContextManager[Any]:
-    """The line over which a login is made: it begins with a refusal."""
-    from ollm.extensions.mcp.http import open_http_transport, open_sse_transport
-
-    def ignore_refusal(_status: int) -> None: ...
-
-    def ignore_loss(_why: str) -> None: ...
-
-    if server.transport == SSE:
-        return open_sse_transport(server, ignore_refusal, ignore_loss, auth)
-    return open_http_transport(server, ignore_refusal, auth)
 
 
 def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> None:
@@ -268,7 +254,7 @@ def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> N
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
     """Log in again, keep the tokens, and return the number of tools offered then."""
     from mcp import Client
-    from ollm.extensions.mcp.http import check_address
+    from ollm.extensions.mcp.http import check_address, open_address
     from ollm.extensions.mcp.results import find_root_error, summarize_error
 
     async def show_checked(url: str) -> None:
@@ -281,7 +267,8 @@ async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int =
             storage = LoginStorage(file, server, fresh=True)
             auth = build_auth(storage, server, browser.uri, show_checked, browser.wait)
             mode = "legacy" if server.transport else "auto"
-            async with Client(open_logged_in(server, auth), mode=mode) as client:
+            line = open_address(server, lambda _status: None, lambda _why: None, auth)
+            async with Client(line, mode=mode) as client:
                 found = await client.list_tools() if client.server_capabilities.tools else None
     except OllmError:
         raise
@@ -296,51 +283,24 @@ async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int =
 
 
 SERVICE = "ollm"
-
 log = logging.getLogger("ollm.mcp")
 
 
-def find_keyring() -> Any | None:
-    """The module that speaks to the keyring; None where it is not installed or there is no keyring behind it."""
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("keyring") is None:
-        return None
+def use_keyring(action: Callable[[Any], T], otherwise: T) -> T:
+    """Run an action on the keyring; `otherwise` if there is no keyring or it fails, as when it is locked."""
     try:
-        found = import_module("keyring")
-        return found if found.get_keyring().priority > 0 else None
+        keyring: Any = import_module("keyring")
+        return action(keyring) if keyring.get_keyring().priority > 0 else otherwise
     except Exception as error:  # noqa: BLE001 - every system's keyring fails in its own way
         log.debug("No keyring: %s", error, extra={"operation": "keyring"})
-        return None
+        return otherwise
 
 
 def write_secret(name: str, secret: str) -> bool:
-    """Keep a secret; False when it has to be kept elsewhere."""
-    keyring = find_keyring()
-    if keyring is None:
-        return False
-    try:
+    """Keep a secret; False if it has to be kept elsewhere."""
+
+    def write(keyring: Any) -> bool:
         keyring.set_password(SERVICE, name, secret)
         return bool(keyring.get_password(SERVICE, name) == secret)
-    except Exception as error:  # noqa: BLE001 - a locked or full keyring is no reason to lose a login
-        log.debug("The keyring took nothing: %s", error, extra={"operation": "keyring"})
-        return False
 
-
-def read_secret(name: str) -> str | None:
-    keyring = find_keyring()
-    try:
-        return keyring.get_password(SERVICE, name) if keyring else None
-    except Exception as error:  # noqa: BLE001 - a locked keyring has nothing to say
-        log.debug("The keyring gave nothing: %s", error, extra={"operation": "keyring"})
-        return None
-
-
-def delete_secret(name: str) -> None:
-    keyring = find_keyring()
-    try:
-        if keyring:
-            keyring.delete_password(SERVICE, name)
-    except Exception as error:  # noqa: BLE001 - what is not there need not go
-        log.debug("The keyring kept it: %s", error, extra={"operation": "keyring"})
+    return use_keyring(write, otherwise=False)

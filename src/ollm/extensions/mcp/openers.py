@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.connection import McpConnectionState, Open
-from ollm.extensions.mcp.settings import SSE, McpServer
+from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
 from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
@@ -29,7 +29,7 @@ def make_opener(
 ) -> Open:
     """Make a function that opens the connection: start the program, or call the address with a login of `logins`."""
     if server.url:
-        return lambda line: open_address(server, logins, line)
+        return lambda line: open_with_login(server, logins, line)
     return lambda line: open_program(server, host, workspace, environment, sandbox, line)
 
 
@@ -59,28 +59,17 @@ async def open_program(
 
 
 @asynccontextmanager
-async def open_address(server: McpServer, logins: Path | None, line: McpConnectionState) -> AsyncIterator[Any]:
-    from ollm.extensions.mcp.http import open_http_transport, open_sse_transport
-
-    def note_refusal(status: int) -> None:
-        line.status = status
-
-    auth = None if logins is None else await load_login(server, logins)
-    if server.transport == SSE or line.falls_back:
-        async with open_sse_transport(server, note_refusal, line.mark_lost, auth) as streams:
-            yield streams
-    else:
-        async with open_http_transport(server, note_refusal, auth) as streams:
-            yield streams
-
-
-async def load_login(server: McpServer, logins: Path) -> Any:
-    """Load the saved login of this server; None if there is none."""
+async def open_with_login(server: McpServer, logins: Path | None, line: McpConnectionState) -> AsyncIterator[Any]:
+    from ollm.extensions.mcp.http import open_address
     from ollm.extensions.mcp.login import LoginFile, build_kept_auth
 
-    file = LoginFile(logins)
-    await asyncio.to_thread(file.get, server)  # a keyring may take its time
-    return build_kept_auth(file, server)
+    auth = None
+    if logins is not None:
+        file = LoginFile(logins)
+        await asyncio.to_thread(file.get, server)  # a keyring may take its time
+        auth = build_kept_auth(file, server)
+    async with open_address(server, line.note_refusal, line.mark_lost, auth, older=line.falls_back) as streams:
+        yield streams
 
 
 log = logging.getLogger("ollm.mcp")

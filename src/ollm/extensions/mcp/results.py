@@ -149,7 +149,7 @@ TOO_MANY_NODES = "its parameters are too many"
 
 
 class SchemaFaultError(Exception):
-    """Why a schema cannot be shown to a model."""
+    """The reason a schema cannot be shown to a model."""
 
 
 def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,16 @@ from msgspec.structs import replace
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError
-from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, PieceStream, ProgressPiece, relay
+from ollm.providers.base import (
+    AnyPiece,
+    ChatRequest,
+    CompletionRequest,
+    ModelInfo,
+    PieceStream,
+    ProgressPiece,
+    Provider,
+    relay,
+)
 from ollm.providers.exchange import Exchange
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.embedded_server import EmbeddedOptions, EmbeddedReady
@@ -108,7 +117,7 @@ class EmbeddedProcess:
         self._log.close()
 
     async def explain_death(self) -> ModelError | None:
-        """Why it ended, when it has; waits a moment, as a connection breaks before the process is gone."""
+        """Explain its end; None if it runs. Waits a moment, as a connection breaks before the process is gone."""
         with suppress(TimeoutError):
             async with asyncio.timeout(0.5):
                 await self._process.wait()
@@ -250,7 +259,7 @@ def _capitalize(why: str) -> str:
     return why[:1].upper() + why[1:]
 
 
-class EmbeddedProvider:
+class EmbeddedProvider(Provider):
     """One model file. Its process starts with the first request, and again after a crash or for another window."""
 
     name = "embedded"

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ollm.domain.messages import JsonObject, PromptMessage, ToolCall
 from ollm.domain.model_facts import WrittenForm
 from ollm.domain.tools import ToolSchema
+from ollm.providers.wire import merge_user_messages
 
 CALL_MARKS: dict[WrittenForm, tuple[str, str]] = {
     "fence": ("```json\n", "\n```"),
@@ -47,16 +48,7 @@ def render_messages(messages: Sequence[PromptMessage], form: WrittenForm) -> tup
 
     What the user would then say in several messages is joined: many templates want the roles to alternate.
     """
-    said: list[PromptMessage] = []
-    for message in messages:
-        found = _render_message(message, form)
-        if said and found.role == said[-1].role == "user":
-            joined = f"{said[-1].content}\n\n{found.content}"
-            sources = (*said[-1].sources, *found.sources)
-            said[-1] = replace(said[-1], content=joined, images=(*said[-1].images, *found.images), sources=sources)
-        else:
-            said.append(found)
-    return tuple(said)
+    return tuple(merge_user_messages([_render_message(message, form) for message in messages]))
 
 
 def _render_message(message: PromptMessage, form: WrittenForm) -> PromptMessage:
