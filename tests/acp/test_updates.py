@@ -1,7 +1,6 @@
 """Events and calls as an editor shows them."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from acp import schema as wire
@@ -99,42 +98,12 @@ def test_output_is_told_from_time_to_time_and_always_whole() -> None:
     assert update["content"][0]["content"]["text"] == "a\nb\nc\n"
 
 
-def test_a_call_that_was_allowed_goes_on() -> None:
-    found = renderer()
-    found.render(STARTED)
-    found.render(events.ConfirmationRequested(correlation_id="q", details=DETAILS))
-    (update,) = found.render(events.ConfirmationResolved(correlation_id="q", outcome="approved"))
-
-    assert (update["toolCallId"], update["status"]) == ("c1", "in_progress")
-
-
 @pytest.fixture
 def views(tmp_path: Path) -> ToolCallViews:
     registry = ToolRegistry()
     registry.register(make_spec(ReadFile, EditLedger()))
     registry.register(make_spec(EditFile, EditLedger()))
     return ToolCallViews(registry, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "kind", "location"),
-    [
-        ("read_file", {"path": "a.py", "startLine": 7}, "read", {"path": "a.py", "line": 7}),
-        ("read_file", {"file_path": "a.py"}, "read", {"path": "a.py"}),
-        ("edit_file", {"path": "b.py", "old": "x", "new": "y"}, "edit", {"path": "b.py"}),
-        ("read_file", {"wrong": 1}, "read", None),
-        ("grep", {}, "search", None),
-        ("unknown", {"path": "a"}, "other", None),
-    ],
-)
-def test_a_call_has_its_kind_and_whole_paths(
-    views: ToolCallViews, tmp_path: Path, name: str, arguments: dict[str, Any], kind: str, location: dict[str, Any]
-) -> None:
-    found = views.read_call(name, arguments)
-
-    assert found.kind == kind
-    whole = [{**location, "path": str(tmp_path / location["path"])}] if location else []
-    assert list(found.locations) == whole
 
 
 def test_a_diff_becomes_old_and_new_text_hunk_by_hunk() -> None:

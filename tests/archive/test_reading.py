@@ -157,21 +157,6 @@ def test_what_breaks_off_leaves_the_session_that_was_there(files: SessionFiles) 
     assert [path.name for path in files.places.directory.iterdir()] == [f"{SESSION}.json"]
 
 
-def test_what_was_sent_comes_back_byte_for_byte_with_gone_entries_left_out(files: SessionFiles) -> None:
-    head = b'{ "sessionId":"%s" ,"metadata":{}}' % SESSION.encode()
-    calls = [ArchiveRecord("call", "c1", b'{"id":"c1" }'), ArchiveRecord("call", "c2", None)]
-
-    write_pulled(files, SESSION, [ArchiveRecord("head", "", head), make(1, b'{"id":1 }'), make(2, b"{}"), *calls])
-
-    text = files.places.get_document_path(SESSION).read_bytes()
-    assert text.startswith(head[:-1])
-    assert b'{"id":1 }' in text
-    assert b'{"id":"c1" }' in text
-    assert b"c2" not in text
-    document = json.loads(text)
-    assert (len(document["messages"]), len(document["toolCalls"])) == (2, 1)
-
-
 @pytest.mark.parametrize("ends", [(".json", ".journal"), (".json",), (".journal",)])
 def test_files_come_back_from_their_pieces(files: SessionFiles, ends: tuple[str, ...]) -> None:
     pieces = [ArchiveRecord("file", f"{end}:{n:08d}", f"{end} {n};".encode(), n) for end in ends for n in range(2)]
@@ -180,13 +165,6 @@ def test_files_come_back_from_their_pieces(files: SessionFiles, ends: tuple[str,
 
     found = {path.suffix: path.read_text() for path in files.places.directory.iterdir()}
     assert found == {end: f"{end} 0;{end} 1;" for end in ends}
-
-
-def test_a_machine_keeps_its_id_and_two_homes_differ(tmp_path: Path) -> None:
-    first = ArchiveState(tmp_path / "a.db").get_machine_id()
-
-    assert ArchiveState(tmp_path / "a.db").get_machine_id() == first
-    assert ArchiveState(tmp_path / "b.db").get_machine_id() != first
 
 
 def test_a_damaged_file_is_put_aside(tmp_path: Path) -> None:

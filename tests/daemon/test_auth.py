@@ -111,22 +111,6 @@ async def test_web_pages_are_kept_out(header: tuple[bytes, bytes], passes: bool)
     assert passes or (found["status"], found["detail"]) == (403, "Requests from web pages are not allowed.")
 
 
-@pytest.mark.parametrize("given", [b"", b"Bearer", b"Bearer wrong", b"Basic secret", b"secret"])
-async def test_a_missing_or_wrong_token_is_401(given: bytes) -> None:
-    found = await ask({**TCP, "headers": [(b"host", b"127.0.0.1:81"), (b"authorization", given)]})
-
-    assert (found["status"], found["detail"]) == (401, "The token is missing or wrong.")
-    assert found["action"] == "`ollm daemon status` shows the token file."
-    assert found["headers"][b"www-authenticate"] == b"Bearer"
-
-
-async def test_a_length_given_twice_is_400_and_ends_the_connection() -> None:
-    found = await ask(SOCKET, (b"Content-Length", b"5"), (b"transfer-encoding", b"chunked"))
-
-    assert (found["status"], found["detail"]) == (400, "The request gives its length twice.")
-    assert found["headers"][b"connection"] == b"close"
-
-
 async def test_a_daemon_that_ends_takes_nothing() -> None:
     found = await ask(SOCKET, closing=True)
 

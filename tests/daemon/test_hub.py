@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon.hub import ClosingError, TooManyClientsError, TurnSpeeds
+from ollm.daemon.hub import TooManyClientsError, TurnSpeeds
 from ollm.domain.context import Usage
 from ollm.domain.events import MessageRecorded, TextDelta, ThinkingDelta, TurnFinished, TurnStarted
 from ollm.runtime.base import ConversationOptions
@@ -165,18 +165,6 @@ async def test_the_oldest_stream_makes_way_where_nothing_happens(
             found.hub.make_room_for_client()
         assert full.value.action == "Disconnect one, or raise daemon.maxClients."
         del third
-
-
-async def test_a_hub_that_closes_takes_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with daemon_inside(tmp_path, monkeypatch) as found:
-        session = await found.open()
-        found.hub.closing = True
-        with pytest.raises(ClosingError, match="The daemon is shutting down"):
-            await found.hub.start_turn(session, "hi")
-        with pytest.raises(ClosingError):
-            await found.hub.open(ConversationOptions(workspace=found.workspace, interactive=True))
-        await found.hub.drain(0.1)
-        assert found.hub.count == 0
 
 
 def test_a_turn_is_timed_by_its_first_word_and_while_words_come() -> None:

@@ -2,38 +2,11 @@
 
 import json
 import signal
-import socket
 import threading
 from pathlib import Path
 
-from ollm.config.environment import Home
-from ollm.daemon.places import RunFiles
-from ollm.daemon.server import OWN_PORTS, LoopbackPort, bind_tcp
+from ollm.daemon.server import OWN_PORTS, bind_tcp
 from tests.daemon.running import daemon
-
-
-async def test_the_port_is_opened_when_it_is_first_asked_for_and_only_once(tmp_path: Path) -> None:
-    files = RunFiles(Home(root=tmp_path / "home"))
-    files.prepare()
-    opened: list[socket.socket] = []
-
-    async def listen(bound: socket.socket) -> None:
-        opened.append(bound)
-
-    port = LoopbackPort(files, "a token")
-    port.listen = listen
-    port.write_pid_file()
-    assert json.loads(files.pid_file.read_text())["port"] is None
-    assert not files.token_file.exists()
-
-    first, second = await port.open(), await port.open()
-
-    assert first == second == opened[0].getsockname()[1]
-    assert opened[0].getsockname()[0] == "127.0.0.1"
-    assert len(opened) == 1
-    assert files.token_file.read_text() == "a token"
-    assert json.loads(files.pid_file.read_text())["port"] == first
-    opened[0].close()
 
 
 def test_a_port_that_is_taken_is_given_up() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ollm.daemon.auth import (
-    LOGIN_SECONDS,
     MAX_LOGINS,
     MAX_TICKETS,
     TICKET_SECONDS,
@@ -54,18 +53,6 @@ async def take_ticket(access: WebAccess) -> str:
     return ticket
 
 
-async def test_a_ticket_is_good_once(access: WebAccess) -> None:
-    ticket = await take_ticket(access)
-    login = access.log_in(ticket, PORT)
-
-    assert len(ticket) >= 43
-    assert access.is_logged_in(PORT, make_headers(login))
-    with pytest.raises(BadTicketError, match="used or has expired"):
-        access.log_in(ticket, PORT)
-    with pytest.raises(BadTicketError):
-        access.log_in("", PORT)
-
-
 async def test_a_ticket_expires_after_a_minute(access: WebAccess, clock: Clock) -> None:
     ticket = await take_ticket(access)
     clock.now += TICKET_SECONDS
@@ -80,28 +67,6 @@ async def test_only_the_newest_tickets_are_kept(access: WebAccess) -> None:
     with pytest.raises(BadTicketError):
         access.log_in(first, PORT)
     assert access.log_in(last, PORT)
-
-
-async def test_a_login_needs_both_secrets_of_one_login_at_its_own_port(access: WebAccess, clock: Clock) -> None:
-    mine, other = [access.log_in(await take_ticket(access), PORT) for _ in range(2)]
-    good = make_headers(mine)
-
-    assert access.is_logged_in(PORT, good)
-    assert not access.is_logged_in(PORT, {"cookie": good["cookie"]})
-    assert not access.is_logged_in(PORT, {"x-ollm-page": mine.page_token})
-    assert not access.is_logged_in(PORT, {**good, "x-ollm-page": other.page_token})
-    assert not access.is_logged_in(PORT, {})
-    assert not access.is_logged_in(PORT + 1, make_headers(mine, PORT + 1))
-    clock.now += LOGIN_SECONDS
-    assert not access.is_logged_in(PORT, good)
-
-
-async def test_logging_out_ends_one_login_and_no_other(access: WebAccess) -> None:
-    mine, other = [access.log_in(await take_ticket(access), PORT) for _ in range(2)]
-    access.log_out(PORT, make_headers(mine))
-
-    assert not access.is_logged_in(PORT, make_headers(mine))
-    assert access.is_logged_in(PORT, make_headers(other))
 
 
 async def test_a_daemon_that_was_killed_knows_its_pages_again_but_not_their_secrets(

@@ -9,8 +9,7 @@ import pytest
 
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.extensions import install
-from ollm.extensions.install import install_extension, list_installed, remove_extension
-from ollm.extensions.loader import Manifest
+from ollm.extensions.install import install_extension, remove_extension
 from tests.cli.running import running
 
 
@@ -80,21 +79,6 @@ def test_too_many_files_or_bytes_are_refused(tmp_path: Path, monkeypatch: pytest
         file.truncate(21 * 1024 * 1024)
     with pytest.raises(UsageError, match="too large"):
         install_extension(source, tmp_path / "other", replace=False)
-
-
-def test_what_is_installed_is_listed_by_name_with_a_sentence_for_a_broken_one(tmp_path: Path) -> None:
-    assert list_installed(tmp_path / "nothing") == []
-    make(tmp_path / "b", "b")
-    make(tmp_path / "a", "a")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "extension.yaml").write_text("name: [")
-    (tmp_path / "empty").mkdir()
-    first, second, broken = list_installed(tmp_path)
-
-    assert isinstance(first, Manifest)
-    assert isinstance(second, Manifest)
-    assert (first.name, second.name) == ("a", "b")
-    assert isinstance(broken, str)
 
 
 @pytest.mark.parametrize("name", ["gone", "../outside", "mine/..", ""])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ollm import TextDelta, open_conversation
+from ollm import open_conversation
 from ollm.config.settings import Settings
 from ollm.domain.errors import UsageError
 from ollm.extensions.loader import ExtensionContext, load_attribute, load_extensions, locate_extension
@@ -79,44 +79,6 @@ async def test_a_folder_that_is_not_enabled_is_not_even_read(tmp_path: Path) -> 
         await runner.run("extensions", "list")
 
     assert not trace.exists()
-
-
-PARROT = """
-    from ollm import BaseProvider
-    from ollm.providers.base import FinishPiece, ModelInfo, TextPiece
-
-    class Parrot(BaseProvider):
-        name, base_url = "parrot", "parrot:"
-        def __init__(self, context): self.where = context.workspace.name
-        async def models(self): return [ModelInfo(name="polly")]
-        async def describe(self, model): return ModelInfo(name=model, window=8192)
-        async def stream(self, request):
-            yield TextPiece(f"{request.messages[-1].content} in {self.where}")
-            yield FinishPiece(reason="stop")
-"""
-
-
-async def test_a_kind_of_server_that_an_extension_brings_can_be_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home, workspace = tmp_path / "home", tmp_path / "cage"
-    workspace.mkdir()
-    extension(home / "extensions" / "echo", {"providers": {"parrot": "server:Parrot"}}, server=PARROT)
-    settings = {"extensions": {"enabled": ["echo"]}, "provider": {"extension": "parrot"}}
-    (home / "config.yaml").write_text(json.dumps(settings))
-    for name in ("OLLM_PROVIDER", "OLLM_BASE_URL", "OLLM_MODEL", "OLLAMA_HOST"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("OLLM_HOME", str(home))
-
-    async with open_conversation(ConversationOptions(workspace=workspace, one_shot=True)) as conversation:
-        async with conversation.turn("Hello") as events:
-            said = [event.text async for event in events if isinstance(event, TextDelta)]
-
-    assert "".join(said) == "Hello in cage"
-    (home / "config.yaml").write_text(json.dumps({"provider": {"extension": "parrot"}}))
-    with pytest.raises(UsageError, match="no enabled extension provides"):
-        async with open_conversation(ConversationOptions(workspace=workspace, one_shot=True)):
-            pass
 
 
 @covers("S5.2", "S5.6", "S5.7", "P20", "P21")
@@ -219,42 +181,6 @@ def install(home: Path, name: str, adds: str, code: str = CODE) -> None:
 @pytest.fixture
 def context(tmp_path: Path) -> ExtensionContext:
     return ExtensionContext(tmp_path / "work", {"LANG": "C"}, Settings())
-
-
-def test_everything_an_extension_adds_is_there(tmp_path: Path, context: ExtensionContext) -> None:
-    adds = "{tools: {t: 'code:make'}, context: {c: 'code:words'}, searchBackends: {Mine: 'code:backend'}, providers: {p: 'code:provider'}}"
-    install(tmp_path / "extensions", "whole", adds)
-    found = load_extensions(["whole", "whole"], tmp_path / "extensions", context)
-
-    assert found.problems == []
-    assert [manifest.name for manifest in found.manifests] == ["whole"]
-    assert [spec.name for spec in found.tools] == ["count"]
-    (source,) = found.context
-    assert (source.extension, source.name, source.ask()) == ("whole", "c", f"at {tmp_path / 'work'}")
-    assert found.search_backends == {"mine": "backend"}
-    assert found.providers["p"]() == "provider"
-
-
-@pytest.mark.parametrize(
-    ("adds", "code", "said"),
-    [
-        ("{tools: {t: 'code:gone'}}", CODE, "Skipped extension broken: "),
-        ("{tools: {t: 'code:number'}}", CODE, "Skipped extension broken: 5 is not a tool."),
-        ("{tools: {t: 'code:T'}}", "raise SystemExit(3)", "The extension broken failed to load: SystemExit: 3"),
-        ("{tools: {t: 'code:T'}}", "1 / 0", "The extension broken failed to load: ZeroDivisionError: division by zero"),
-    ],
-)
-def test_one_that_fails_brings_nothing_and_the_others_go_on(
-    tmp_path: Path, context: ExtensionContext, adds: str, code: str, said: str
-) -> None:
-    home = tmp_path / "extensions"
-    install(home, "broken", adds, code)
-    install(home, "fine", "{tools: {t: 'code:T'}}")
-    found = load_extensions(["broken", "fine"], home, context)
-
-    assert [manifest.name for manifest in found.manifests] == ["fine"]
-    assert len(found.tools) == 1
-    assert found.problems[0].startswith(said)
 
 
 def test_half_of_an_extension_is_not_taken(tmp_path: Path, context: ExtensionContext) -> None:

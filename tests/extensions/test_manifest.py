@@ -60,12 +60,6 @@ def test_a_manifest_says_what_it_adds_and_asks_for(tmp_path: Path) -> None:
     assert bare.description == ""
 
 
-@pytest.mark.parametrize("name", ["''", "A", "-a", "a-", "a_b", "a" * 41, "5", "[a]"])
-def test_names_that_cannot(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="name: expected up to 40 lowercase letters, digits and -"):
-        read_manifest(write(tmp_path, f"name: {name}\nversion: 1\nadds: {{tools: {{t: 'code:T'}}}}\n"))
-
-
 def test_a_file_that_is_missing_or_too_large_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Cannot read") as found:
         read_manifest(tmp_path)

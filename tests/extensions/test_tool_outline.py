@@ -66,11 +66,3 @@ def test_what_is_only_known_when_it_runs_is_said_to_be(tmp_path: Path, source: s
     assert describe(tmp_path, source) == (
         "  listed: which tools these are is known when it runs; each asks before it runs"
     )
-
-
-def test_a_module_in_a_folder_is_found_and_a_missing_one_is_not(tmp_path: Path) -> None:
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "inner.py").write_text("class T:\n    name = 'inner'\n")
-
-    assert describe(tmp_path, "", "deep.inner:T").startswith("  tool inner:")
-    assert "known when it runs" in describe(tmp_path, "", "gone:T")

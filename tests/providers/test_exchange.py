@@ -10,8 +10,6 @@ from ollm.config.settings import ProviderTimeouts
 from ollm.domain.errors import (
     ModelError,
     ModelTimeoutError,
-    NoServerError,
-    OllmError,
     UsageError,
 )
 from ollm.providers.base import ProgressPiece
@@ -69,56 +67,6 @@ async def test_the_key_goes_into_the_header_and_nowhere_else() -> None:
 
 def exchange(url: str = "http://h:1", key: str = "", **timeouts: float) -> Exchange:
     return Exchange(url, ProviderTimeouts(**timeouts), api_key=key)
-
-
-@pytest.mark.parametrize(
-    ("failure", "kind", "message", "action"),
-    [
-        (
-            http.ConnectFailed("refused"),
-            NoServerError,
-            "No model server answers at http://h:1 (refused).",
-            "Start it, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
-        ),
-        (
-            http.CertificateNotTrusted("self-signed"),
-            NoServerError,
-            "The model server at http://h:1 has a certificate that is not trusted (self-signed).",
-            "Set SSL_CERT_FILE to the CA's PEM file.",
-        ),
-        (
-            http.FirstByteTimeout("no answer within 5 s"),
-            ModelTimeoutError,
-            "The model server at http://h:1 did not start answering: no answer within 5 s.",
-            "A large model may still be loading: try again, or raise provider.timeouts.firstToken.",
-        ),
-        (
-            http.StreamStalled("no data"),
-            ModelTimeoutError,
-            "The model server at http://h:1 stopped sending mid-answer: no data.",
-            "Try again, or raise provider.timeouts.stall.",
-        ),
-        (
-            http.ConnectionBroken("reset", started=True),
-            ModelError,
-            "The model server at http://h:1 disconnected: reset.",
-            "Check its log (often out of memory); restart it if needed, then try again.",
-        ),
-        (
-            http.BadResponse("nonsense"),
-            ModelError,
-            "The model server at http://h:1 sent an unreadable response: nonsense.",
-            "Check provider.baseUrl.",
-        ),
-    ],
-)
-async def test_a_failure_is_one_sentence_and_what_to_do(
-    failure: http.HttpFailure, kind: type[OllmError], message: str, action: str
-) -> None:
-    error = exchange().explain(failure)
-
-    assert type(error) is kind
-    assert (error.message, error.action) == (message, action)
 
 
 async def test_the_key_is_never_repeated() -> None:

@@ -44,15 +44,3 @@ async def test_a_prompt_nobody_has_sent_is_timed_after_the_model_was_loaded() ->
     assert second.messages[0].content.count("quick brown fox") == 8
     assert (await measure(model)) is not None
     assert model.requests[3].messages != second.messages
-
-
-async def test_without_counts_nothing_is_said() -> None:
-    assert await measure(Model(Usage())) == MeasuredSpeed()
-    assert await measure(Model(Usage(prompt_tokens=5, completion_tokens=1, reused_tokens=5))) == MeasuredSpeed()
-
-
-async def test_an_answer_of_one_piece_has_no_speed_of_writing() -> None:
-    found = await measure(Model(Usage(prompt_tokens=100, completion_tokens=5), pieces=1))
-
-    assert found.decode_per_second is None
-    assert found.prefill_per_second is not None

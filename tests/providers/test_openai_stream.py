@@ -8,10 +8,9 @@ import pytest
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError
 from ollm.domain.messages import PromptMessage
-from ollm.domain.tools import ToolSchema
 from ollm.providers import openai_messages
-from ollm.providers.base import CallPiece, ChatRequest, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
-from ollm.providers.openai_messages import MessageEncoder, StreamAssembler, build_chat_body
+from ollm.providers.base import CallPiece, FinishPiece
+from ollm.providers.openai_messages import MessageEncoder, StreamAssembler
 
 
 def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -30,37 +29,6 @@ def assemble(*chunks: dict[str, Any]) -> tuple[StreamAssembler, list[Any]]:
 def calls(*chunks: dict[str, Any]) -> list[tuple[str, Any]]:
     assembler, _ = assemble(*chunks)
     return [(piece.name, piece.arguments) for piece in assembler.finish() if isinstance(piece, CallPiece)]
-
-
-def test_text_and_thinking_come_as_they_are_said() -> None:
-    assembler, pieces = assemble(
-        delta(reasoning_content="hm"),
-        delta(reasoning="so"),
-        delta(content="a"),
-        delta(content=""),
-        delta(finish="stop"),
-    )
-
-    assert pieces == [ThinkingPiece("hm"), ThinkingPiece("so"), TextPiece("a")]
-    assert assembler.ended
-    assert assembler.writing
-    assert assembler.finish() == [FinishPiece("stop", Usage(), counts_reuse=False)]
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("stop", "stop"),
-        ("length", "length"),
-        ("tool_calls", "tool_calls"),
-        ("function_call", "tool_calls"),
-        ("odd", "unknown"),
-    ],
-)
-def test_why_it_stopped(said: str, reason: str) -> None:
-    assembler, _ = assemble(delta(finish=said))
-
-    assert assembler.finish()[-1].reason == reason  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -121,37 +89,7 @@ def test_counts_come_from_usage_or_timings(chunks: list[dict], usage: tuple[int,
     )
 
 
-def test_progress_of_reading_the_prompt_is_told() -> None:
-    assembler, pieces = assemble({"prompt_progress": {"processed": 5, "total": 10}})
-
-    assert pieces == [ProgressPiece(5, 10)]
-    assert assembler.grew
-    assert not assembler.writing
-
-
 USER = PromptMessage(role="user", content="hi")
-
-
-def test_a_request_with_everything() -> None:
-    body = build_chat_body(
-        ChatRequest(
-            model="m",
-            messages=(USER,),
-            window=9,
-            tools=(ToolSchema(name="t", description="d", parameters={}),),
-            max_tokens=0,
-            temperature=0.0,
-            response_schema={"type": "object"},
-            stop=("x", "y"),
-        )
-    )
-
-    assert body["tools"] == [{"type": "function", "function": {"name": "t", "description": "d", "parameters": {}}}]
-    assert (body["max_tokens"], body["temperature"], body["stop"]) == (0, 0.0, ["x", "y"])
-    assert body["response_format"] == {
-        "type": "json_schema",
-        "json_schema": {"name": "answer", "strict": True, "schema": {"type": "object"}},
-    }
 
 
 def test_a_message_that_was_sent_before_is_not_encoded_again() -> None:

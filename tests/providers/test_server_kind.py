@@ -6,38 +6,10 @@ import pytest
 
 from ollm.providers.base import ModelInfo
 from ollm.providers.server_kind import (
-    add_server_details,
     add_window_of_page,
 )
 
 INFO = ModelInfo(name="m", window=7)
-
-
-def test_llama_cpp_tells_the_window_of_a_slot_eyes_and_template() -> None:
-    details = {
-        "default_generation_settings": {"n_ctx": 2048},
-        "modalities": {"vision": True},
-        "chat_template": "{{ x }}",
-    }
-
-    assert add_server_details(INFO, "llama.cpp", details) == ModelInfo(
-        name="m", window=2048, vision=True, template="{{ x }}"
-    )
-    assert add_server_details(INFO, "llama.cpp", None) == ModelInfo(name="m", vision=False)
-
-
-def test_lm_studio_tells_the_window_that_is_loaded() -> None:
-    details = {
-        "data": [
-            {"id": "other", "loaded_context_length": 1},
-            {"id": "m", "loaded_context_length": 4096, "max_context_length": 8192, "type": "vlm", "arch": "llama"},
-        ]
-    }
-
-    assert add_server_details(INFO, "lm-studio", details) == ModelInfo(
-        name="m", window=4096, trained_window=8192, vision=True, architecture="llama"
-    )
-    assert add_server_details(INFO, "lm-studio", {"data": []}) == ModelInfo(name="m", vision=False)
 
 
 @pytest.mark.parametrize(

@@ -20,23 +20,8 @@ from ollm.domain.struct import Data
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
-TOO_LONG_PHRASES = (
-    "context size",
-    "context length",
-    "context window",
-    "contextwindow",
-    "maximum context",
-    "exceed_context",
-    "too many tokens",
-    "max_model_len",
-    "maximum model length",
-    "max_total_tokens",
-    "prompt is too long",
-    "max_tokens' or 'max_completion_tokens' is too large",
-    "`max_new_tokens` must be",
-    "`inputs` must have less than",
-)
 REFUSING_STATUSES = (400, 413, 422)
+OVERFLOW_STATUSES = (*REFUSING_STATUSES, 200, 500)  # 200: in the middle of a stream
 OVERFLOW_CODE = compile_late(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
 LENGTH_WORDS = compile_late(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
 EXCESS_WORDS = compile_late(
@@ -89,7 +74,7 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
     lowered = words.lower()
     where = f"The model server at {url}"
     told = f": {words}" if words else ""
-    if any(phrase in lowered for phrase in TOO_LONG_PHRASES) or _names_overflow(lowered, status, body):
+    if _names_overflow(lowered, status, body):
         return _make_too_long_error(where, words, body)
     if action := _explain_tool_support(lowered):
         return ToolsUnsupportedError(f"{where} does not support tools for this model{told}.", action=action)
@@ -107,15 +92,14 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
 
 
 def _names_overflow(lowered: str, status: int, body: Any) -> bool:
-    """True if a refusal is about length in words nobody listed: it has a known code, or names a measure of prompts,
-    that it is too much, and a number."""
+    """True if a refusal has a known code, or says that a measure of prompts is exceeded: by a number, or by the
+    context."""
     error = body.get("error") if isinstance(body, dict) else None
     codes = [found.get(key) for found in (body, error) if isinstance(found, dict) for key in ("code", "type")]
     if any(isinstance(code, str) and OVERFLOW_CODE.search(code) for code in codes):
         return True
-    if status not in REFUSING_STATUSES:
-        return False
-    return bool(LENGTH_WORDS.search(lowered) and EXCESS_WORDS.search(lowered) and re.search(r"\d{3,}", lowered))
+    measured = LENGTH_WORDS.search(lowered) and EXCESS_WORDS.search(lowered)
+    return bool(status in OVERFLOW_STATUSES and measured and ("context" in lowered or re.search(r"\d{3,}", lowered)))
 
 
 def _explain_tool_support(lowered: str) -> str:
@@ -152,7 +136,7 @@ def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongErro
 
     said = read_overflow_numbers(write_out(body) if body else words)
     error = PromptTooLongError(
-        f"The prompt does not fit the context window of {where}: {words}.",
+        f"The prompt does not fit the model's context window: {words}.",
         prompt_tokens=said.prompt_tokens,
         prompt_at_least=said.prompt_at_least,
         answer_tokens=said.answer_tokens,

@@ -103,20 +103,6 @@ def test_an_entry_is_put_into_our_words(entry: dict[str, Any], ours: dict[str, A
     assert convert_entry(entry) == (ours, left)
 
 
-@pytest.mark.parametrize("key", ["alwaysAllow", "autoApprove", "trust", "autoApproveTools"])
-def test_no_permission_is_taken_over(key: str) -> None:
-    found, (left,) = convert_entry({"command": "r", key: ["a"]})
-
-    assert found == {"command": "r"}
-    assert left == f"{key} was not taken over: your own rules decide what runs unasked (`ollm policy show`)"
-
-
-def test_an_input_that_is_asked_for_is_said() -> None:
-    _, (left,) = convert_entry({"command": "r", "env": {"KEY": "${input:key}"}})
-
-    assert left == "it asks for an input: put it into an environment variable and write ${NAME}"
-
-
 @pytest.mark.parametrize(
     "document",
     [
@@ -139,13 +125,6 @@ def test_what_is_kept_for_a_project_counts_for_that_one_alone(tmp_path: Path) ->
 
     assert list(read_foreign_file(file, tmp_path)[0]) == ["one"]
     assert read_foreign_file(file, tmp_path / "other") == ({}, [])
-
-
-def test_comments_and_trailing_commas_are_read(tmp_path: Path) -> None:
-    file = tmp_path / "f.json"
-    file.write_bytes(b'\xef\xbb\xbf// mine\n{"mcpServers": {"one": {"command": "r",},},}\n')
-
-    assert list(read_foreign_file(file, tmp_path)[0]) == ["one"]
 
 
 @pytest.mark.parametrize(("data", "said"), [(b"{oops", "is not JSON"), (b"\xff\xfe", "cannot be read")])

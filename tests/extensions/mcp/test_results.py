@@ -9,7 +9,6 @@ from mcp_types.methods import validate_server_result
 
 from ollm.extensions.mcp.results import (
     MAX_IMAGE_CHARACTERS,
-    build_result,
     extract_images,
     extract_text,
     mend_answer,
@@ -17,10 +16,6 @@ from ollm.extensions.mcp.results import (
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry
 from tests.servers.answers import Answer
-
-
-def answer(*blocks: Block, error: bool = False, structured: Any = None) -> Block:
-    return Block(content=list(blocks), is_error=error, structured_content=structured)
 
 
 def text(words: str) -> Block:
@@ -43,29 +38,6 @@ def image(data: str = "AAAA") -> Block:
 )
 def test_every_kind_of_block_is_read_or_named(block: Block, line: str) -> None:
     assert extract_text([block]) == line
-
-
-def test_an_answer_is_its_text_with_its_pictures_beside() -> None:
-    found = build_result(answer(text("done"), image()))
-
-    assert found.llm_content == found.return_display == "done\n[image, image/png, about 3 bytes]"
-    assert [(picture.media_type, picture.data) for picture in found.images] == [("image/png", "AAAA")]
-    assert found.error is None
-
-
-def test_an_answer_without_text_is_its_structure_or_a_word_about_it() -> None:
-    assert build_result(answer(structured={"a": 1})).llm_content == '{"a":1}'
-    assert build_result(answer(text("words"), structured={"a": 1})).llm_content == "words"
-    assert build_result(answer()).llm_content == "(no output)"
-
-
-def test_an_answer_that_failed_is_a_failure() -> None:
-    found = build_result(answer(text("x" * 1500), error=True))
-
-    assert found.error is not None
-    assert (found.error.type, found.error.message) == ("McpError", "x" * 1000)
-    assert found.llm_content == "Error McpError: " + "x" * 1500
-    assert found.return_display == "x" * 1500
 
 
 def test_only_so_many_pictures_of_some_size_are_taken() -> None:

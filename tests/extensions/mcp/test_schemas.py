@@ -11,7 +11,6 @@ import pytest
 from mcp_types.methods import validate_server_result
 
 from ollm.extensions.mcp.results import (
-    FAULT_KEY,
     MAX_DEPTH_LEVELS,
     mend_message,
     mend_tool_list,
@@ -152,14 +151,6 @@ async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> N
     assert "worded of the MCP server raw was skipped: its parameters are not an object" in done.err
 
 
-def test_what_has_no_name_is_left_away_and_wrong_facts_are_dropped() -> None:
-    listed = {"tools": [{"name": ""}, {"name": 5}, {}, "x", {"name": "a", "description": 5, "title": "T", "odd": 1}]}
-
-    assert mend_tool_list(listed)["tools"] == [{"name": "a", "title": "T", "inputSchema": {"type": "object"}}]
-    assert mend_tool_list({"tools": "x"})["tools"] == []
-    assert mend_tool_list({})["tools"] == []
-
-
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize(
     ("hints", "scope", "age"),
@@ -175,21 +166,6 @@ def test_hints_for_a_cache_lose_no_list(version: str, hints: dict[str, Any], sco
 
     validate_server_result("tools/list", version, mended)
     assert (mended["cacheScope"], mended["ttlMs"]) == (scope, age)
-
-
-@pytest.mark.parametrize(
-    ("schema", "fault"),
-    [
-        ([], "its parameters are not an object"),
-        ({"type": "string"}, "its parameters are not an object"),
-        ({FAULT_KEY: "it is broken"}, "it is broken"),
-        ({"properties": {"a": {"description": "x" * 17_000}}}, "its parameter schema is 16 KiB; the limit is 16 KiB"),
-        ({"a": object()}, "its parameters cannot be read"),
-        (nest(70), "its parameters are nested too deeply"),
-    ],
-)
-def test_a_schema_that_cannot_be_shown_says_why(schema: Any, fault: str) -> None:
-    assert prepare_schema(schema) == ({}, fault)
 
 
 def test_a_line_that_cannot_be_read_becomes_an_error_or_nothing() -> None:

@@ -37,62 +37,9 @@ def test_a_mistake_in_a_server_is_told_and_the_others_stand(configured: dict[str
     assert said in problems[0]
 
 
-def test_variables_are_filled_in() -> None:
-    known = {"TOKEN": "t"}
-
-    assert (
-        expand_variables("Bearer ${TOKEN} ${OTHER:-none} ${UNKNOWN} $TOKEN", known) == "Bearer t none ${UNKNOWN} $TOKEN"
-    )
-
-
-@pytest.mark.parametrize(
-    ("include", "exclude", "tool", "offered"),
-    [
-        ((), (), "add", True),
-        (("a*",), (), "add", True),
-        (("a*",), (), "remove", False),
-        ((), ("a*",), "add", False),
-        ((), ("a*",), "remove", True),
-        (("*",), ("add",), "add", False),
-    ],
-)
-def test_tools_are_wanted_by_pattern(
-    include: tuple[str, ...], exclude: tuple[str, ...], tool: str, offered: bool
-) -> None:
-    assert McpServer(name="s", include=include, exclude=exclude).offers(tool) is offered
-
-
 def read_one(entry: object, name: str = "s") -> McpServer | str:
     servers, problems = read_servers({name: entry})
     return servers[0] if servers else problems[0]
-
-
-def test_everything_that_can_be_said_of_a_server_is_read() -> None:
-    entry = {
-        "command": "run",
-        "args": ["a", 1],
-        "env": {"N": 5},
-        "cwd": "sub",
-        "timeout": 10,
-        "startTimeout": 2.5,
-        "include": ["a*"],
-        "exclude": ["b"],
-        "sandbox": "off",
-        "type": "stdio",
-    }
-
-    assert read_one(entry) == McpServer(
-        name="s",
-        command="run",
-        args=("a", "1"),
-        env={"N": "5"},
-        cwd="sub",
-        timeout=10.0,
-        start_timeout=2.5,
-        include=("a*",),
-        exclude=("b",),
-        boxed=False,
-    )
 
 
 @pytest.mark.parametrize("key", ["url", "httpUrl", "serverUrl"])
@@ -123,14 +70,6 @@ def test_a_server_is_on_and_boxed_unless_its_entry_says_otherwise(
     assert isinstance(found, McpServer)
     assert (found.disabled, found.boxed) == (disabled, boxed)
     assert (found.timeout, found.start_timeout) == (120.0, 30.0)
-
-
-NAME = "expected a name of at most 32 letters, digits, - and single _"
-
-
-@pytest.mark.parametrize("name", ["", "-a", "a__b", "a b", "a" * 33])
-def test_a_name_that_cannot_be_part_of_a_tool_name_is_refused(name: str) -> None:
-    assert read_one({"command": "a"}, name) == f"mcpServers.{name}: {NAME}"
 
 
 @pytest.mark.parametrize(

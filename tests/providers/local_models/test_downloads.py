@@ -10,9 +10,7 @@ import pytest
 
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, StorageError, UsageError
 from ollm.providers.local_models.model_files import (
-    CATALOGUE,
     CatalogueModel,
-    ModelFile,
     find_default,
     find_model,
     get_model_path,
@@ -155,43 +153,6 @@ def test_only_what_can_be_vouched_for_is_fetched(tmp_path: Path) -> None:
     assert store.resolve_model("mine", url="http://x/", sha256="AB" * 32).sha256 == "ab" * 32
     with pytest.raises(UsageError, match="is not a valid model name"):
         store.resolve_model("../mine", url="http://x/", sha256="ab" * 32)
-
-
-def test_a_model_that_is_here_is_given_and_can_be_removed(tmp_path: Path) -> None:
-    store = ModelStore(tmp_path / "models", {})
-    (tmp_path / "source").write_bytes(CONTENT)
-    url = (tmp_path / "source").as_uri()
-    assert store.find_installed("tiny") is None
-    made = store.get(MODEL, quiet, url=url)
-    assert made == ModelFile(name="tiny", path=tmp_path / "models" / "tiny.gguf", size=len(CONTENT))
-    assert store.get(MODEL, quiet, url="file:///no/such/file") == made == store.find_installed("tiny")
-    for left in ("tiny.gguf.part", "tiny.gguf.whl.part"):
-        (tmp_path / "models" / left).write_text("x")
-
-    assert store.remove("tiny") == made
-    assert [path.name for path in (tmp_path / "models").iterdir() if not path.name.endswith(".lock")] == []
-    with pytest.raises(NotFoundError) as caught:
-        store.remove("tiny")
-    assert (caught.value.message, caught.value.action) == (
-        "No model file 'tiny'.",
-        "List them with `ollm models list`.",
-    )
-
-
-def test_what_is_left_of_a_broken_download_goes_though_there_is_no_model(tmp_path: Path) -> None:
-    (tmp_path / "tiny.gguf.part").write_text("x")
-
-    with pytest.raises(NotFoundError):
-        ModelStore(tmp_path, {}).remove("tiny")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_catalogue_is_as_promised() -> None:
-    assert [(model.name, model.size, model.sha256) for model in CATALOGUE] == [
-        ("smollm2", 98362432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
-        ("qwen2.5-coder-0.5b", 491400064, "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"),
-        ("qwen2.5-coder-1.5b", 1117320768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"),
-    ]
 
 
 def test_files_are_found_listed_and_removed_by_name(tmp_path: Path) -> None:

@@ -71,12 +71,6 @@ async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> 
         await model.close()
 
 
-def test_two_cores_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cores, expected in [(1, 1), (2, 1), (4, 3), (8, 4), (64, 8)]:
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
-        assert choose_thread_count() == expected
-
-
 @pytest.mark.parametrize(
     ("cores", "threads"), [(1, 1), (2, 1), (3, 2), (4, 3), (5, 2), (8, 4), (16, 8), (17, 8), (64, 8)]
 )

@@ -7,12 +7,10 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
-import msgspec
 import psutil
 
-from ollm.providers.local_models.embedded_server import EmbeddedOptions, EmbeddedReady, calm_sampling, die_with_parent
+from ollm.providers.local_models.embedded_server import die_with_parent
 
 
 def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) -> None:
@@ -36,29 +34,6 @@ def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) 
     while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def test_a_very_small_model_is_kept_from_saying_the_same_for_ever() -> None:
-    sampling = SimpleNamespace()
-    calm_sampling(sampling)
-
-    assert vars(sampling) == {
-        "temp": 0.2,
-        "top_p": 0.9,
-        "penalty_repeat": 1.1,
-        "penalty_last_n": 256,
-        "dry_multiplier": 0.8,
-        "dry_allowed_length": 6,
-    }
-
-
-def test_an_order_travels_as_a_line() -> None:
-    order = EmbeddedOptions(path="/m.gguf", name="m", window=2048, threads=1, key="k", tiny=True)
-
-    line = msgspec.json.encode(order)
-    assert b"\n" not in line
-    assert msgspec.json.decode(line, type=EmbeddedOptions) == order
-    assert msgspec.json.decode(b"{}", type=EmbeddedReady) == EmbeddedReady(url="", error="")
 
 
 def test_while_the_model_loads_it_dies_with_its_parent_and_not_afterwards() -> None:

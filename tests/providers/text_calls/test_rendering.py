@@ -11,10 +11,7 @@ from ollm.providers.text_calls.rendering import (
     add_tool_list,
     add_worked_example,
     append_reminder,
-    build_call_schema,
-    build_name_schema,
     build_reminder,
-    explain_calling,
     render_call,
     render_messages,
 )
@@ -71,12 +68,6 @@ def test_calls_are_part_of_the_answer_and_results_come_from_the_user() -> None:
     assert len(joined.images) == 1
 
 
-def test_a_call_without_words_is_nothing_but_the_call() -> None:
-    [found] = render_messages([message("assistant", "", calls=(CALL, CALL))], "json")
-
-    assert found.content == "\n".join([render_call(CALL, "json")] * 2)
-
-
 def test_the_users_last_words_are_said_once_more() -> None:
     history = [message("user", "first"), message("user", "do it"), message("assistant", "x")]
 
@@ -106,13 +97,6 @@ def test_the_tools_stand_in_the_system_prompt_a_line_each() -> None:
     assert add_tool_list([], [LS], "json")[0].role == "system"
 
 
-def test_the_plainest_tool_is_the_example() -> None:
-    two = tool("two", ("a", "b"), a={"type": "string"}, b={"type": "string"})
-
-    assert '"ls"' in explain_calling([two, LS], "json")
-    assert '"read_file"' in explain_calling([LS, READ], "json")
-
-
 def test_a_worked_exchange_comes_before_the_conversation() -> None:
     history = [message("system", "s"), message("user", "hi")]
 
@@ -125,25 +109,3 @@ def test_a_worked_exchange_comes_before_the_conversation() -> None:
     answered = add_worked_example(history, [READ, ANSWER_TOOL], "json")
     assert answered[-2].content == '{"name": "answer", "arguments": {"text": "You are welcome."}}'
     assert add_worked_example(history[1:], [READ], "json")[-1] == history[1]
-
-
-def test_schemas_allow_one_call_and_nothing_else() -> None:
-    assert build_call_schema([LS]) == {
-        "anyOf": [
-            {
-                "type": "object",
-                "properties": {
-                    "name": {"const": "ls"},
-                    "arguments": {**LS.parameters, "additionalProperties": False},
-                },
-                "required": ["name", "arguments"],
-                "additionalProperties": False,
-            }
-        ]
-    }
-    assert build_name_schema([LS, READ]) == {
-        "type": "object",
-        "properties": {"name": {"enum": ["ls", "read_file"]}},
-        "required": ["name"],
-        "additionalProperties": False,
-    }

@@ -15,7 +15,6 @@ from ollm.providers.text_calls.repair import (
     ParsedCalls,
     parse_calls,
     repair_arguments,
-    strip_tool_prefix,
 )
 
 OFFERED = {
@@ -81,12 +80,6 @@ def test_what_is_no_call_says_why(text: str, mistake: str, meant: bool) -> None:
     assert parse_calls(text, OFFERED) == ParsedCalls(mistake=mistake, meant=meant)
 
 
-def test_one_right_call_is_enough() -> None:
-    found = parse_calls('[{"name": "rm"}, {"name": "ls"}]', OFFERED)
-
-    assert found == ParsedCalls(calls=(CallPiece("ls", {}),))
-
-
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [
@@ -101,13 +94,6 @@ def test_one_right_call_is_enough() -> None:
 )
 def test_arguments_that_are_not_quite_json(text: str, arguments: Any) -> None:
     assert repair_arguments(text) == arguments
-
-
-@pytest.mark.parametrize(
-    ("name", "bare"), [("ls", "ls"), (" functions.ls ", "ls"), ("tools.ls", "ls"), ("my.ls", "my.ls")]
-)
-def test_prefixes_of_names_are_left_out(name: str, bare: str) -> None:
-    assert strip_tool_prefix(name) == bare
 
 
 JSON = st.recursive(
