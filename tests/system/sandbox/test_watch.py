@@ -36,6 +36,7 @@ HOSTILE = {
     "a hard link": "echo x > plain; ln plain sub/.mcp.json",
     "a repository with a hook": "git init -q r; echo x > r/.git/hooks/pre-commit",
     "a repository with a program": "git init -q r; git -C r config core.fsmonitor evil",
+    "a repository with a program in the line of its section": "git init -q r; echo '[core]fsmonitor=x' >> r/.git/config",
     "a repository elsewhere": "mkdir o; echo 'gitdir: /elsewhere/.git' > o/.git",
     "other letters": "mkdir .VsCode; echo x > aGents.md",
 }

@@ -48,7 +48,7 @@ class CommandPart(Data, frozen=True):
     A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
     out to run: it can only forbid. `may_differ` says that more words may follow when it runs. `unknown` is what a
     reading command may do that only the kernel can hold it to: reasons to ask where it does not. `ungranted` are the
-    reasons why no grant answers for it.
+    reasons why no grant answers for it. `notes` are told with a question.
     """
 
     words: tuple[ShellWord, ...]
@@ -60,6 +60,7 @@ class CommandPart(Data, frozen=True):
     runs: tuple[tuple[int, str], ...] = ()
     unknown: tuple[str, ...] = ()
     ungranted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     transparent: bool = False
     guess: bool = False
     may_differ: bool = False

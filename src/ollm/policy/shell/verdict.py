@@ -304,7 +304,8 @@ def _apply_floor(
         return JudgedPart(
             part=part, decision="ask", reason=text, rule=reference, risk=Risk.HIGH, locked=locked, plain=False
         )
-    return JudgedPart(part=part, decision=action, reason=reason, rule=rule, risk=risk)
+    told = "; ".join((reason, *part.notes)) if action == "ask" else reason
+    return JudgedPart(part=part, decision=action, reason=told, rule=rule, risk=risk)
 
 
 def _judge_remarks(command: str, analysis: CommandAnalysis) -> JudgedPart:

@@ -4,6 +4,7 @@ those in a repository, and whether new ones start a program."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -155,8 +156,8 @@ def _has_harmless_settings(file: str) -> bool:
     for line in (line.strip() for line in lines):
         if not line or line[0] in "#;":
             continue
-        if line.startswith("["):
-            section = line[1:].partition("]")[0].split()[0].lower() if line.endswith("]") and len(line) > 2 else "?"
+        if header := re.fullmatch(r'\[([A-Za-z0-9-]+)(?: "[^"\\\]]*")?\]', line):
+            section = header[1].lower()
             continue
         name, _, value = (part.strip() for part in line.partition("="))
         if (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from ollm.domain.struct import Data
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import check_secrets
@@ -83,6 +85,8 @@ _READING_ACTIONS = {
     "config": {"get", "--get", "--get-all"},
 }
 _CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
+_SHOWING_ACTIONS = {"list", "get", "-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch"}
+_CONFIG_VALUES = ("-f", "--file", "--blob", "-t", "--type", "--default")
 # settings that hold no credential; a list of all, URLs, headers and helpers may
 _PLAIN_SETTINGS = (
     r"(?i)(user|core|init|branch|pull|push|merge|diff|log|color|rebase|fetch|status|commit)\..+|remote\..+\.fetch"
@@ -91,6 +95,15 @@ _RUNNING_SUBCOMMANDS = frozenset(
     {"filter-branch", "bisect run", "submodule foreach", "send-email", "instaweb", "daemon"}
 )
 _WRITING_SUBCOMMANDS = ("checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree")
+# bring files into the work tree that nobody named
+_BRINGING_SUBCOMMANDS = frozenset(
+    split_names("clone init switch checkout merge pull rebase cherry-pick revert am stash worktree submodule")
+)
+_BRINGS = "new files that steer tools are moved aside and named in the result"
+_CONFIGURING_SUBCOMMANDS = frozenset(
+    {f"remote {action}" for action in ("add", "rename", "remove", "rm", "set-url", "set-branches")}
+    | {"branch -m", "branch -M", "branch -u", "submodule init", "submodule add"}
+)
 _COMMAND_OPTIONS = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _PROGRAM_SETTINGS = (
     r"(?i)(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
@@ -112,27 +125,37 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     found = parse_git(part.words)
     objections = judge.check_directory()
     subcommand = None if found.subcommand is None else part.words[found.subcommand].text
-    shows = subcommand == "config" and not found.reads and _shows_settings(part.words)
+    shows = subcommand == "config" and not found.reads and _shows_settings(part.words, found.subcommand)
     if found.reads or shows or subcommand == "add":
         objections += sum((judge.check_read(word) for word in found.paths), NO_OBJECTIONS)
     else:
         objections += _check_writes(part, judge, found.subcommand) + check_secrets(part.words, judge)
     if shows:
         objections += Objections(remarks=("git's settings may contain credentials",))
-    elif not found.reads and subcommand == "config":
+    elif not found.reads and (subcommand == "config" or _changes_settings(part.words, found.subcommand)):
         settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
         objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
     if part.may_differ:
         objections += Objections(remarks=("git's arguments are computed at run time",))
     if judge.is_in_other_repository():
         objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
+    if not found.reads and subcommand in _BRINGING_SUBCOMMANDS:
+        part = msgspec.structs.replace(part, notes=(_BRINGS,))
     return add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)
 
 
-def _shows_settings(words: Sequence[ShellWord]) -> bool:
-    texts = [word.text for word in words]
-    shows = {"list", "get", "-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch"} & set(texts)
-    return bool(shows) and not any(re.match(_CHANGES_CONFIG, text) for text in texts)
+def _changes_settings(words: Sequence[ShellWord], start: int | None) -> bool:
+    return start is not None and " ".join(word.text for word in words[start : start + 2]) in _CONFIGURING_SUBCOMMANDS
+
+
+def _shows_settings(words: Sequence[ShellWord], start: int | None) -> bool:
+    """`git config` writes with an action of that kind or a value after the name; everything else shows."""
+    rest = [word.text for word in words[(start or 0) + 1 :]]
+    if any(re.match(_CHANGES_CONFIG, text) for text in rest):
+        return False
+    pairs = zip(["", *rest], rest, strict=False)
+    operands = [text for before, text in pairs if not text.startswith("-") and before not in _CONFIG_VALUES]
+    return bool(_SHOWING_ACTIONS & set(rest)) or (len(operands) == 1 and operands != ["edit"])
 
 
 def _check_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -> Objections:
