@@ -27,7 +27,7 @@ from ollm.services.file_checkpoints.records import (
     drop_old_records,
     read_last_beat,
 )
-from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, peek_journal
+from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, open_below, peek_journal
 from ollm.services.file_checkpoints.tree import (
     CheckpointPlace,
     PathChange,
@@ -38,9 +38,7 @@ from ollm.services.file_checkpoints.tree import (
 )
 from ollm.store.file_objects import FileObjects
 from ollm.store.workspace_place import name_workspace
-from ollm.system.beneath import LinkFound, open_parent_directory
-
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+from ollm.system.beneath import LinkFound
 
 
 class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at the whole tree instead
@@ -85,11 +83,8 @@ def _is_file(objects: FileObjects, tree: bytes, path: str) -> bool:
 
 
 def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int) -> TreeEntry:
-    full = root / path
-    with open_parent_directory(root, full) as parent:
-        descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
+    with open_below(root, path) as file:
+        status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > max_file_bytes:
             raise LookFurther
         return TreeEntry("f", stat.S_IMODE(status.st_mode), objects.put(file.read()))

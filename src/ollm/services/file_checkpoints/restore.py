@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -252,13 +252,14 @@ def _describe_error(error: Exception) -> str:
     return str(error)
 
 
-def read_below(root: Path, path: str) -> bytes:
-    """The content of a regular file, with no link on the way."""
+@contextmanager
+def open_below(root: Path, path: str) -> Iterator[BinaryIO]:
+    """Open what is under a path for reading, with no link on the way."""
     full = root / path
     with open_parent_directory(root, full) as parent:
         descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        yield file
 
 
 RestoreScope = Literal["talk", "files", "both"]

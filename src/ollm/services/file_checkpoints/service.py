@@ -43,16 +43,15 @@ from ollm.services.file_checkpoints.restore import (
     make_interrupted,
     make_journal_steps,
     observe_path,
+    open_below,
     peek_journal,
-    read_below,
     read_journal,
     remove_journal,
     run_journal,
     write_journal,
 )
 from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, apply_changes, compare_trees
-from ollm.store.file_objects import FileObjects
-from ollm.store.scratch_objects import ScratchObjects
+from ollm.store.file_objects import FileObjects, ScratchObjects
 from ollm.system.beneath import LinkFound
 
 
@@ -184,7 +183,8 @@ class FileCheckpoints(ChangeSpans):
             return self.objects.read(entry.value)
         except StorageError:
             with suppress(OSError, LinkFound):
-                content = read_below(self.root, path)
+                with open_below(self.root, path) as file:
+                    content = file.read()
                 if hashlib.sha256(content).digest() == entry.value:
                     return content
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import io
 import os
 import stat
 import time
@@ -151,10 +152,11 @@ class SessionFile:
         read, rest = place, b""
         while block := self.read(read, read + BUFFER_BYTES):
             read += len(block)
-            *lines, rest = (rest + block).split(b"\n") if rest else block.split(b"\n")
+            lines = io.BytesIO(rest + block).readlines()  # `split` looks at each byte by itself
+            rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
             for line in lines:
-                start, place = place, place + len(line) + 1
-                yield start, place, line + b"\n"
+                start, place = place, place + len(line)
+                yield start, place, line
             if len(rest) >= LONG_LINE_BYTES:
                 read = self._find_line_end(read)
                 whole = rest.startswith(b"{") and read - place <= longest

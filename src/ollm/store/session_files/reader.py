@@ -59,18 +59,20 @@ class SessionReader:
     """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied.
 
     Only `part` of a long session is read. `follows`: this process wrote the journal, after the document, so that its
-    messages are new and in order.
+    messages are new and in order. Of a journal whose beginning is known it is read from `begin` on, over a `head`.
     """
 
     def __init__(
         self,
-        document: Path,
+        document: Path | None,
         journal_path: Path | None,
         *,
         waiting: bytes = b"",
         damage: DamageReport | None = None,
         part: SessionPart | None = None,
         follows: bool = False,
+        begin: int = 0,
+        head: JsonObject | None = None,
     ) -> None:
         self.damage = damage or DamageReport()
         self._follows = follows
@@ -78,11 +80,11 @@ class SessionReader:
         self._document: SessionFile | None = None
         self._entries: SessionDocument | DocumentScan | None = None
         self.foreign = False  # missing or in another layout: to be written again before it is added to
-        self.head: JsonObject = {}
+        self.head: JsonObject = head or {}
         self.partial: journal.Parts = []
         self.partial_at = ""
         self.partial_start = 0  # where in the journal the answer under way begins
-        self.journal_good = 0  # bytes of whole journal records
+        self.journal_good = begin  # bytes of whole journal records
         self._in_order = True  # the numbers of the journal's messages rise
         self._numbers = 0, 0  # of the first and the last of them
         self._left_out = 0  # messages up to this number are not read from the document
@@ -92,7 +94,7 @@ class SessionReader:
         self.message_count = 0  # that were read so far
         self.newest_calls: list[str] = []  # ids of the document's last calls, if messages are left out
         self.mark: journal.JournalMark | None = None  # the last one, if only a part is read
-        self._journal_range = 0, MAX_BYTES
+        self._journal_range = begin, MAX_BYTES
         self._head_place = 0  # in the journal: the head is as it was here
         self._held: list[PlacedRecord] = []  # what was read of a journal that is not long
         self._call_places: dict[str, list[Range]] = {}
@@ -231,7 +233,7 @@ class SessionReader:
             if isinstance(record.message, msgspec.Raw):
                 if record.continues and not partial:
                     self.damage.note("the journal lacks the beginning of an answer")
-                data = complete_message(partial, record)
+                data = _complete_message(partial, record)
                 partial = []
                 last = (not self._follows and read_number(data)) or last + 1
                 yield last, data
@@ -245,6 +247,10 @@ class SessionReader:
             yield self._apply_updates(data, updates) if updates else data
         for places in waiting.values():
             yield self._apply_updates(b"{}", places)
+
+    def find_call_start(self, call_id: str) -> int:
+        """Find the first record of a call in the journal; 0 if there is none."""
+        return self._call_places.get(call_id, [(0, 0)])[0][0]
 
     def _apply_updates(self, data: bytes, places: list[Range]) -> bytes:
         """Apply the journal's records to a call; a start never overrides an end."""
@@ -350,7 +356,7 @@ class SessionReader:
                 yield (start, end), record
 
 
-def complete_message(partial: journal.Parts, record: journal.JournalRecord) -> bytes:
+def _complete_message(partial: journal.Parts, record: journal.JournalRecord) -> bytes:
     """Complete a recorded message: one that continues a partial answer holds only its new part."""
     assert isinstance(record.message, msgspec.Raw)
     if not record.continues:

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
-
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import SessionWriter, journal, lenient
-from ollm.store.session_files.files import DamageReport
+from ollm.store.session_files import SessionWriter
+from ollm.store.session_files.files import DamageFoundError, StrictDamageReport
 from ollm.store.session_files.loading import (
     CHECK_EVERY_ENTRIES,
     get_file_time,
@@ -22,7 +20,7 @@ from ollm.store.session_files.loading import (
     read_calls,
     read_messages,
 )
-from ollm.store.session_files.reader import SessionReader, complete_message
+from ollm.store.session_files.reader import SessionReader
 from ollm.store.session_index.stamps import Stamp
 from ollm.store.session_index.texts import UNDER_WAY, EntryIndexer, IndexEntry
 
@@ -71,10 +69,8 @@ def read_changes(stamp: Stamp, session_id: str, row: dict[str, Any] | None, take
             before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
             if row["text_stamp"] != row["stamp"]:
                 return read_session(stamp.directory, session_id, taker)
-        with contextlib.suppress(FileNotFoundError):  # folded just now
-            line = read_journal_tail(stamp.directory / f"{session_id}.journal", before, taker)
-            if line:
-                return line
+        if line := read_journal_tail(stamp.directory / f"{session_id}.journal", before, taker):
+            return line
     return read_session(stamp.directory, session_id, taker)
 
 
@@ -95,11 +91,14 @@ def read_session(directory: Path, session_id: str, take: EntrySink | None = None
                 if count % CHECK_EVERY_ENTRIES == 0:
                     take.report_progress(reader.progress[0])
         if take:
-            _take_rest(reader, last, take)
+            read = _take_rest(reader, last, take)
         else:
+            read = _find_settled(reader)
             for _ in read_calls(reader):
                 pass  # for what is wrong with them
-        return _make_reader_row(reader, session_id, get_file_time(document, journal_path), count, last)
+        described = make_session(reader.head, session_id, get_file_time(document, journal_path))
+        partial, damage = int(bool(reader.partial)), reader.damage.text
+        return _make_row(described, count, last)._replace(journal_read=read, partial=partial, damaged=damage)
 
 
 def make_unreadable_row(document: Path, session_id: str, why: str) -> SessionRow:
@@ -132,27 +131,27 @@ def read_further(directory: Path, session_id: str, taken: tuple[int, int], take:
     return True
 
 
-def _take_rest(reader: SessionReader, last: int, take: EntrySink) -> None:
+def _take_rest(reader: SessionReader, last: int, take: EntrySink) -> int:
+    """Hand over the answer under way and the calls; returns the place in the journal to read on from."""
+    settled = _find_settled(reader)
     if reader.partial:
         take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
     for call, _, _ in read_calls(reader):
         if entry := make_call_entry(call, whole=True):
             take(entry)
+        elif begun := reader.find_call_start(call.id):
+            settled = min(settled, begun)
+    return settled
+
+
+def _find_settled(reader: SessionReader) -> int:
+    return reader.partial_start if reader.partial else reader.journal_good
 
 
 def make_writer_row(writer: SessionWriter) -> SessionRow:
     """The line of a session as its writer knows it, with nothing left in the journal to read."""
     described = make_session(writer.head, writer.session_id, datetime.now(UTC))
     return _make_row(described, writer.message_count, writer.last_number)._replace(journal_read=writer.journal_size)
-
-
-def _make_reader_row(reader: SessionReader, session_id: str, fallback: datetime, count: int, last: int) -> SessionRow:
-    described = _make_row(make_session(reader.head, session_id, fallback), count, last)
-    return described._replace(
-        journal_read=reader.partial_start if reader.partial else reader.journal_good,
-        partial=int(bool(reader.partial)),
-        damaged=reader.damage.text,
-    )
 
 
 def _make_row(session: Session, count: int, last: int) -> SessionRow:
@@ -175,88 +174,33 @@ def _make_row(session: Session, count: int, last: int) -> SessionRow:
 
 
 def read_journal_tail(journal_path: Path, line: SessionRow, take: EntrySink | None = None) -> SessionRow | None:
-    """The line with what the journal says since it was last read; None when everything must be read again."""
-    tail = _TailReader(line, take)
-    with journal_path.open("rb") as file:
-        file.seek(line.journal_read)
-        for data in file:
-            if not data.endswith(b"\n") and not lenient.is_valid_json(data):
-                break  # a torn last record was never acknowledged
-            try:
-                tail.read(journal.parse_record(data), len(data))
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, _CannotTellError):
-                return None
-    return tail.make_row()
+    """The line with what the journal says since it was last read; None if everything must be read again."""
+    head: JsonObject = {"lastActivity": line.last_activity, "model": line.model, "metadata": {}}
+    try:
+        tail = SessionReader(None, journal_path, damage=StrictDamageReport(), begin=line.journal_read, head=head)
+        with contextlib.closing(tail) as reader:
+            return _read_tail(reader, line, take) if reader.damage.size >= line.journal_read else None  # else folded
+    except DamageFoundError:
+        return None
 
 
-class _CannotTellError(Exception):
-    """The tail alone is not enough: the record continues one that was read before."""
-
-
-class _TailReader:
-    """Goes through new journal records."""
-
-    def __init__(self, line: SessionRow, take: EntrySink | None) -> None:
-        self._before = line
-        self._take = take
-        self._head: JsonObject = {"lastActivity": line.last_activity, "model": line.model, "metadata": {}}
-        self._partial: journal.Parts = []
-        self._calls: dict[str, JsonObject] = {}
-        self._place = self._read = line.journal_read
-        self._number, self._count = line.last_number, line.message_count
-
-    def read(self, record: journal.JournalRecord, size: int) -> None:
-        self._place += size
-        journal.change_head(self._head, record)
-        if record.partial is not None:
-            self._partial = journal.extend_parts([] if record.anew else self._partial, record.partial)
-            return
-        if isinstance(record.message, msgspec.Raw):
-            self._read_message(record)
-        elif isinstance(record.call, msgspec.Raw) and self._take:
-            self._read_call(lenient.parse_object(bytes(record.call)), self._take)
-        if not self._partial and not self._calls:
-            self._read = self._place
-
-    def _read_message(self, record: journal.JournalRecord) -> None:
-        message = lenient.parse_message(complete_message(self._partial, record), self._number + 1, DamageReport())
-        self._partial = []
-        if message is None:
-            raise _CannotTellError
-        if message.id <= self._number:
-            raise _CannotTellError
-        self._number, self._count = message.id, self._count + 1
-        if self._take:
-            self._take(make_message_entry(message))
-
-    def _read_call(self, changes: JsonObject, take: EntrySink) -> None:
-        known = self._calls.pop(str(changes.get("id")), {}) | changes
-        if "name" not in known:
-            raise _CannotTellError
-        if known.get("status") == "running":
-            self._calls[str(changes.get("id"))] = known
-        elif entry := make_call_entry(lenient.parse_call(journal.encode_json(known), DamageReport()), whole=True):
-            take(entry)
-
-    def make_row(self) -> SessionRow:
-        if self._partial and self._take:
-            said = "".join(str(part.get("text", "")) for part in self._partial)
-            self._take(
-                IndexEntry(self._number + 1, "assistant", self._head["lastActivity"], UNDER_WAY, said[:MAX_TEXT_CHARS])
-            )
-        return _change_row(self._before, self._head, self._read, (self._count, self._number, int(bool(self._partial))))
-
-
-def _change_row(line: SessionRow, head: JsonObject, read: int, counts: tuple[int, int, int]) -> SessionRow:
-    count, number, partial = counts
-    metadata: dict[str, Any] = head["metadata"]
+def _read_tail(reader: SessionReader, line: SessionRow, take: EntrySink | None) -> SessionRow | None:
+    count, number = line.message_count, line.last_number
+    for message, _, _ in read_messages(reader):
+        if message.id <= number:
+            return None
+        count, number = count + 1, message.id
+        if take:
+            take(make_message_entry(message))
+    read = _take_rest(reader, number, take) if take else _find_settled(reader)
+    metadata: dict[str, Any] = reader.head["metadata"]
     state = metadata.get("workspaceState")
     return line._replace(
         journal_read=read,
-        last_activity=head["lastActivity"],
-        model=head["model"],
+        last_activity=reader.head["lastActivity"],
+        model=reader.head["model"],
         message_count=count,
-        partial=partial,
+        partial=int(bool(reader.partial)),
         token_count=int(metadata.get("tokenCount", line.token_count)),
         title=str(metadata.get("title", line.title)),
         workspace=metadata.get("workspace", line.workspace),
