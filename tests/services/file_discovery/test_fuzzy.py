@@ -65,7 +65,6 @@ def test_paths_come_once_and_no_more_than_asked_for(paths: list[str], typed: str
 )
 def test_what_was_asked_before_changes_no_answer(paths: list[str], asked: list[str]) -> None:
     finder = PathFinder(paths)
-    finder.warm_up()
     for word in asked:
         for end in range(len(word) + 1):
             assert finder.find_best(word[:end]) == PathFinder(paths).find_best(word[:end])

@@ -94,7 +94,6 @@ class WorkspaceFiles:
                 found = asyncio.run(self._discovery().find_paths(DiscoveryOptions(root=str(self._root))))
                 if self._finder is None or self._known != found.paths:
                     finder = PathFinder(found.paths)
-                    finder.warm_up()
                     self._finder, self._known = finder, found.paths
                     self._directories = list_directories(found.paths)
                 self._made_at, self._load_seconds = start, time.monotonic() - start

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, islice
-from math import ceil
 
 from ollm.services.file_discovery.patterns import compile_bytes, compile_set, escape_literal
 
@@ -30,10 +29,6 @@ class PathFinder:
         self._names = _LineSearch([path.rpartition("/")[2] for path in whole])
         self._whole = _LineSearch(whole)
         self._nothing: str | None = None  # no path holds these letters in order, so none does with more of them
-
-    def warm_up(self) -> None:
-        """Make what only a search without a hit needs, before somebody waits for it."""
-        list(self._names.find_similar("\x7f" * 3, 1))
 
     def find_best(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` paths. Nothing typed gives the shortest ones."""
@@ -95,30 +90,17 @@ class _LineSearch:
             yield start, self._text[start : self._starts[min(first + _BATCH_LINES, len(self._starts) - 1)]]
 
     @cached_property
-    def _texts_by_length(self) -> dict[int, list[bytes]]:
-        lengths: dict[int, dict[bytes, None]] = {}
-        for _, part in self._iter_parts():
-            for line in part.split(b"\0"):
-                lengths.setdefault(len(line), {})[line] = None
-        return {length: list(lines) for length, lines in lengths.items() if length}
-
-    def _filter_by_length(self, letters: int) -> list[bytes]:
-        """Those that could be alike at all: two texts share no more letters than the shorter one has."""
-        least = _MIN_SIMILARITY_PERCENT / (200 - _MIN_SIMILARITY_PERCENT)
-        lengths = range(ceil(least * letters), int(letters / least) + 1)
-        return [line for length in lengths for line in self._texts_by_length.get(length, ())]
+    def _distinct(self) -> list[bytes]:
+        return list(dict.fromkeys(self._text[1:-1].split(b"\0")))
 
     def find_similar(self, wanted: str, limit: int) -> Iterator[int]:
         """The numbers of the lines with a letter wrong, missing or too many, the likest first."""
         from rapidfuzz import fuzz, process
 
-        near = self._filter_by_length(len(os.fsencode(wanted)))
-        best: list[tuple[float, int, bytes]] = []
-        for first in range(0, len(near), _BATCH_LINES):
-            part = near[first : first + _BATCH_LINES]
-            found = process.extract(
-                os.fsencode(wanted), part, scorer=fuzz.ratio, limit=limit, score_cutoff=_MIN_SIMILARITY_PERCENT
-            )
-            best += [(-score, first + at, text) for text, score, at in found]
-        for _, _, text in sorted(best):
-            yield from self.find_holding(b"\0" + text + b"\0")
+        text, best = os.fsencode(wanted), list[tuple[float, int, bytes]]()
+        for first in range(0, len(self._distinct), _BATCH_LINES):
+            part = self._distinct[first : first + _BATCH_LINES]
+            found = process.extract(text, part, scorer=fuzz.ratio, limit=limit, score_cutoff=_MIN_SIMILARITY_PERCENT)
+            best += [(-score, first + at, name) for name, score, at in found]
+        for _, _, name in sorted(best):
+            yield from self.find_holding(b"\0" + name + b"\0")
