@@ -18,6 +18,7 @@ params = xllamacpp.CommonParams()
 params.model.path = sys.argv[1]
 params.embedding, params.n_ctx, params.hostnames, params.port = True, 2048, ["127.0.0.1"], 0
 params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
