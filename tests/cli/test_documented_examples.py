@@ -45,7 +45,6 @@ def test_an_example_prints_what_the_page_shows(page: str, tmp_path: Path) -> Non
         assert done.returncode in (0, 3), done.stderr  # 3: the doctor finds no model server
         return done.stdout.replace(str(home), "/home/ada")
 
-    run("ollm trust")
     examples = list_examples(page)
 
     assert examples

@@ -108,7 +108,6 @@ def test_git_that_runs_unasked_starts_no_program_that_a_repository_names(place: 
     (work / "a.txt").write_text("changed\n")
     with (work / ".git/config").open("a") as config:
         config.write(SHOWN_BY_A_PROGRAM.replace("PROGRAM", str(work / "show.sh")))
-    trust_workspace(place)
     missing = "0123456789abcdef0123456789abcdef01234567"
     lines = {
         "git diff; git --no-pager diff HEAD; timeout 9 git diff-files -p": "+changed",

@@ -18,19 +18,16 @@ def place(tmp_path: Path) -> Path:
 
 def test_trust_is_given_listed_and_taken_back(place: Path):
     (place / "work/AGENTS.md").write_text("x")
-    assert check(place, "git status")["decision"] == "ask"
+    assert check(place, "git status")["decision"] == "allow"  # the reading sandbox holds it, trusted or not
 
     assert "AGENTS.md" in run(place, "trust")
-    assert check(place, "git status")["decision"] == "allow"
     assert "is already trusted" in run(place, "trust")
     assert json.loads(run(place, "trust", "--list", "--json"))[0]["trusted"] is True
 
     (place / "work/AGENTS.md").write_text("y")
-    assert check(place, "git status")["decision"] == "ask"
     assert "changed since" in run(place, "trust", "--list")
     assert "AGENTS.md (changed)" in run(place, "trust")
     assert "no longer trusted" in run(place, "trust", "--revoke")
-    assert check(place, "git status")["decision"] == "ask"
 
 
 def test_a_trusted_workspace_may_forbid_but_never_allow(place: Path):

@@ -46,8 +46,8 @@ def shell(engine: PolicyEngine, command: str, **params: Any) -> Verdict:
 
 
 def judge(place: Place, line: str, level: Level = "landlock", *grants: str) -> Verdict:
-    """The built-in rules in a trusted workspace, at a level of the box."""
-    shell = ShellJudge(place.engine().rules, place.boundary, trusted=True, find_level=lambda: level)
+    """The built-in rules at a level of the box."""
+    shell = ShellJudge(place.engine().rules, place.boundary, find_level=lambda: level)
     return shell.judge({"command": line}, [Grant(tool="shell", text=text) for text in grants], "ask").verdict
 
 

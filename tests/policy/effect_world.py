@@ -39,9 +39,7 @@ class EffectWorld:
         self.workspace, self.home = self.place.workspace, self.place.home
         self.key = self.home / ".ssh" / "id_rsa"
         self._furnish()
-        self.judge = ShellJudge(
-            self.place.engine().rules, self.place.boundary, trusted=True, find_level=lambda: self.level
-        )
+        self.judge = ShellJudge(self.place.engine().rules, self.place.boundary, find_level=lambda: self.level)
         self._box = self._make_box(directory)
         self._namespaces = make_namespaces(self._box) if level == "full" or not boxed else ()
         self._control, self._host = start_host(self._namespaces)

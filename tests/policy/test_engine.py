@@ -119,7 +119,7 @@ def test_a_list_is_allowed_when_every_item_is_and_denied_when_one_is(place: Plac
 
 @covers("T7.7")
 def test_risk_is_said_per_tool_and_per_call(place: Place):
-    engine = place.engine(trusted=True)
+    engine = place.engine()
 
     assert call(engine, "read_file", path="a").risk == Risk.LOW
     assert call(engine, "write_file", path="a").risk == Risk.MEDIUM
@@ -228,7 +228,7 @@ def test_everything_else_asks(place: Place, tool: str):
 def test_a_grant_answers_exactly_what_it_names(
     place: Place, grant: str, tool: str, params: dict[str, Any], decision: str
 ):
-    engine = place.engine(grants=GrantBook(granted=[grant]), trusted=True)
+    engine = place.engine(grants=GrantBook(granted=[grant]))
 
     assert call(engine, tool, **params).decision == decision
 
@@ -415,7 +415,7 @@ def test_git_in_a_repository_inside_the_workspace_is_asked_about(tmp_path: Path,
         (place.workspace / "inner/.git" / name).mkdir(parents=True)
     (place.workspace / "inner/.git/HEAD").write_text("ref: refs/heads/main\n")
 
-    assert shell(place.engine(trusted=True), f"cd {directory} && git log").decision == decision
+    assert shell(place.engine(), f"cd {directory} && git log").decision == decision
 
 
 @pytest.mark.parametrize("word", [".git/config", '".git/config"', "'.git/hooks/post-commit'", "--into=.git/config"])

@@ -16,7 +16,7 @@ from tests.policy.conftest import Place, judge, name_verdict, rule, shell
 
 def judge_line(place: Place, line: str, *rules: dict[str, object], approval: str = "ask", **more: object) -> JudgedLine:
     chosen = RuleSet(rules=read_rules(rules), builtin=bool(more.pop("builtin", True)))
-    shell = ShellJudge(chosen, place.boundary, trusted=bool(more.pop("trusted", True)))
+    shell = ShellJudge(chosen, place.boundary)
     grants = [Grant(tool="shell", text=str(text)) for text in (more.pop("grants", ()) or ())]  # type: ignore[attr-defined]
     return shell.judge({"command": line, **more}, grants, approval)  # type: ignore[arg-type]
 
@@ -168,7 +168,7 @@ def test_the_grant_on_offer(place: Place, line: str, grant: str, prefix: str | N
 
 @pytest.mark.parametrize(("line", "grant", "prefix"), OFFERED)
 def test_what_is_offered_answers_the_line(place: Place, line: str, grant: str, prefix: str | None) -> None:
-    shell = ShellJudge(place.engine().rules, place.boundary, trusted=True)
+    shell = ShellJudge(place.engine().rules, place.boundary)
     verdict = shell.judge({"command": line}, [Grant(tool="shell", text=grant.removeprefix("shell:"))], "ask").verdict
 
     assert verdict.decision == "allow"
@@ -185,7 +185,7 @@ def test_what_is_offered_answers_the_line(place: Place, line: str, grant: str, p
     ],
 )  # fmt: skip
 def test_what_a_grant_covers(place: Place, grant: str, line: str, decision: str) -> None:
-    shell = ShellJudge(place.engine().rules, place.boundary, trusted=True)
+    shell = ShellJudge(place.engine().rules, place.boundary)
     grants = [Grant(tool="read_file"), Grant(tool="shell", text=grant)]
 
     assert shell.judge({"command": line}, grants, "ask").verdict.decision == decision

@@ -200,9 +200,3 @@ def test_a_tree_with_a_secret_in_it_asks_if_the_kernel_does_not_hide_it(place: P
     assert judge(place, "grep -r x .", "landlock").decision == "ask"
     assert judge(place, "grep -r x src", "landlock").decision == "allow"
     assert judge(place, "grep -r --include=*.py x .", "landlock").decision == "allow"
-
-
-@pytest.mark.parametrize("line", ["git status", "git diff | head", "ls && git log"])
-def test_git_runs_unasked_only_in_a_trusted_workspace(place: Place, line: str) -> None:
-    assert shell(place.engine(trusted=False), line).decision == "ask"
-    assert shell(place.engine(trusted=True), line).decision == "allow"

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 MAX_EXAMPLES = 20
 
 
-def serialize_policy(engine: PolicyEngine) -> dict[str, Any]:
+def serialize_policy(engine: PolicyEngine, *, trusted: bool) -> dict[str, Any]:
     """The policy as one document; grants carry the number that `revoke` takes."""
     named = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
     general = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
     builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *engine.builtin_rules.values())]
     return {
         "approval": engine.approval,
-        "trusted": engine.trusted,
+        "trusted": trusted,
         "rules": [*named, *general, *(builtin if engine.rules.builtin else [])],
         "defaultAction": engine.rules.default_action,
         "grants": [

@@ -224,7 +224,6 @@ class WorkspaceScope:
             self.boundary,
             grants=GrantBook(self.process.home.grants, grants, workspace=self.boundary.workspace),
             approval=self.process.settings.policy.approval,
-            trusted=self.process.trusted,
             categories=self._list_categories(),
             sandbox=sandbox or self.create_sandbox(),
         )
@@ -243,7 +242,6 @@ class WorkspaceScope:
             build_rule_set(loaded, builtin=builtin),
             self.boundary,
             approval=approval,
-            trusted=self.process.trusted,
             categories=self._list_categories(),
         )
 

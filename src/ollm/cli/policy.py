@@ -45,7 +45,8 @@ def show(workspace: str | None, as_json: bool) -> None:
     """
     from ollm.app.policy_views import serialize_policy
 
-    document = serialize_policy(_make_engine(_make_process(workspace), None))
+    process = _make_process(workspace)
+    document = serialize_policy(_make_engine(process, None), trusted=process.trusted)
     if as_json:
         print_json(document)
     else:
@@ -242,7 +243,7 @@ def print_result(result: dict[str, Any]) -> None:
 
 def print_policy(document: dict[str, Any]) -> None:
     """The same for people."""
-    trust = "trusted" if document["trusted"] else "not trusted: git commands ask"
+    trust = "trusted" if document["trusted"] else "not trusted"
     print(f"Approval level: {document['approval']}. This workspace is {trust}.\n")
     rows = []
     for rule in document["rules"]:

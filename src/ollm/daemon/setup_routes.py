@@ -147,7 +147,9 @@ async def show_policy(service: DaemonService, workspace: Folder = "") -> dict[st
     """The rules in the order they are asked, and the grants."""
     from ollm.app.policy_views import serialize_policy
 
-    return await look(service, workspace, lambda scope: serialize_policy(scope.create_policy()))
+    return await look(
+        service, workspace, lambda scope: serialize_policy(scope.create_policy(), trusted=scope.process.trusted)
+    )
 
 
 @post("/policy/check", status_code=200)

@@ -110,7 +110,6 @@ class PolicyEngine:
         *,
         grants: GrantBook | None = None,
         approval: Approval = "ask",
-        trusted: bool = False,
         categories: Mapping[str, ToolCategory] = KNOWN_CATEGORIES,
         sandbox: Sandbox | None = None,
     ) -> None:
@@ -119,7 +118,6 @@ class PolicyEngine:
         self.boundary = boundary
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
-        self.trusted = trusted
         self.categories = categories
         self.sandbox = sandbox
         self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
@@ -134,7 +132,7 @@ class PolicyEngine:
         """Built when the first command is judged: what reads shell is twenty modules."""
         from ollm.policy.shell.verdict import ShellJudge
 
-        return ShellJudge(self.rules, self.boundary, trusted=self.trusted, find_level=self._find_level)
+        return ShellJudge(self.rules, self.boundary, find_level=self._find_level)
 
     def _find_level(self) -> Level:
         return "none" if self.sandbox is None else self.sandbox.level

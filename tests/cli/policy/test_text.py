@@ -60,7 +60,7 @@ def test_the_policy_is_one_document(inside: Inside) -> None:
 
 def test_the_policy_for_people(inside: Inside) -> None:
     said = inside.read("policy", "show")
-    assert said.startswith("Approval level: ask. This workspace is not trusted: git commands ask.\n")
+    assert said.startswith("Approval level: ask. This workspace is not trusted.\n")
     assert "everything else" in said
     assert said.endswith("\nNo permanent grants.\n")
     inside.home.mkdir(exist_ok=True)

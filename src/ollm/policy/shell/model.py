@@ -65,7 +65,6 @@ class CommandPart(Data, frozen=True):
     guess: bool = False
     may_differ: bool = False
     reads: bool = False
-    git: bool = False
     write_target: str | None = None
 
 

@@ -232,7 +232,6 @@ def add_objections(
     runs: Sequence[tuple[int, str]] = (),
     *,
     reads: bool = False,
-    git: bool = False,
     unknown: Sequence[str] = (),
 ) -> CommandPart:
     """The part with what speaks against it. What is run by a path, or with words nobody sees, is no reader."""
@@ -245,7 +244,6 @@ def add_objections(
         runs=(*part.runs, *runs),
         unknown=(*part.unknown, *unknown),
         reads=reads and bare and not part.may_differ,
-        git=git,
     )
 
 

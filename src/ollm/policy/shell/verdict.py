@@ -138,14 +138,11 @@ class JudgedPart(Data, frozen=True):
 class ShellJudge:
     """Judges command lines by the rules, the grants and what the commands would do."""
 
-    def __init__(
-        self, rules: RuleSet, boundary: Boundary, *, trusted: bool, find_level: Callable[[], Level] = lambda: "none"
-    ) -> None:
+    def __init__(self, rules: RuleSet, boundary: Boundary, *, find_level: Callable[[], Level] = lambda: "none") -> None:
         """`find_level` says what the kernel holds a command to that runs unasked."""
         self._find_level = find_level
         self._rules = rules
         self._boundary = boundary
-        self._trusted = trusted
         own = [rule for rule in rules.rules if not rule.tightens]
         self._named = [rule for rule in own if rule.tool == "shell" or _names_shell(rule)]
         self._general = [rule for rule in own if rule.tool == "*"]
@@ -244,11 +241,11 @@ class ShellJudge:
         return "maybe" if "maybe" in answers else "yes"
 
     def _only_reads(self, part: CommandPart) -> bool:
-        """Known to only read: nothing to remark on, and git only where the workspace is trusted."""
+        """Known to only read, with nothing to remark on."""
         if part.guess or part.transparent:
             return True
         clean = not (part.remarks or part.runs or (part.unknown and self._find_level() not in WHOLE_LEVELS))
-        return clean and (not part.words or (part.reads and (self._trusted or not part.git)))
+        return clean and (not part.words or (part.reads))
 
     def _find_denied_write(self, target: str) -> Rule | None:
         params = {"path": target}

@@ -141,7 +141,7 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
         objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
     if not found.reads and subcommand in _BRINGING_SUBCOMMANDS:
         part = msgspec.structs.replace(part, notes=(_BRINGS,))
-    return add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)
+    return add_objections(part, objections, found.dangers, reads=found.reads, unknown=found.unknown)
 
 
 def _changes_settings(words: Sequence[ShellWord], start: int | None) -> bool:
