@@ -49,7 +49,8 @@ def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
             ours.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             ours.symlink_to(theirs)
     added = {name: str(folder / place) for name, place in VARIABLES.items()}
-    return {**added, "MAVEN_ARGS": f"-Dmaven.repo.local={folder / 'maven'}"}
+    maven = f"{os.environ.get('MAVEN_OPTS', '')} -Dmaven.repo.local={folder / 'maven'}"
+    return {**added, "MAVEN_OPTS": maven.strip()}
 
 
 def measure_cache(folder: Path) -> dict[str, int]:

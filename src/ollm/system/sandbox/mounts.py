@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.base import EMPTY, SKELETONS, STASH, make_mount_point, show_again
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, find_access, is_inside, list_places
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, is_inside, list_places
 
 
 def mount_for_command(box: Box) -> None:
@@ -26,8 +26,9 @@ def mount_for_command(box: Box) -> None:
     if box.kind == "working":
         for path, writable in list_protections(box):
             _mount_over_itself(path, writable=writable)
+    places = list_places(box)
     for path in (*box.hidden, *box.environment_files):
-        _hide(box, path)
+        _hide(box, path, places)
     kernel.attach_tree(kernel.clone_tree(EMPTY), STASH)
 
 
@@ -89,10 +90,10 @@ def _is_emptied(place: str) -> bool:
     return os.path.isdir(f"{SKELETONS}/{place.replace('/', '%')}")
 
 
-def _hide(box: Box, path: str) -> None:
+def _hide(box: Box, path: str, places: list[tuple[str, Access]]) -> None:
     """Hide what came to be after the session's mounts were made, and files named `.env`."""
     shown = (*box.approved, *box.readable)
-    place, access = find_access(path, list_places(box))
+    place, access = find_access(path, places)
     if not os.path.lexists(path) or (access == "empty" and _is_emptied(place)):
         return
     if any(is_inside(one, path) or is_inside(path, one) for one in shown):

@@ -136,12 +136,16 @@ class Sandbox:
         wanted = (*found, *self._readable, LAUNCHERS, *map(str, git), *ignore)
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
 
+    @cached_property
+    def _covered(self) -> tuple[str, ...]:
+        return tuple(list_covered_places(self._home))
+
     @property
     def git_settings(self) -> Path:
         assert self._cache is not None
         return self._cache / "git" / "config"
 
-    @property
+    @cached_property
     def caches(self) -> Path | None:
         """Where package managers keep what they download in boxes."""
         return None if self._cache is None else self._cache / "box"
@@ -183,7 +187,7 @@ class Sandbox:
             self.workspace,
             self._home,
             network="none" if kind == "reading" else network or self.network,
-            covered=tuple(list_covered_places(self._home)),
+            covered=self._covered,
             visible=self.visible,
             readable=tuple(self._find_own_folders(program)),
             writable=self._writable,
@@ -222,7 +226,7 @@ class Sandbox:
         words = list(program)
         if words:
             yield from filter(os.path.exists, self._shared)
-        covered = [*list_covered_places(self._home), *self._own, *self._hidden]
+        covered = [*self._covered, *self._own, *self._hidden]
         for word in (word for word in words if "/" in word):
             path = os.path.realpath(os.path.join(self._home, word[2:]) if word.startswith("~/") else word)
             if os.path.exists(path) and any(is_inside(path, place) for place in covered):
@@ -241,11 +245,18 @@ class Sandbox:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
         added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
         if self._cache is not None:
-            from ollm.system.sandbox.caches import make_cache_environment, write_git_settings
+            from ollm.system.sandbox.caches import write_git_settings
 
-            added |= make_cache_environment(self._cache / "box", self._home)
+            added |= self._cache_environment
             added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home)
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
+
+    @cached_property
+    def _cache_environment(self) -> dict[str, str]:
+        from ollm.system.sandbox.caches import make_cache_environment
+
+        assert self.caches is not None
+        return make_cache_environment(self.caches, self._home)
 
     def close(self) -> None:
         if "watch" in self.__dict__ and self._taken is not None:
