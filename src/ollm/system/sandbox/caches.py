@@ -18,6 +18,7 @@ VARIABLES = {
     "YARN_CACHE_FOLDER": "yarn",
     "BUN_INSTALL_CACHE_DIR": "bun",
     "UV_CACHE_DIR": "uv",
+    "UV_TOOL_DIR": "uv-tools",
     "PIP_CACHE_DIR": "pip",
     "POETRY_CACHE_DIR": "poetry",
     "PRE_COMMIT_HOME": "pre-commit",
@@ -29,6 +30,8 @@ VARIABLES = {
     "DENO_DIR": "deno",
     "XDG_CACHE_HOME": "other",
 }
+# npm asks for a newer version at every start; without a network it is to take what it has soon
+SHORT_WAITS = {"npm_config_fetch_retry_mintimeout": "500", "npm_config_fetch_retry_maxtimeout": "1000"}
 BROWSERS = ("ms-playwright", "puppeteer", "Cypress")
 HARMLESS_SECTIONS = ("color.", "column.", "advice.")
 HARMLESS_SETTINGS = frozenset(
@@ -50,7 +53,7 @@ def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
             ours.symlink_to(theirs)
     added = {name: str(folder / place) for name, place in VARIABLES.items()}
     maven = f"{os.environ.get('MAVEN_OPTS', '')} -Dmaven.repo.local={folder / 'maven'}"
-    return {**added, "MAVEN_OPTS": maven.strip()}
+    return {**added, **SHORT_WAITS, "MAVEN_OPTS": maven.strip()}
 
 
 def measure_cache(folder: Path) -> dict[str, int]:

@@ -131,6 +131,8 @@ class Sandbox:
     def visible(self) -> tuple[str, ...]:
         """What every command sees of the homes beside the workspace, to read."""
         git = [self.git_settings.parent] if self._cache is not None else []
+        for folder in git:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
         ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
         found = list_visible_places(self._home, self._programs)
         wanted = (*found, *self._readable, LAUNCHERS, *map(str, git), *ignore)
