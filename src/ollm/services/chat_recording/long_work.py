@@ -31,7 +31,7 @@ class LongWork:
     ) -> tuple[SessionWriter, LoadedSession]:
         """As `SessionFiles.open`. What the index knows is asked here, where its connection belongs, and counts when the
         document is still the same under the lock."""
-        if not self._files.is_large(session_id, LONG_WORK_BYTES):
+        if self._files.measure_bytes(session_id) < LONG_WORK_BYTES:
             return self._files.open(session_id, since=since, known=find_known)
         before, known = self._files.read_document_stamp(session_id), find_known()
         opened: list[SessionWriter] = []

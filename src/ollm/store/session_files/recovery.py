@@ -112,7 +112,8 @@ def get_total_size(*paths: Path) -> int:
 
 def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownDocument | None) -> _Found | None:
     """Read the end of a session; None if that may not be all that is needed."""
-    if not known and not since and not is_large(*paths):
+    has_marks = get_total_size(paths[1]) >= journal.MARK_EVERY_BYTES
+    if not known and not (has_marks and (since or is_large(*paths))):
         return None
     part = SessionPart(after=known.since if known else since or sys.maxsize)
     with _open_stream(paths, writer, StrictDamageReport(), part) as stream, contextlib.suppress(DamageFoundError):

@@ -125,13 +125,9 @@ class SessionFiles:
         with self.open_stream(session_id) as stream:
             yield from stream.iter_document()
 
-    def is_large(self, session_id: str, limit: int | None = None) -> bool:
-        """Return True if its files have at least `limit` bytes; without a limit, so many that they should be read
-        once."""
-        from ollm.store.session_files import recovery
-
-        size = recovery.get_total_size(*self._find_paths(session_id))
-        return size >= (recovery.LARGE_BYTES if limit is None else limit)
+    def measure_bytes(self, session_id: str) -> int:
+        """Measure its document and journal."""
+        return sum(path.stat().st_size for path in self._find_paths(session_id) if path.is_file())
 
     def read_document_stamp(self, session_id: str) -> tuple[int, int, int] | None:
         """Read the stamp that distinguishes a document from a later one."""
