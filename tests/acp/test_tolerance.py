@@ -1,4 +1,4 @@
-"""What an editor sends a little wrong is taken as it was meant; what is wrong is answered in words."""
+"""Small mistakes of an editor are tolerated; others are answered in words."""
 
 import json
 from pathlib import Path

@@ -39,7 +39,7 @@ class Visitor:
         page.on("request", self._note_request)
 
     def _note_message(self, message: Any) -> None:
-        """What the browser refuses by our policy it says here; a request that failed is the test's own business."""
+        """Note errors and refusals of our policy; failed requests are the test's own business."""
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.faults.append(f"{message.type}: {message.text}")
 
@@ -64,7 +64,7 @@ class Visitor:
 
 
 async def make_link(found: Daemon) -> str:
-    """What `ollm web --print` prints."""
+    """Return the link that `ollm web --print` prints."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "ollm", "web", "--print"), env=found.environment, stdout=asyncio.subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""Who may speak to the daemon."""
+"""Access to the daemon."""
 
 import json
 from pathlib import Path

@@ -43,7 +43,7 @@ GROW = """async () => {
 
 
 async def rename_delete_and_undo(found: Daemon, visitor: Visitor, session: str) -> None:
-    """What was taken back stays, also when the time to take it back is over."""
+    """A deletion that was undone stays undone."""
     page, line = visitor.page, f".sessions li[data-id='{session}']"
     await page.hover(line)
     await page.click(f"{line} button")

@@ -41,7 +41,7 @@ def fetch_axe() -> str:
 
 
 async def look(visitor: Visitor, axe: str, state: str) -> list[str]:
-    """What axe has against the page as it is now, in both colours."""
+    """List the violations axe finds in the page as it is now, in both colours."""
     await visitor.page.evaluate(axe)
     found: list[str] = []
     for scheme in ("light", "dark"):

@@ -1,4 +1,4 @@
-"""What a person does in the pages beyond asking: attaching, stopping, archiving, going back, taking over."""
+"""The pages beyond asking: attaching, stopping, archiving, going back, taking over."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.skipif(not SOAK, reason="takes long:
 
 
 async def count_seen(page: Any, selector: str) -> int:
-    """How many of these are in sight."""
+    """Count the elements in sight."""
     script = """selector => [...document.querySelectorAll(selector)].filter(one => {
       const box = one.getBoundingClientRect();
       return box.height && box.top >= 0 && box.bottom <= innerHeight
@@ -247,7 +247,7 @@ async def is_active(found: Daemon, session: str) -> bool:
 
 
 async def read_tools(visitor: Visitor) -> None:
-    """What a server says of its tools is words, and nothing that turns them around."""
+    """Descriptions of a server's tools are plain text without direction marks."""
     page = visitor.page
     await page.set_viewport_size({"width": 360, "height": 640})
     await page.evaluate("location.hash = '#/tools'")

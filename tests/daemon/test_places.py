@@ -1,4 +1,4 @@
-"""Where a running daemon is found."""
+"""The files of a running daemon."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""What the routes do: sessions opened, changed, ended."""
+"""Sessions opened, changed and ended through the API."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What an extension says of itself."""
+"""Manifests of extensions."""
 
 from pathlib import Path
 

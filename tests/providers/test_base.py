@@ -1,4 +1,4 @@
-"""What passes a stream on: in order, closed to the last, and with a better word for its error."""
+"""Relayed streams: in order, closed to the last, with explained errors."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

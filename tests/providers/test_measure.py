@@ -1,4 +1,4 @@
-"""How fast a model reads and writes, measured with one short request."""
+"""The speed of a model, measured with one short request."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Which form of calls a model gets that nothing is known of."""
+"""The call format of unknown models."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which server is chosen, and why."""
+"""The choice of a server, with its reason."""
 
 from __future__ import annotations
 

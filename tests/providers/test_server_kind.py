@@ -1,4 +1,4 @@
-"""Which server speaks the OpenAI API there, and what it tells about its models."""
+"""Facts about models from servers with the OpenAI API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How large a window a model is used with, and why."""
+"""The context window of a model, with its reason."""
 
 from typing import Any
 

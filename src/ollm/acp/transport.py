@@ -371,7 +371,7 @@ def complete_server(entry: JsonObject) -> JsonObject:
 
 
 def find_fault(entry: JsonObject) -> str:
-    """Why a server cannot be used; empty when it can."""
+    """Explain why a server cannot be used; empty if it can."""
     kind = entry.get("type") or ("http" if "url" in entry else "stdio")
     if kind not in TYPES:
         return f"servers of type {make_printable(str(kind)[:40])} are not supported, only stdio, http and sse"

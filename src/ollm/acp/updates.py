@@ -47,14 +47,12 @@ MAX_TITLE_CHARS = 200
 
 
 class CallView(Data, frozen=True):
-    """A call before it runs."""
-
     kind: ToolKind
     locations: tuple[JsonObject, ...] = ()
 
 
 class ToolCallViews:
-    """Reads calls with the tools of one conversation, in its workspace."""
+    """Describes calls with the tools of one conversation."""
 
     def __init__(self, registry: ToolRegistry, workspace: Path) -> None:
         self._registry = registry
@@ -77,12 +75,12 @@ class ToolCallViews:
             return name
 
     def make_location(self, target: str, line: Any = None) -> JsonObject:
-        """A place as editors want it: absolute, with a line where one is known."""
+        """Make an absolute location, with a line if one is known."""
         found = {"path": os.path.normpath(self._workspace / target)}
         return {**found, "line": line} if isinstance(line, int) and line > 0 else found
 
     def render_change(self, change: FileChange) -> JsonObject:
-        """A change as an editor compares it: the whole path, the text before and after."""
+        """Render a change with its absolute path and the text before and after."""
         before = {} if change.before is None else {"oldText": make_valid(change.before)}
         path = self.make_location(change.path)["path"]
         return {"type": "diff", "path": path, "newText": make_valid(change.after), **before}
@@ -127,7 +125,7 @@ def is_path(target: str) -> bool:
 
 
 def render_start(event: ToolStarted, view: CallView, *, running: bool = True) -> JsonObject:
-    """A call that begins; one that a person is asked about first is not `running`."""
+    """Render a call that begins; one that waits for a confirmation is not `running`."""
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": event.call_id,
@@ -157,7 +155,7 @@ def render_image(image: ImagePart) -> JsonObject:
 
 
 def split_diff(diff: str) -> list[FileChange]:
-    """The hunks of a unified diff of one file, each as the text before and after. Nothing when it has none."""
+    """Split a unified diff of one file into hunks, each as the text before and after."""
     lines = diff.splitlines()
     path = next((line[6:] for line in lines if line.startswith("+++ b/")), "")
     hunks: list[tuple[list[str], list[str]]] = []
@@ -183,7 +181,7 @@ def shorten_title(text: str) -> str:
 
 
 def make_valid(text: str) -> str:
-    """Text that can be sent: halves of characters, which a model can write, are replaced."""
+    """Replace halves of characters, which a model can write."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -192,7 +190,7 @@ MAX_OUTPUT_CHARS = 8_000
 
 
 class UpdateRenderer:
-    """Turns events into updates. It remembers what a running call has printed, and what was asked about it."""
+    """Renders events as updates. It remembers the output of running calls and the questions about them."""
 
     def __init__(
         self,
@@ -216,7 +214,7 @@ class UpdateRenderer:
         return self._kinds.get(call_id, "other")
 
     def render(self, event: AnyEvent) -> list[JsonObject]:
-        """The updates that tell an event; none for what an editor has no place for."""
+        """Render the updates for an event; none if an editor has no place for it."""
         return self._render_call(event) or self._render_question(event) or render_state(event) or render_remark(event)
 
     def _render_call(self, event: AnyEvent) -> list[JsonObject]:
@@ -231,7 +229,7 @@ class UpdateRenderer:
                 return []
 
     def _render_question(self, event: AnyEvent) -> list[JsonObject]:
-        """The session itself asks; what would change is shown with the result too."""
+        """Remember what a question would change, to show it with the result."""
         match event:
             case ConfirmationRequested():
                 self._asked[event.correlation_id] = event.details.call_id
@@ -287,12 +285,12 @@ def render_chunk(kind: str, text: str) -> JsonObject:
 
 
 def render_title(title: str) -> str:
-    """A session's title: one line."""
+    """Render a session's title on one line."""
     return " ".join(strip_controls(title).split())
 
 
 def render_plan(todos: tuple[Todo, ...]) -> JsonObject:
-    """The todo list as a plan: the first open one is what is worked on."""
+    """Render the todo list as a plan: the first open entry is in progress."""
     entries = []
     working = True
     for todo in todos:

@@ -46,7 +46,7 @@ class ArchiveTarget(Data, frozen=True):
 
 
 def open_connection(target: ArchiveTarget, *, timeout: float = CONNECT_TIMEOUT_SECONDS) -> Connection:
-    """A connection in autocommit mode: a transaction is `with connection.transaction()`."""
+    """Open a connection in autocommit mode; a transaction is `with connection.transaction()`."""
     psycopg = import_psycopg()
     with translate_faults(target):
         connection: Connection = psycopg.connect(
@@ -95,7 +95,7 @@ def import_psycopg() -> Any:
 
 @contextlib.contextmanager
 def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
-    """Faults of the server, the network and the settings as one sentence each; never a password in it."""
+    """Report faults of the server, the network and the settings as one sentence each, without passwords."""
     psycopg = import_psycopg()
     errors = psycopg.errors
     try:

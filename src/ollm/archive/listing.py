@@ -57,7 +57,6 @@ def list_archived_rows(
 
 
 def refresh_list(process: ArchiveHost) -> None:
-    """Ask the archive for its list and keep that."""
     from ollm.archive.reading import list_sessions
     from ollm.archive.team_archive import TeamArchive
 
@@ -74,7 +73,7 @@ def _make_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_workspace_rows(process: ArchiveHost, workspace: str) -> list[dict[str, Any]]:
-    """Those of the same folder: other machines may have it elsewhere, so its name counts."""
+    """List sessions of folders with the same name: other machines may have the folder elsewhere."""
     name = PurePath(workspace).name
     rows = list_archived_rows(process, ask=False)
     return [row for row in rows if row["workspace"] and PurePath(row["workspace"]).name == name]
@@ -83,7 +82,7 @@ def list_workspace_rows(process: ArchiveHost, workspace: str) -> list[dict[str, 
 def search_archived(
     process: ArchiveHost, text: str, limit: int, warn: Warn, *, tasks: bool = False, **filters: str | None
 ) -> list[dict[str, Any]]:
-    """Hits in sessions that are in the archive and not here, as the local search has them, with `archive` in each."""
+    """Search sessions that are only in the archive; each hit has `archive`."""
     if not is_archive_used(process, ask=True):
         return []
     from ollm.archive.reading import search_messages

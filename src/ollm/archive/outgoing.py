@@ -1,4 +1,4 @@
-"""A session as the records that leave this machine, without secrets and without results about hidden files."""
+"""A session as the records that leave this machine: no secrets, no content of hidden files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RecordCleaner:
         return value
 
     def _hide_results(self, call: JsonObject) -> JsonObject:
-        """Without the content of hidden files: all of the result when the call names one, else the lines about one."""
+        """Drop the content of hidden files: the whole result if the call names one, else the lines about one."""
         arguments, result = call.get("args"), call.get("result")
         named = any(map(self._is_hidden, _iter_paths(arguments))) if isinstance(arguments, dict) else False
         if named and isinstance(arguments, dict):
@@ -90,7 +90,7 @@ class RecordCleaner:
         return {**call, "result": {**result, **clean, **pictures}}
 
     def _drop_hidden_lines(self, text: str) -> str:
-        """Lists and searches begin a line with its path; those of hidden files go."""
+        """Drop lines that begin with the path of a hidden file, as in lists and searches."""
         lines = text.split("\n")
         kept = [line for line in lines if not self._begins_with_hidden(line)]
         return text if len(kept) == len(lines) else "\n".join([*kept, HIDDEN_TEXT])
@@ -132,7 +132,7 @@ _JOURNAL_POSITION = 1_000_000_000
 
 
 class OutgoingSession:
-    """One reading of a session. `describe` says what a list shows of what was read so far."""
+    """One reading of a session. `describe` returns its list entry as far as it was read."""
 
     def __init__(self, stream: SessionStream, cleaner: RecordCleaner, directory: Path) -> None:
         self._stream = stream
@@ -169,7 +169,7 @@ class OutgoingSession:
         return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
 
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:
-        """The files as they lie there."""
+        """Yield the session's files as they are, in pieces."""
         for number, end in enumerate(FILE_ENDS):
             path = self._directory / f"{self._stream.session.session_id}{end}"
             if path.is_symlink() or not path.is_file():

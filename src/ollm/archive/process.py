@@ -23,7 +23,7 @@ ANNOUNCED_NAME = "archive.announced"
 
 
 class ArchiveProcess:
-    """Starts the shipper of a home, asks it to look again, and reads what it could not do."""
+    """Starts the shipper of a home, wakes it, and reads its messages."""
 
     def __init__(self, process: ArchiveHost) -> None:
         self._process = process
@@ -32,11 +32,11 @@ class ArchiveProcess:
 
     @property
     def is_wanted(self) -> bool:
-        """True if the settings say that sessions are sent without being asked for."""
+        """True if the settings send sessions automatically."""
         return self._process.settings.archive.is_pushed
 
     def wake(self, *, keeper: int | None = None) -> None:
-        """Have somebody send what is new. With `keeper` the shipper stays as long as that process lives."""
+        """Start the shipper, or ask it to look again. With `keeper` it stays as long as that process lives."""
         from ollm.system.atomic import make_private_directory
         from ollm.system.locks import read_owner
 
@@ -85,7 +85,7 @@ class ArchiveProcess:
         return text
 
     def tell(self, text: str) -> None:
-        """Have something said at the end of the next turn."""
+        """Show a message at the end of the next turn."""
         from ollm.system.atomic import make_private_directory, replace_file
 
         make_private_directory(self._run)
@@ -160,7 +160,7 @@ def is_process_alive(pid: int) -> bool:
 
 
 class ArchivedCopies:
-    """Made before sessions are deleted, because what is known of their copies goes with them; asked afterwards."""
+    """Explains what a deletion means for archived copies. Made before the deletion, asked after it."""
 
     def __init__(self, process: ArchiveHost, ids: Sequence[str]) -> None:
         self._process = process

@@ -1,4 +1,4 @@
-"""Makes a session of this machine from the archive's records: as it was archived, or as a fork with its own id."""
+"""Makes a local session from the archive's records: the same session, or a fork with its own id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def write_pulled(files: SessionFiles, session_id: str, records: Iterable[ArchiveRecord]) -> None:
-    """Put the session in place, whole or not at all. `records` begin with pieces of files where there are some."""
+    """Install the session, whole or not at all. Pieces of files, if any, come first in `records`."""
     living = _Sections((record for record in records if record.body is not None), attrgetter("kind"))
     if living.section is None:
         raise DamagedError(f"The archive holds nothing of session {session_id}.")
@@ -52,7 +52,7 @@ def _iter_document(session_id: str, records: _Sections, metadata: JsonObject | N
 
 
 def _name_head(body: bytes, session_id: str, metadata: JsonObject | None) -> bytes:
-    """The head with the session's own id: as it was sent, unless that has to change."""
+    """Put the session's own id into the head; the head stays as it was sent if it has it."""
     head = _parse_object(body) or {}
     if head.get("sessionId") == session_id and metadata is None and b"\n" not in body:
         return body
@@ -62,7 +62,7 @@ def _name_head(body: bytes, session_id: str, metadata: JsonObject | None) -> byt
 
 
 def _check_line(record: ArchiveRecord) -> bytes:
-    """An entry as it was sent; one that is no object on one line would break the document, and is left out."""
+    """Return an entry as it was sent; empty if it is not an object and would break the document."""
     body = record.body or b""
     found = _parse_object(body)
     if found is None:

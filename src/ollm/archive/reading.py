@@ -55,7 +55,6 @@ def refuse_held_lease(connection: Connection, session_id: str, machine: Machine)
 
 
 def release_lease(connection: Connection, session_id: str, machine: Machine) -> None:
-    """Let go of the lease, if it is this machine's."""
     with translate_faults():
         connection.execute("DELETE FROM ollm.leases WHERE session_id = %s AND holder = %s", (session_id, machine.id))
 
@@ -87,7 +86,7 @@ def list_sessions(
 
 
 def find_session(connection: Connection, prefix: str) -> ArchivedSession:
-    """The one session whose id starts so."""
+    """Find the one session whose id starts with `prefix`."""
     text = prefix.strip().lower()
     query = "SELECT session_id::text FROM ollm.sessions WHERE starts_with(session_id::text, %s) LIMIT 50"
     with translate_faults():
@@ -101,10 +100,7 @@ def find_session(connection: Connection, prefix: str) -> ArchivedSession:
 
 @contextlib.contextmanager
 def open_records(connection: Connection, session_id: str, after: int = 0) -> Iterator[Iterator[ArchiveRecord]]:
-    """The records as they are at one moment: pieces of files, head, messages, calls, each in their order.
-
-    With `after` those that came behind a sequence number.
-    """
+    """Read the records as of one moment: pieces of files, head, messages, calls. `after` is a sequence number."""
     query = (
         "SELECT kind, key, body, position FROM ollm.records WHERE session_id = %s AND seq > %s ORDER BY"
         " array_position(ARRAY['file', 'head', 'message', 'call'], kind), position, key"
@@ -126,8 +122,7 @@ def search_messages(
     since: str | None = None,
     tasks: bool = False,
 ) -> list[ArchiveHit]:
-    """The newest messages and calls that hold all words of the text, else those that hold it as part of a word; with
-    `tasks` those of tasks too."""
+    """Find the newest messages and calls with all words of the text, else those with it as part of a word."""
     wanted = text.strip()
     if not wanted or "\0" in wanted:
         raise UsageError("Nothing to search for.", action="Give one word or more.")
@@ -142,7 +137,7 @@ def search_messages(
 
 
 def find_phrases(typed: list[str]) -> list[str]:
-    """Typed words that are several index words (a path, ideographs) and must occur together."""
+    """Find typed words that are several index words (a path, ideographs) and must occur together."""
     several = [word.lower() for word in typed if len(split_words(word)) > 1]
     return [word.strip("".join(letter for letter in set(word) if not letter.isalnum())) for word in several]
 
@@ -162,8 +157,7 @@ def read_viewer(connection: Connection) -> str:
 
 
 def forget_session(connection: Connection, session_id: str) -> bool:
-    """Delete a session of one's own with its tasks and all they hold; False when the archive has none. It is not taken
-    back later."""
+    """Delete one's own session with its tasks, for good; False if the archive has none."""
     remember = (
         "INSERT INTO ollm.deletions (session_id, owner) SELECT unnest(%s::uuid[]), ollm.viewer()"
         " ON CONFLICT (session_id, owner) DO UPDATE SET deleted_at = now()"
@@ -179,7 +173,7 @@ def forget_session(connection: Connection, session_id: str) -> bool:
 
 
 def _find_tasks(connection: Connection, session_id: str) -> list[str]:
-    """One's own tasks of a conversation, by what their heads say."""
+    """Find one's own tasks of a conversation by their heads."""
     query = (
         "SELECT s.session_id::text, r.body FROM ollm.sessions AS s JOIN ollm.records AS r USING (session_id)"
         " WHERE s.owner = ollm.viewer() AND s.origin = 'task' AND r.kind = 'head'"
@@ -208,7 +202,7 @@ def _make_hit(row: tuple[Any, ...], wanted: str) -> ArchiveHit:
 
 
 def make_snippet(text: str, wanted: str, size: int = 160) -> str:
-    """The words around the first one that was looked for, on one line."""
+    """Cut the text around the first wanted word, on one line."""
     first = wanted.split(maxsplit=1)[0].lower()
     place = max(text.lower().find(first), 0)
     begin = max(place - size // 3, 0)

@@ -125,8 +125,7 @@ class SessionSender:
         self._stored = True
 
     def begin(self) -> None:
-        """Find out how much of the session is there. Raises if it belongs to another person, was deleted, or continued
-        elsewhere."""
+        """Find out how much is archived. Raises if another person owns it, or it was deleted or continued elsewhere."""
         with translate_faults():
             deleted = self._connection.execute(
                 "SELECT 1 FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer()", (self._id,)
@@ -139,7 +138,7 @@ class SessionSender:
             self._check(row)
 
     def adopt(self) -> None:
-        """Go on from what the archive has: for a machine that has all of it and forgot that it had sent it."""
+        """Continue from the archive's state, on a machine that has all of it but forgot sending it."""
         with translate_faults():
             row = self._read_row("")
         self.seq = row.last_seq if row else 0
@@ -153,7 +152,7 @@ class SessionSender:
             return {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id,))}
 
     def filter_new(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRecord]:
-        """Those that the archive does not hold as they are."""
+        """Select the records that the archive does not hold unchanged."""
         if not self._stored:
             return list(records)
         query = (
@@ -281,7 +280,6 @@ class SessionSender:
 
 
 def make_diverged_error(session_id: str, host: str) -> SessionMovedOnError:
-    """Neither side may overwrite the other: there is one way out, whoever noticed it."""
     message = f"Session {session_id} was continued on {host} and here; neither has what was said in the other."
     return SessionMovedOnError(message, action=explain_fork(session_id))
 
@@ -291,7 +289,7 @@ def explain_fork(session_id: str) -> str:
 
 
 def make_batches(records: Iterable[ArchiveRecord]) -> Iterator[list[ArchiveRecord]]:
-    """In their order, in parts that fit into memory whatever the session's size."""
+    """Group records in batches of bounded size."""
     batch: list[ArchiveRecord] = []
     size = 0
     for record in records:

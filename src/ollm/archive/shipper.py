@@ -38,7 +38,7 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0
 
 
 class ArchiveShipper:
-    """Used by one process. `keeper` is a process it stays for: a daemon."""
+    """`keeper` is a daemon process it stays for."""
 
     def __init__(self, archive: TeamArchive, *, keeper: int | None = None, linger: float = LINGER_SECONDS) -> None:
         self.archive = archive
@@ -51,7 +51,7 @@ class ArchiveShipper:
         self._woken_at = 0.0
 
     def run(self) -> None:
-        """Ship until there is nothing left to do. Raises BusyError when another process of this home does."""
+        """Ship until nothing is left to do. Raises BusyError if another process of this home ships."""
         make_private_directory(self._run)
         lock = OwnerLock(self._run / LOCK_NAME)
         lock.acquire("The archive's shipper")
@@ -74,7 +74,7 @@ class ArchiveShipper:
         return True
 
     def _connect(self, stack: ExitStack) -> Connection | None:
-        """The connection, tried again with growing pauses; None when nobody waits for it any more."""
+        """Connect, retrying with growing pauses; None when nobody waits for it any more."""
         import stamina
 
         begun = time.monotonic()
@@ -116,7 +116,7 @@ class ArchiveShipper:
             release_lease(connection, session_id, self.archive.machine)
 
     def _ship(self, connection: Connection) -> bool:
-        """Send what is new; gives whether that was something. What is open is sent meanwhile with `live` only."""
+        """Send what is new; True if there was something. Open sessions are sent with `live` only."""
         unsent = self.archive.list_unsent()
         if self.archive.settings.push != "live":
             unsent = {name: stamp for name, stamp in unsent.items() if not self._is_open(name)}
@@ -132,7 +132,7 @@ class ArchiveShipper:
         return True
 
     def _keep_leases(self, connection: Connection) -> None:
-        """Take or renew the lease of every open session that the archive has; let go of those that were closed."""
+        """Renew the lease of every open archived session; release those of closed ones."""
         sent = self.archive.state.list_sent()
         opened = {name for name, known in sent.items() if not known.owner and self._is_open(name)}
         for session_id in opened:
@@ -151,7 +151,7 @@ class ArchiveShipper:
             del self._leases[session_id]
 
     def _refresh(self, connection: Connection) -> None:
-        """Keep the list of what others have, and bring copies that were pulled here up to date."""
+        """Save the list of all sessions, and update copies that were pulled here."""
         rows = reading.list_sessions(connection, tasks=True)
         self.archive.state.save_listed(rows)
         for row in rows:
@@ -199,7 +199,7 @@ class ArchiveShipper:
 
 
 def run_quietly(shipper: Callable[[], None]) -> None:
-    """Two shippers of one home are one too many: the second has nothing to do."""
+    """Run the shipper unless this home already has one."""
     with contextlib.suppress(BusyError):
         os.nice(5)
         shipper()

@@ -16,7 +16,7 @@ from ollm.store.migrations import ARCHIVE_STATE_MIGRATIONS
 
 
 class SentState(NamedTuple):
-    """The state of a session when it was last sent: its files' stamp, for which target, up to which sequence number."""
+    """The state of a session when it was last sent: the stamp of its files, the target, the last sequence number."""
 
     stamp: str
     target: str
@@ -35,7 +35,6 @@ class ArchiveState:
         self._database.close()
 
     def get_machine_id(self) -> str:
-        """The same for as long as the file lives."""
         with self._database.begin_write() as connection:
             query = "INSERT INTO facts VALUES ('machine', ?) ON CONFLICT DO NOTHING"
             connection.execute(query, (str(uuid4()),))
@@ -85,7 +84,6 @@ class ArchiveState:
             return [row[0] for row in connection.execute("SELECT session_id FROM tombstones ORDER BY at")]
 
     def confirm_deletion(self, session_id: str) -> None:
-        """Forget a session that is deleted there."""
         with self._database.begin_write() as connection:
             for table in ("tombstones", "sent"):
                 connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608

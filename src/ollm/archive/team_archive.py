@@ -1,4 +1,4 @@
-"""The team archive put together: settings, this machine's state, the connection, and what is done with them."""
+"""The team archive: settings, this machine's state, the connection, and the operations on them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PushReport(Data, frozen=True):
 
 
 class TeamArchive:
-    """The archive of one run of the program. Raises UsageError when none is set."""
+    """The archive of one run of the program. Raises UsageError if none is set."""
 
     def __init__(self, host: ArchiveHost) -> None:
         self.host = host
@@ -83,13 +83,13 @@ class TeamArchive:
 
     @cached_property
     def target_key(self) -> str:
-        """Tells one way of sending from another: what went elsewhere, or was redacted otherwise, is sent again."""
+        """Identify the target and the redaction: a change of either sends everything again."""
         text = f"{self.target.place}|{self.target.owner}|{self.settings.redact}"
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @contextlib.contextmanager
     def connect(self, timeout: float = 5) -> Iterator[Connection]:
-        """A connection to an archive of this version; a new or older one is set up if this role may."""
+        """Connect, and set up a new or older archive if this role may."""
         with contextlib.closing(open_connection(self.target, timeout=timeout)) as connection:
             with translate_faults():
                 migrate_schema(connection)
@@ -106,7 +106,6 @@ class TeamArchive:
         return {name: stamp for name, stamp in stamps.items() if self.is_wanted(places.get(name))}
 
     def is_wanted(self, workspace: str | None) -> bool:
-        """True if sessions of this workspace are sent."""
         globs = self.settings.workspaces
         return not globs or (workspace is not None and any(self._matches(workspace, glob) for glob in globs))
 
@@ -126,7 +125,7 @@ class TeamArchive:
     def push(
         self, connection: Connection, ids: Sequence[str] | None = None, progress: Progress | None = None
     ) -> PushReport:
-        """Send what is not there yet; ArchiveAwayError leaves the rest for the next time."""
+        """Send what is not there yet; after ArchiveAwayError the rest waits for the next time."""
         deleted = self.send_deletions(connection)
         unsent = self.list_unsent()
         names = sorted(unsent, key=lambda name: unsent[name].newest_time) if ids is None else ids
@@ -134,7 +133,7 @@ class TeamArchive:
         return msgspec.structs.replace(report, deleted=deleted)
 
     def push_session(self, connection: Connection, session_id: str) -> int:
-        """Send one session; gives how many records that took."""
+        """Send one session; returns the number of records sent."""
         stamp = read_stamp(self.host.session_directories, session_id)
         known = self.state.get_sent(session_id)
         sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
@@ -152,7 +151,6 @@ class TeamArchive:
             yield OutgoingSession(stream, cleaner, files.places.find_home(session_id) or Path())
 
     def describe_push(self, ids: Sequence[str] | None = None) -> str:
-        """Describe what a push would send."""
         unsent = self.list_unsent()
         chosen = {name: unsent[name] for name in (ids if ids is not None else unsent) if name in unsent}
         size = sum(stamp.size for stamp in chosen.values()) / 1e6
@@ -231,7 +229,6 @@ class TeamArchive:
             refuse_held_lease(connection, session_id, self.machine)
 
     def find_own(self, connection: Connection, prefix: str) -> ArchivedSession:
-        """A session of this person's in the archive."""
         found = reading.find_session(connection, prefix)
         if found.owner != reading.read_viewer(connection):
             raise DeniedError(
@@ -240,7 +237,7 @@ class TeamArchive:
         return found
 
     def forget(self, connection: Connection, session_id: str) -> None:
-        """Delete a session there and remember that it is not to be sent again."""
+        """Delete a session there; it is not sent again."""
         reading.forget_session(connection, session_id)
         self.state.forget_sent(session_id)
 
@@ -277,7 +274,7 @@ class TeamArchive:
         }
 
     def send_deletions(self, connection: Connection) -> int:
-        """Delete there what was deleted here; a tombstone goes when that is confirmed."""
+        """Delete there what was deleted here; returns how many sessions went."""
         names = self.state.list_tombstones()
         gone = 0
         for name in names:
@@ -354,7 +351,7 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
 
 
 class SessionPusher:
-    """One push. The server's absence, noticed by either connection, ends it and leaves the rest for the next time."""
+    """One push. If either connection loses the server, the rest waits for the next time."""
 
     def __init__(self, archive: TeamArchive, names: Sequence[str], progress: Progress | None) -> None:
         self._archive = archive
@@ -386,7 +383,7 @@ class SessionPusher:
         return PushReport(sessions=len(sent), records=sum(sent), unchanged=unchanged, skipped=self._skipped)
 
     def _help(self) -> None:
-        """Send beside the other, over a connection of its own; without one the other sends everything."""
+        """Send over a second connection; without one the first sends everything."""
         with contextlib.closing(TeamArchive(self._archive.host)) as archive, contextlib.ExitStack() as stack:
             try:
                 connection = stack.enter_context(archive.connect())

@@ -35,7 +35,7 @@ class BadTicketError(OllmError):
 
 
 class WebLogin(Data, frozen=True):
-    """A page that is logged in: hashes of its two secrets, at which port, and until when."""
+    """A logged-in page: hashes of its two secrets, its port and its expiry."""
 
     cookie: str
     page: str
@@ -58,7 +58,7 @@ class NewLogin(Data, frozen=True):
 
 
 class WebAccess:
-    """One per daemon. `open_port` opens the loopback port when it is not open yet and gives its number."""
+    """One per daemon. `open_port` opens the loopback port if needed and returns its number."""
 
     def __init__(
         self, file: Path, open_port: Callable[[], Awaitable[int]], clock: Callable[[], float] = time.time
@@ -99,7 +99,7 @@ class WebAccess:
         self.save(port)
 
     def is_logged_in(self, port: int, headers: dict[str, str]) -> bool:
-        """True if a request has the cookie and the token of one and the same login at this port."""
+        """True if a request has the cookie and the token of the same login at this port."""
         return any(self._fits(one, port, headers) for one in self._logins)
 
     def _fits(self, login: WebLogin, port: int, headers: dict[str, str]) -> bool:

@@ -59,8 +59,6 @@ class SessionLine(Data, frozen=True):
 
 
 class WorkspaceLine(Data, frozen=True):
-    """A folder in which sessions were held."""
-
     workspace_path: str
     last_activity: str
     sessions: int = 0
@@ -103,7 +101,7 @@ class AttachmentReply(Data, frozen=True):
 
 
 class MessageBody(Data, frozen=True, forbid_unknown_fields=True):
-    """`attachments` are ids of what was sent before to go beside the text."""
+    """`attachments` are ids of attachments sent before."""
 
     text: Text
     attachments: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
@@ -145,7 +143,7 @@ class CheckpointLine(Data, frozen=True):
 
 
 class RestoredFile(Data, frozen=True):
-    """A file that went back: M it changed, A it is there again, D it is gone again."""
+    """A restored file: M modified, A added again, D deleted again."""
 
     path: str
     change: str
@@ -175,8 +173,6 @@ class SnapshotReply(Data, frozen=True):
 
 
 class LinkReply(Data, frozen=True):
-    """An address that logs in whoever opens it first."""
-
     url: str
     expires_in_seconds: int
 
@@ -241,17 +237,17 @@ MAX_WAITING_BYTES = 32_000_000  # bytes that wait in one session
 
 
 class TooLargeError(OllmError):
-    """More than is kept."""
+    """An attachment over the size limit."""
 
 
 class PendingAttachments:
-    """Of one session. Each waits until a message takes it."""
+    """Attachments of one session, until a message takes them."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[AttachmentBody, bytearray]] = {}
 
     def add(self, body: AttachmentBody) -> str:
-        """A new one, or what follows in the one that is named; gives its id."""
+        """Add an attachment, or a piece to the one that is named; returns its id."""
         name = body.id or str(uuid4())
         _, content = self._find(name) if body.id else (body, bytearray())
         waiting = sum(len(found) for _, found in self._waiting.values())
@@ -265,7 +261,7 @@ class PendingAttachments:
         return name
 
     def take(self, ids: tuple[str, ...]) -> tuple[Attachment, ...]:
-        """Those a message names, in its order; they wait no more."""
+        """Take the attachments that a message names, in its order."""
         found = [self._find(name) for name in ids]
         for name in ids:
             self._waiting.pop(name, None)

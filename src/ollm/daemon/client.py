@@ -1,4 +1,4 @@
-"""Speaking to the daemon: requests, answers, the events of a stream, and its problems as the errors they were."""
+"""The daemon's client: requests, event streams, and problem documents as errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DaemonClient:
     async def stream(
         self, method: str, path: str, body: Any = None, last: int | None = None
     ) -> AsyncIterator[AsyncIterator[AnyEvent]]:
-        """The events of an answer; `last` is the number of the last one known."""
+        """Stream the events of an answer; `last` is the number of the last one known."""
         content = b"" if body is None else msgspec.json.encode(body)
         client = self._client if last is None else self._open_client({"last-event-id": str(last)})
         try:
@@ -144,7 +144,7 @@ class RemoteConversation:
         yield self._stream_rest()
 
     async def wait_for_foreign_turn(self) -> ForeignTurn | None:
-        """Listens to the session's events after the last one that was seen. None when the daemon sends no more."""
+        """Wait for a turn that another client starts; None when the daemon ends the stream."""
         asked = 0
         try:
             async with self._client.stream("GET", self._build_path("events"), last=self._last) as events:
@@ -164,7 +164,7 @@ class RemoteConversation:
         return "".join(part["text"] for part in parts if part["type"] == "text")
 
     async def _upload_attachment(self, attachment: Attachment) -> str:
-        """Send what goes beside a message, in pieces that fit a request; its id."""
+        """Send an attachment in pieces that fit a request; returns its id."""
         image = attachment.image
         content = base64.b64decode(image.data) if image else attachment.text.encode("utf-8", "replace")
         kind = image.media_type if image else "text/plain"
@@ -177,7 +177,7 @@ class RemoteConversation:
         return str(body["id"])
 
     async def _stream_turn(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:
-        """The text is sent once; when the stream breaks off, the rest is read from the session's events."""
+        """Send the text once; if the stream breaks off, read the rest from the session's events."""
         before = self._last
         try:
             async with self._client.stream("POST", self._build_path("messages"), body) as events:
@@ -226,7 +226,7 @@ class RemoteConversation:
         return reply.accepted
 
     def note_typing(self) -> None:
-        """Tell the daemon, at most once a second; whether it hears it is of no matter to whoever types."""
+        """Tell the daemon, at most once a second, and ignore failures."""
         loop = asyncio.get_running_loop()
         if loop.time() - self._told_typing >= TYPING_SECONDS:
             self._told_typing = loop.time()

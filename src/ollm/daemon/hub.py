@@ -1,4 +1,4 @@
-"""Owns the conversations of the daemon and their turns: a client that goes away stops nothing (W)."""
+"""The daemon's conversations and their turns: a client that leaves stops nothing (W)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MIN_WRITING_SECONDS = 0.05
 
 
 class TurnSpeed(Data, frozen=True):
-    """One turn. Times are null where nothing was written; the share is of the tokens of all its prompts."""
+    """Speed of one turn. Times are null if nothing was written; the share counts the tokens of all its prompts."""
 
     message_id: int
     first_word_seconds: float | None
@@ -45,7 +45,7 @@ class TurnSpeed(Data, frozen=True):
 
 
 class TurnSpeeds:
-    """Fed with every event of a session."""
+    """Measures turns from the events of a session."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.turns: deque[TurnSpeed] = deque(maxlen=MAX_TURNS)
@@ -102,11 +102,11 @@ class ClosingError(OllmError):
 
 
 class TooManyClientsError(OllmError):
-    """As many clients listen as may."""
+    """No place is left for another client."""
 
 
 class DaemonSession:
-    """A conversation that is open here, with its newest events, what was asked, and the turn under way."""
+    """An open conversation with its newest events, its questions and its turn."""
 
     def __init__(
         self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack, feed: EventFeed
@@ -137,12 +137,12 @@ class DaemonSession:
 
     @property
     def working(self) -> bool:
-        """True if a turn runs, as those who follow its events know it."""
+        """True while a turn runs, as seen by those who follow its events."""
         return self.running and not self._turn_over
 
     async def begin_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> int:
-        """Start `work` as the turn; the number of the last event before it. Who heard of the end of the last turn may
-        begin the next, though that is still being saved."""
+        """Start `work` as the turn; returns the number of the last event before it. A turn that is only being saved
+        does not block it."""
         while (turn := self.turn) is not None and not turn.done():
             if self.working:
                 raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
@@ -178,11 +178,10 @@ class DaemonSession:
 
     @property
     def idle(self) -> bool:
-        """No turn runs and nobody listens."""
         return not self.running and not self.log.readers
 
     async def ensure_saved(self) -> None:
-        """Raises `UnsavedError` when something that was said is in memory only."""
+        """Raise UnsavedError if messages are only in memory."""
         await self.conversation.parts.session.ensure_saved()
 
     async def close(self) -> None:
@@ -196,7 +195,7 @@ class DaemonSession:
 
 
 class Hub:
-    """One per daemon. `opener` builds a conversation and is told how to ask whether somebody listens."""
+    """One per daemon. `opener` builds a conversation; it gets a function that tells if somebody listens."""
 
     def __init__(self, opener: Opener, limits: HubLimits) -> None:
         self._opener = opener
@@ -209,7 +208,7 @@ class Hub:
         self.closing = False
 
     async def open(self, options: ConversationOptions) -> tuple[str, bool]:
-        """A session, new or resumed: its id, and whether it was resumed. Another one of the workspace is closed."""
+        """Open a session, new or resumed, and close the workspace's other one; returns its id and if it was resumed."""
         async with self._opening_locks[os.path.realpath(options.workspace)]:
             self._refuse_when_closing()
             here = [held for held in self._held.values() if held.is_at(options.workspace)]
@@ -257,7 +256,7 @@ class Hub:
         return held
 
     def describe(self, session_id: str) -> dict[str, bool | int]:
-        """True if a session is open here, has a turn running, and how many questions wait in it."""
+        """Report if a session is open here, if a turn runs in it, and its number of open questions."""
         held = self._held.get(session_id)
         questions = len(held.open_questions) if held else 0
         return {"open": held is not None, "running": held is not None and held.working, "questions": questions}
@@ -280,7 +279,7 @@ class Hub:
         min(readers, key=lambda reader: reader.opened).release()
 
     async def _make_room_for_session(self) -> None:
-        """Close the session that was not used longest, when as many are open as the process has room for."""
+        """If too many sessions are open, close the one that was unused longest."""
         while len(self._held) >= self._limits.most_sessions:
             idle = [held for held in self._held.values() if held.idle]
             if not idle:
@@ -290,7 +289,7 @@ class Hub:
             await self.close(min(idle, key=lambda held: held.last_used).session_id)
 
     def _watch_idle_sessions(self) -> None:
-        """Wake up when the session that was not used longest has waited long enough; nothing polls."""
+        """Set a timer for the session that was unused longest; nothing polls."""
         if self._timer is None and self._held and not self.closing:
             oldest = min(held.last_used for held in self._held.values())
             wait = max(oldest + self._limits.idle_seconds - time.monotonic(), MIN_IDLE_CHECK_SECONDS)
@@ -314,7 +313,7 @@ class Hub:
         self._watch_idle_sessions()
 
     async def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
-        """Begin a turn; the number of the last event before it. `attachments` are ids of what waits in the session."""
+        """Start a turn; returns the number of the last event before it. `attachments` are ids of attachments."""
         self._refuse_when_closing()
         held = self.get(session_id)
         return await held.begin_turn(lambda: self._run_turn(held, text, held.attachments.take(attachments)))
@@ -335,20 +334,20 @@ class Hub:
         return self._feed.follow(known, frames, sessions)
 
     async def close(self, session_id: str) -> None:
-        """Close a session. Raises `UnsavedError` when something is in memory only; it then stays open."""
+        """Close a session. Raises UnsavedError, and keeps it open, if messages are only in memory."""
         held = self._held.get(session_id)
         if held is not None:
             await held.ensure_saved()
             await self.discard(session_id)
 
     async def discard(self, session_id: str) -> None:
-        """Close a session, whether all of it could be saved or not."""
+        """Close a session even if messages are not saved."""
         held = self._held.pop(session_id, None)
         if held is not None:
             await held.close()
 
     async def drain(self, seconds: float) -> None:
-        """Let running turns end for so long, then close everything."""
+        """Give running turns `seconds` to end, then close everything."""
         self.closing = True
         turns = [held.turn for held in self._held.values() if held.turn is not None and held.running]
         if turns:
@@ -364,7 +363,7 @@ class Hub:
             raise failed[0]
 
     async def close_requested(self) -> None:
-        """Close what another process has asked for; one that asks politely gets what nobody uses here."""
+        """Close sessions that other processes asked for; a polite request gets only unused ones."""
         for session_id, held in list(self._held.items()):
             if held.conversation.asked_to_close(idle=held.idle):
                 await self.close(session_id)

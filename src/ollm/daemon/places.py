@@ -25,7 +25,7 @@ class DaemonProcess(Data, frozen=True):
 
 
 class RunFiles:
-    """The files of `run/`, and whether a daemon is there."""
+    """The files in `run/`."""
 
     def __init__(self, home: Home) -> None:
         self.directory = home.run
@@ -36,7 +36,7 @@ class RunFiles:
         self.web_file = home.run / "web.json"
 
     def prepare(self) -> None:
-        """Make the directory ours alone; refuse one that is somebody else's or a link."""
+        """Make the directory private; refuse a link or another user's directory."""
         self.directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.directory.mkdir(mode=0o700, exist_ok=True)
         found = self.directory.lstat()
@@ -46,7 +46,7 @@ class RunFiles:
             self.directory.chmod(0o700)
 
     def write_token(self, token: str) -> None:
-        """In a file that only this user can read."""
+        """Write the token to a file that only this user can read."""
         self.token_file.unlink(missing_ok=True)
         descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -63,7 +63,7 @@ class RunFiles:
         self.pid_file.chmod(0o600)
 
     def find_running(self) -> DaemonProcess | None:
-        """The daemon that runs, or None: a file left by one that died says nothing."""
+        """Find the running daemon; None if the file was left by a dead one."""
         try:
             found = msgspec.json.decode(self.pid_file.read_bytes(), type=DaemonProcess)
         except (OSError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""The daemon's process: binds the socket, serves until it is told to stop, lets running turns end first.
+"""The daemon's process: binds the socket, serves until it is stopped, and lets running turns end first.
 
 Nothing polls: an idle daemon sleeps in the kernel. With a team archive, a thread looks there twice a minute.
 """
@@ -46,7 +46,7 @@ ATTEMPTS, RETRY_SECONDS, WAIT_SECONDS = 20, 0.1, 2.0
 
 
 class LoopbackPort:
-    """One per daemon. `listen` starts to serve what comes in by a socket."""
+    """One per daemon. `listen` starts to serve a socket."""
 
     def __init__(self, files: RunFiles, token: str) -> None:
         self.number: int | None = None
@@ -56,7 +56,7 @@ class LoopbackPort:
         self._lock = asyncio.Lock()
 
     def bind(self) -> socket.socket:
-        """The port of the last time, so that pages that are open find us again; another when that is taken."""
+        """Bind the last port again, so that open pages find it; another if that is taken."""
         bound = bind_tcp(read_state(self._files.web_file).port, WAIT_SECONDS if self.is_awaited else 0)
         number: int = bound.getsockname()[1]
         self._files.write_token(self._token)
@@ -65,12 +65,12 @@ class LoopbackPort:
 
     @property
     def is_awaited(self) -> bool:
-        """True if pages are logged in at the port of a daemon that was killed: they look for it there."""
+        """True if pages are still logged in at the port of a killed daemon."""
         now = time.time()
         return any(login.expires > now for login in read_state(self._files.web_file).logins)
 
     async def open(self) -> int:
-        """The number of the port, which is opened first when it is not."""
+        """Return the port's number; open it first if needed."""
         async with self._lock:
             if self.number is None:
                 assert self.listen is not None
@@ -84,13 +84,13 @@ class LoopbackPort:
         self._files.write_pid_file(DaemonProcess(pid=os.getpid(), started=started, port=self.number))
 
     def end_logins(self) -> None:
-        """A daemon that is stopped logs every page out; the port is kept in mind."""
+        """Log every page out; the port is remembered."""
         if self.number is not None:
             write_state(self._files.web_file, WebState(port=self.number))
 
 
 def bind_tcp(wanted: int | None = None, wait_seconds: float = 0) -> socket.socket:
-    """Loopback alone: the port that is wanted, waiting so long for it, or one that the system gives nobody else."""
+    """Bind a loopback port: the wanted one, waited for, or one outside the system's own range."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     until = time.monotonic() + wait_seconds
@@ -116,7 +116,7 @@ REFRESH_SECONDS = 30.0  # between two looks at the archive
 
 
 class ArchiveWatch:
-    """One per daemon, from its start to its end."""
+    """Watches the team archive while the daemon runs."""
 
     def __init__(self, environment: Mapping[str, str], pause: float = REFRESH_SECONDS) -> None:
         self._environment = environment
@@ -127,7 +127,7 @@ class ArchiveWatch:
         threading.Thread(target=self._run, name="ollm-archive", daemon=True).start()
 
     def stop(self) -> None:
-        """Not waited for: a server that does not answer keeps no daemon from ending."""
+        """Stop without waiting: a silent server must not delay the daemon's end."""
         self._ended.set()
 
     def _run(self) -> None:
@@ -160,14 +160,14 @@ MAX_CONNECTIONS = 256
 
 
 class DaemonHttpProtocol(H11Protocol):
-    """Closes a connection on the Unix socket that another user has opened, and any whose request does not arrive."""
+    """Closes Unix connections of other users, and connections whose request does not arrive in time."""
 
     _waiting: asyncio.TimerHandle | None = None
     idle_since = 0.0
 
     @property
     def answering(self) -> bool:
-        """True if a whole request has come, and not yet all of its answer has gone."""
+        """True while a complete request waits for the rest of its answer."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -209,7 +209,7 @@ class DaemonHttpProtocol(H11Protocol):
         self.transport.close()
 
     def _start_receive_timeout(self) -> None:
-        """A request has so long from its first byte, however slowly the others come."""
+        """Limit the time from a request's first byte to its last."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._cancel_receive_timeout()
         elif self._waiting is None:
@@ -222,7 +222,7 @@ class DaemonHttpProtocol(H11Protocol):
 
 
 def close_longest_waiting(connections: set[DaemonHttpProtocol]) -> None:
-    """Close the connection that has waited longest, when there are too many; of equals the first that came."""
+    """If there are too many connections, close the one that has waited longest."""
     standing = [found for found in connections if not found.transport.is_closing()]
     waiting = [found for found in standing if not found.answering]
     if len(standing) > MAX_CONNECTIONS and waiting:
@@ -230,7 +230,7 @@ def close_longest_waiting(connections: set[DaemonHttpProtocol]) -> None:
 
 
 def get_peer_user(connection: socket.socket) -> int:
-    """The user at the other end; our own where the system cannot say."""
+    """Return the user at the other end; our own if the system cannot say."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid()
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -245,7 +245,7 @@ THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one t
 
 
 class DaemonServer(uvicorn.Server):
-    """A server that can be given another socket while it runs."""
+    """A server that can take another socket while it runs."""
 
     async def add_socket(self, bound: socket.socket) -> None:
         first, self.servers = self.servers, []
@@ -254,7 +254,7 @@ class DaemonServer(uvicorn.Server):
 
 
 async def serve(process: ProcessScope, *, tcp: bool) -> None:
-    """Run until SIGTERM or SIGINT. Raises BusyError when a daemon runs already."""
+    """Run until SIGTERM or SIGINT. Raises BusyError if a daemon is already running."""
     make_undumpable()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     files = RunFiles(process.home)
@@ -279,7 +279,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
 
 
 def make_limits(settings: DaemonSettings) -> HubLimits:
-    """As many sessions as there are descriptors for; the system lets a process raise its own limit."""
+    """Allow as many sessions as there are file descriptors, after raising the process's own limit."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -293,7 +293,7 @@ def make_limits(settings: DaemonSettings) -> HubLimits:
 
 
 def acquire_lock(files: RunFiles, stack: ExitStack) -> None:
-    """One daemon per home: the lock is free as soon as its holder is gone."""
+    """Take the lock of this home's one daemon."""
     import fcntl
 
     descriptor = os.open(files.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

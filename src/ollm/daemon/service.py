@@ -38,8 +38,6 @@ class BadFieldError(OllmError):
 
 
 class DaemonService:
-    """One per daemon."""
-
     def __init__(self, process: ProcessScope, hub: Hub) -> None:
         self.process = process
         self.hub = hub
@@ -51,7 +49,7 @@ class DaemonService:
         self._untold: dict[str, list[str]] = {}  # notices by workspace, until a session is open there
 
     def make_process(self, workspace: Path | None = None) -> ProcessScope:
-        """Read the present settings and files. Problems of the settings are reported once, not by each request."""
+        """Read the current settings and files. Problems of the settings are reported once."""
         return ProcessScope(self.process.environment, workspace=workspace, warn=self._warn)
 
     def _warn(self, text: str) -> None:

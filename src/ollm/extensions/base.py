@@ -1,4 +1,4 @@
-"""Watch tool calls from outside: hooks may stop or rewrite a call; neither knows the other."""
+"""The interface of hooks around tool calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HookDecision(Data, frozen=True):
 
 
 class ToolHooks(Protocol):
-    """Asked before each call, after its arguments were found valid; told after each one has ended."""
+    """Called before each valid call and after each call."""
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
 
@@ -29,8 +29,6 @@ class ToolHooks(Protocol):
 
 
 class NoHooks:
-    """Nobody watches."""
-
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         return HookDecision()
 

@@ -1,4 +1,4 @@
-"""One run of a hook: a JSON document in, a JSON document out, within limits, and the whole process tree ended."""
+"""One run of a hook: JSON in, JSON out, within limits; its whole process tree ends with it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class HookRunner:
         return read_plain_text(out) if hook.claude and not out.lstrip().startswith(b"{") else read_reply(out)
 
     def _build_command(self, hook: Hook) -> ProcessCommand:
-        """A hook runs in a working box, unless the user's own file lets it run outside."""
+        """Build the command; it runs in a working box unless the user's own file lets it out."""
         sandbox = self._sandbox
         environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
         box = None
@@ -133,7 +133,7 @@ class PipeCollector(asyncio.Protocol):
 
 
 async def write_document(descriptor: int, document: bytes) -> None:
-    """Write the document; a hook that does not read it is no fault."""
+    """Write the document; a hook need not read it."""
     writer = await connect_writer(descriptor)
     try:
         with suppress(OSError):
@@ -168,7 +168,7 @@ def read_reply(out: bytes) -> HookReply:
 
 
 def read_plain_text(out: bytes) -> HookReply:
-    """Words in place of a document: for the model where a hook may speak to it."""
+    """Take plain text as a message for the model."""
     return HookReply(told=decode_output(out))
 
 
@@ -252,7 +252,7 @@ def _build_tool_fields(tool: str, arguments: Mapping[str, Any], workspace: str) 
 
 
 def to_claude_input(tool: str, arguments: Mapping[str, Any], workspace: str) -> dict[str, Any]:
-    """The arguments under the names Claude Code uses, beside those we use, so that a guard written for either works."""
+    """Add the names Claude Code uses to our arguments, so that a guard written for either works."""
     given = dict(arguments)
     path = given.get("path")
     if tool in ("read_file", "write_file", "edit_file") and isinstance(path, str):
@@ -291,7 +291,7 @@ def to_our_arguments(tool: str, changed: Mapping[str, Any], workspace: str) -> d
 
 
 def read_claude_reply(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of our reply that an answer in Claude Code's form comes to. Its `allow` lifts nothing of ours."""
+    """Convert an answer in Claude Code's form to fields of our reply. Its `allow` lifts nothing of ours."""
     special = found.get("hookSpecificOutput")
     special = special if isinstance(special, Mapping) else {}
     reply: dict[str, Any] = {}

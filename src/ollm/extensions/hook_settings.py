@@ -1,4 +1,4 @@
-"""Hooks as people write them in the settings, read into data with every mistake told."""
+"""Read the hooks of the settings and report every mistake."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Hook(Data, frozen=True):
 def read_hooks(
     configured: Mapping[str, Any], own: Mapping[str, Any] | None = None
 ) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """The hooks that can be read, and what is wrong with the others. `own` are those of the user's own file: only these
-    may leave the sandbox."""
+    """Read the hooks; returns them and the mistakes. `own` are those of the user's own file: only these may leave the
+    sandbox."""
     hooks: list[Hook] = []
     problems: list[str] = []
     for name, entries in configured.items():

@@ -1,4 +1,4 @@
-"""Hooks wrap turns and tools from outside: they see what happens, may add context, and may stop a call."""
+"""Hooks around turns and tools: they see what happens, may add context, and may stop a call."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Hooks:
         return "\n".join(text for reply in replies if (text := self._get_words(reply)))
 
     async def before_turn(self, text: str) -> None:
-        """Raises DeniedError when a hook says that the turn is not to be, or a required one fails."""
+        """Raise DeniedError if a hook stops the turn or a required one fails."""
         hooks = self._select_hooks("before-turn")
         for hook, reply in zip(hooks, await self._run_all("before-turn", {"text": text}), strict=True):
             if reply.failure and hook.required:

@@ -1,4 +1,4 @@
-"""The folder extensions are kept in, `~/.ollm/extensions`: copied in as plain files, and taken out."""
+"""The folder of installed extensions, `~/.ollm/extensions`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv
 
 
 def list_installed(home: Path) -> list[Manifest | str]:
-    """The manifests there are, by name; a sentence in place of one that cannot be read."""
+    """List the manifests by name; a sentence stands for one that cannot be read."""
     found: list[Manifest | str] = []
     for folder in sorted(home.iterdir()) if home.is_dir() else []:
         if (folder / MANIFEST_FILE).exists():
@@ -29,7 +29,7 @@ def list_installed(home: Path) -> list[Manifest | str]:
 
 
 def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
-    """Copy an extension's folder in; nothing of it is there unless all of it is."""
+    """Copy an extension's folder in, whole or not at all."""
     manifest = read_manifest(source)
     target = home / manifest.name
     if target.exists() and not replace:
@@ -79,7 +79,7 @@ def _check_size(source: Path) -> None:
 
 
 def _check_modules(source: Path, manifest: Manifest) -> None:
-    """Refuse one that could never be loaded: a module that it names is no Python. None of it is run."""
+    """Refuse an extension whose modules are not valid Python. None of it is run."""
 
     for addition in manifest.adds:
         place = source / addition.target.partition(":")[0].replace(".", "/")
@@ -94,7 +94,7 @@ MAX_SOURCE_BYTES = 1024 * 1024
 
 
 def describe_tools(folder: Path, manifest: Manifest) -> list[str]:
-    """A line for each tool it adds: the name the model calls, and what it may do."""
+    """Describe each tool in a line: the name the model calls, and what it may do."""
     lines = []
     for addition in manifest.adds:
         if addition.kind == "tools":

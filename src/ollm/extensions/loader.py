@@ -36,7 +36,7 @@ KIND_DESCRIPTIONS: dict[Kind, str] = {
 
 
 class Addition(Data, frozen=True):
-    """One thing it adds: `target` is where it is, as `module:attribute`."""
+    """One addition; `target` is `module:attribute`."""
 
     kind: Kind
     name: str
@@ -202,7 +202,7 @@ class Extensions:
         self.problems: list[str] = []
 
     def add_extension(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
-        """Everything of one extension, or nothing of it."""
+        """Add everything of one extension, or nothing of it."""
         bringing = Extensions()
         for addition in manifest.adds:
             bringing.add_item(manifest.name, addition, load(addition), context)
@@ -225,7 +225,7 @@ class Extensions:
 
 
 def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContext) -> Extensions:
-    """Those in `home` by folder; a name that is no folder there is looked for among installed packages."""
+    """Load extensions from folders in `home`, or from installed packages of that name."""
     extensions = Extensions()
     for name in dict.fromkeys(enabled):
         try:
@@ -239,7 +239,7 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
 
 
 def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
-    """The manifest of an extension and the way to load what it adds. UsageError when there is not one of that name."""
+    """Find an extension's manifest and loader. Raises UsageError if there is none of that name."""
     folder = home / name
     if NAME_PATTERN.fullmatch(name) and (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")

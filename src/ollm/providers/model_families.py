@@ -77,12 +77,11 @@ def choose_first_form(info: ModelInfo, name: str) -> CallForm:
 
 
 def count_parameters(info: ModelInfo, name: str) -> float | None:
-    """As the server says, or else its names."""
     return info.parameters or read_size(f"{name} {info.name}")
 
 
 def find_family(info: ModelInfo, name: str) -> ModelFamily | None:
-    """By what its files say first, for anybody may name a model anything."""
+    """Find the family by the model's files first, then by its name, which anybody can choose."""
     stated = f"{info.architecture} {info.title}".lower()
     for told in (stated, f"{name} {info.name}".lower()):
         if found := _find_named(told):
@@ -104,7 +103,7 @@ def _find_named(told: str) -> ModelFamily | None:
 
 
 def read_size(name: str) -> float | None:
-    """The parameters that a name tells: `1.5b`, `270m`, `8x7b`."""
+    """Read the number of parameters from a name: `1.5b`, `270m`, `8x7b`."""
     if experts := _MOE.search(name):
         return int(experts[1]) * float(experts[2]) * 1e9
     sizes = [

@@ -34,8 +34,6 @@ REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
 class Ollama(Provider):
-    """A running Ollama."""
-
     name = "ollama"
 
     def __init__(self, exchange: Exchange) -> None:
@@ -103,7 +101,7 @@ class Ollama(Provider):
             return None
 
     def _decode_chunk(self, line: bytes) -> dict[str, Any]:
-        """An error in mid-stream comes as a line of its own, under a status that said all was well."""
+        """Decode a line; an error in mid-stream comes under status 200."""
         value = as_mapping(self._exchange.decode(line))
         if value.get("error"):
             raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)

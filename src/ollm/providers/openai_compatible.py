@@ -49,7 +49,7 @@ REPETITION_PENALTIES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length":
 
 
 class OpenAICompatible(Provider):
-    """One such server. Its kind is found out from its own list of models, once."""
+    """One server. Its kind is detected once, from its list of models."""
 
     def __init__(self, exchange: Exchange, api: str = "/v1", name: str = "openai") -> None:
         self.name = name
@@ -90,7 +90,7 @@ class OpenAICompatible(Provider):
         return parse_model_infos(self._listing)
 
     async def describe(self, model: str) -> ModelInfo:
-        """A server that keeps no list is taken at its word for any name."""
+        """Describe a model; a server without a list accepts any name."""
         infos = {info.name: info for info in parse_model_infos(await self._get_listing())}
         if len(infos) == 1 and self.kind == LLAMA_CPP:
             info = next(iter(infos.values()))  # it serves one model under any name
@@ -151,7 +151,7 @@ class OpenAICompatible(Provider):
         await self._exchange.close()
 
     async def _stream_when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
-        """llama.cpp answers 503 until the model is loaded, which takes minutes for a large one."""
+        """Stream once the model is loaded; llama.cpp answers 503 until then, for minutes if it is large."""
         reason: ModelLoadingError | None = None
         async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
             async for _ in attempts:
@@ -200,14 +200,14 @@ class OpenAICompatible(Provider):
             yield piece
 
     def _decode_chunk(self, data: str) -> Chunk:
-        """An error in mid-stream comes as an event, under a status that said all was well."""
+        """Decode an event; an error in mid-stream comes under status 200."""
         value = as_mapping(self._exchange.decode(data))
         if value.get("error"):
             raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
         return value
 
     async def _get_listing(self, *, anew: bool = False) -> Any:
-        """The server's list, waited for while it loads its model; None when it keeps none."""
+        """Get the server's list, waiting while it loads its model; None if it keeps none."""
         if self.kind is not None and not anew:
             return self._listing
         async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
@@ -250,7 +250,7 @@ def is_slot_busy(slot: Any) -> bool:
 
 
 async def _iter_events(response: Response) -> AsyncGenerator[str, None]:
-    """The data of each event; a server that does not stream answers with one document, taken as one event."""
+    """Yield the data of each event; a document that is not streamed counts as one event."""
     if "application/json" not in response.headers.get("content-type", ""):
         async with aclosing(iter_server_events(response.iter_chunks())) as events:
             async for event in events:

@@ -1,4 +1,4 @@
-"""A request in the words of the OpenAI chat API."""
+"""Requests and streamed answers of the OpenAI chat API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ollm.providers.wire import as_entries, as_mapping, as_text, build_functions
 
 
 class MessageEncoder:
-    """The messages of the last request as JSON: those that are in the next one too are not encoded again."""
+    """Encodes messages as JSON and reuses those of the last request."""
 
     def __init__(self) -> None:
         self._messages: list[PromptMessage] = []
@@ -110,8 +110,6 @@ MAX_CALLS = 1_000
 
 
 class CallFragments:
-    """One call as its pieces arrive."""
-
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.name = ""
@@ -142,7 +140,7 @@ class CallFragments:
 
 
 class StreamAssembler:
-    """Takes decoded chunks, gives pieces; `finish` gives the calls and the end."""
+    """Converts decoded chunks to pieces; `finish` returns the calls and the end."""
 
     def __init__(self) -> None:
         self._calls: list[CallFragments] = []
@@ -161,7 +159,7 @@ class StreamAssembler:
 
     @property
     def calls_complete(self) -> bool:
-        """Calls were made, and all that came of them is whole."""
+        """True if calls were made and all of them are complete."""
         return bool(self._calls) and all(call.ended for call in self._calls)
 
     def add_chunk(self, chunk: dict[str, Any]) -> list[AnyPiece]:
@@ -195,7 +193,7 @@ class StreamAssembler:
         return pieces
 
     def _add_fragment(self, entry: dict[str, Any]) -> None:
-        """Some servers number every call 0 and tell them apart by id alone, some give no number at all."""
+        """Add a fragment; servers tell calls apart by index, by id alone, or by order."""
         identity, function = as_text(entry.get("id")), as_mapping(entry.get("function"))
         index = as_int(entry.get("index")) if "index" in entry else max(0, len(self._calls) - (0 if identity else 1))
         call = self._by_index.get(index)

@@ -88,7 +88,7 @@ class ProviderRegistry:
         self._problems = problems
 
     async def choose(self) -> ProviderChoice:
-        """Raises NoServerError when a configured server does not answer, or when nothing at all can be had."""
+        """Choose a server. Raises NoServerError if the configured one does not answer, or if there is none at all."""
         settings = self._settings
         if settings.extension:
             return await self._choose_extension(settings.extension)
@@ -117,13 +117,13 @@ class ProviderRegistry:
         )
 
     async def discover(self, *, only: str | None = None) -> list[DiscoveredServer]:
-        """Every server that answers at a usual place, asked side by side, in the order they are preferred."""
+        """Find servers at their usual addresses, in order of preference."""
         places = [place for place in self._places if only in (None, place.type)]
         answers = await asyncio.gather(*(self._probe(place) for place in places))
         return [found for found in answers if found is not None]
 
     async def list_servers(self) -> list[DiscoveredServer]:
-        """For a list: servers at usual places, vLLM's too, and the configured one, which must answer."""
+        """List servers at their usual addresses, vLLM's too, and the configured one, which must answer."""
         url = self._settings.base_url
         known = [place for place in (*self._places, VLLM) if url is None or not url.startswith(place.url)]
         answers = await asyncio.gather(*(self._probe(place) for place in known))
@@ -135,7 +135,7 @@ class ProviderRegistry:
         return [DiscoveredServer(ServerLocation("configured", kind, url), provider, await provider.models()), *found]
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
-        """A provider for this place; nothing is connected yet. The key goes to the configured server only."""
+        """Build a provider without connecting. The key goes to the configured server only."""
         if kind == "ollama":
             from ollm.providers.ollama import Ollama
 
@@ -197,7 +197,7 @@ class ProviderRegistry:
         return ProviderChoice(provider, pick_chat_model(models), f"{url} is configured; its first model")
 
     async def _wait_for_models(self, provider: Provider) -> list[ModelInfo]:
-        """The server's models, waited for while it still loads one."""
+        """List the server's models, waiting while it loads one."""
         deadline = monotonic() + self._settings.timeouts.first_token
         while True:
             try:
@@ -208,7 +208,7 @@ class ProviderRegistry:
             await asyncio.sleep(LOADING_SECONDS)
 
     async def _detect_kind(self, url: str) -> str:
-        """Ollama is known by its version page; everything else is taken to speak the OpenAI API."""
+        """Detect Ollama by its version page; any other server speaks the OpenAI API."""
         if split_base_url(url)[0] != url.rstrip("/"):
             return "openai"
         exchange = self._open_exchange(url.rstrip("/"), self._read_api_key())
@@ -254,7 +254,7 @@ class ProviderRegistry:
 
 
 def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
-    """A server that is named by its product speaks the OpenAI API at its usual place."""
+    """Replace a product name by the OpenAI API at its usual address."""
     if settings.type not in SERVER_NAMES:
         return settings
     return msgspec.structs.replace(settings, type="openai", base_url=settings.base_url or SERVER_NAMES[settings.type])
@@ -272,7 +272,7 @@ def has_model(server: DiscoveredServer, model: str | None) -> bool:
 
 
 def pick_chat_model(models: list[ModelInfo]) -> str:
-    """The first on the list that can talk, judging by its name."""
+    """Pick the first model that can chat, judging by its name."""
     talking = (info.name for info in models if not any(word in info.name.lower() for word in NON_CHAT_WORDS))
     return next(talking, models[0].name)
 

@@ -1,4 +1,4 @@
-"""A server's refusal as one clear sentence with what to do next."""
+"""Convert a server's refusal to one clear sentence with what to do next."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VLLM_TOOLS_ACTION = (
 
 
 class ModelLoadingError(ModelError):
-    """The server is there and will answer when it has loaded the model."""
+    """The server is still loading the model."""
 
 
 def extract_error_text(value: Any) -> str:
@@ -54,7 +54,6 @@ def extract_error_text(value: Any) -> str:
 
 
 def make_server_error(url: str, answer: FullResponse) -> ModelError:
-    """The error for an answer that is not 200."""
     try:
         body = msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -70,7 +69,7 @@ def lists_no_models(error: ModelError) -> bool:
 
 
 def make_error_from_text(url: str, words: str, status: int, body: Any = None) -> ModelError:
-    """The error that these words of a server mean. `status` is 200 for an error inside a stream."""
+    """Make the error for a server's text. `status` is 200 for an error inside a stream."""
     lowered = words.lower()
     where = f"The model server at {url}"
     told = f": {words}" if words else ""
@@ -149,7 +148,7 @@ def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongErro
 
 
 def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> UnknownModelError:
-    """Names the nearest of the models there are."""
+    """Make an error that names the nearest model."""
     names = sorted(known)
     if not names:
         return UnknownModelError(
@@ -167,7 +166,7 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
 
 
 def as_int(value: Any) -> int:
-    """A count out of a server's answer; 0 for anything that is not one."""
+    """Read a count; 0 if it is not one."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 else 0
 
 
@@ -216,7 +215,7 @@ class OverflowNumbers(Data, frozen=True):
 
 
 def read_overflow_numbers(text: str) -> OverflowNumbers:
-    """From the words of the error, or from the whole body written out."""
+    """Read the numbers from the text of the error, or from the whole body as text."""
     searched = text[:MAX_SEARCHED_CHARACTERS]
     if len(searched) < len(text):
         searched = searched.rstrip("0123456789,_")  # a number that was cut in two says nothing
@@ -234,7 +233,7 @@ def read_overflow_numbers(text: str) -> OverflowNumbers:
 
 
 def _compare_numbers(text: str, window: int, prompt: int) -> tuple[int, int]:
-    """Two numbers in words nobody listed: what was sent is the larger, what is taken the smaller."""
+    """Take the larger of two numbers as the prompt and the smaller as the window."""
     digits = re.findall(rf"(?<![\w.-]){NUMBER}(?![\w-]|\.\d)", text)
     found = sorted({number for each in digits if (number := int(re.sub(r"[,_]", "", each))) >= MIN_WINDOW_TOKENS})
     if len(found) == 2 and window in (0, *found) and prompt in (0, found[1]):
@@ -252,6 +251,4 @@ def _find_number(patterns: tuple[str, ...], text: str) -> tuple[int, bool]:
 
 
 def write_out(value: Any) -> str:
-    """A decoded body as text, for reading numbers wherever in it they are."""
-
     return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")

@@ -23,7 +23,7 @@ OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_ow
 
 
 def split_base_url(url: str) -> tuple[str, str]:
-    """The server's root and the path of its API: `…/v1` is split there, a bare host has it at `/v1`."""
+    """Split a URL into the server's root and the path of its API, `/v1` for a bare host."""
     trimmed = url.rstrip("/")
     if versioned := re.fullmatch(r"(.*?)(/v\d+)", trimmed):
         return versioned[1], versioned[2]
@@ -32,7 +32,7 @@ def split_base_url(url: str) -> tuple[str, str]:
 
 
 def detect_kind(listed: Any) -> Kind:
-    """By who owns the models on the list."""
+    """Detect the kind of server by the owners of its models."""
     owners = [as_text(entry.get("owned_by")) for entry in as_entries(as_mapping(listed).get("data"))]
     return next((OWNERS[owner] for owner in owners if owner in OWNERS), "other")
 
@@ -55,7 +55,7 @@ def _parse_model_info(entry: dict[str, Any]) -> ModelInfo:
 
 
 def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
-    """The model with what the server's own pages add: the window of a slot, eyes."""
+    """Add facts of the server's own pages: the window of a slot, vision."""
     if kind == LLAMA_CPP:
         properties = as_mapping(details)
         return replace(
@@ -89,7 +89,7 @@ def choose_window_page(listed: Any, model: str) -> str | None:
 
 
 def add_window_of_page(info: ModelInfo, page: Any) -> ModelInfo:
-    """The model with the window that `/model/info` (litellm) or `/info` (TGI and others) gives it."""
+    """Add the window that `/model/info` (litellm) or `/info` (TGI and others) gives."""
     proxied = served = as_mapping(page)
     entries = [e for e in as_entries(proxied.get("data")) if as_text(e.get("model_name")) == info.name]
     described = as_mapping(entries[0].get("model_info")) if entries else {}
@@ -99,7 +99,7 @@ def add_window_of_page(info: ModelInfo, page: Any) -> ModelInfo:
 
 
 def convert_completion_chunk(value: dict[str, Any]) -> dict[str, Any]:
-    """A chunk of llama.cpp's own `/completion`, in the shape of a chat chunk."""
+    """Convert a chunk of llama.cpp's `/completion` to a chat chunk."""
     ended = ("length" if value.get("stop_type") == "limit" else "stop") if value.get("stop") else None
     choice = {"delta": {"content": value.get("content")}, "finish_reason": ended}
     return {"choices": [choice], "timings": value.get("timings"), "prompt_progress": value.get("prompt_progress")}

@@ -35,7 +35,7 @@ def explain_small_window(window: int) -> str:
 async def choose_window(
     provider: Provider, model: str, settings: ProviderSettings, probed: int | None = None
 ) -> tuple[int, str]:
-    """The window in tokens and the reason in words; the caller chooses once per session and keeps to it."""
+    """Choose the window in tokens, with the reason; once per session."""
     if settings.context_window is not None:
         return settings.context_window, "set by provider.contextWindow"
     info = await provider.describe(model)
@@ -65,7 +65,7 @@ class MeasuredSpeed(Data, frozen=True):
 
 
 async def measure_speed(provider: Provider, model: str, window: int) -> MeasuredSpeed:
-    """Time a prompt nobody has sent before. A model that is not loaded yet is loaded by a request before it."""
+    """Time a new prompt, after a first request has loaded the model."""
     await _time_request(provider, _make_request(model, window, "hi", 1))
     begin, first, last, finish = await _time_request(
         provider, _make_request(model, window, f"{monotonic()} {SENTENCE * 8}", MAX_ANSWER_TOKENS)
@@ -86,7 +86,7 @@ def _make_request(model: str, window: int, text: str, most: int) -> ChatRequest:
 
 
 async def _time_request(provider: Provider, request: ChatRequest) -> tuple[float, float, float, FinishPiece]:
-    """When it began, when the first and the last piece of the answer came, and its end."""
+    """Return the times of the start, the first and the last piece, and the finish."""
     begin = first = last = monotonic()
     finish = FinishPiece()
     heard = False

@@ -1,4 +1,4 @@
-"""Reading what servers send without trusting its shape."""
+"""Read server data without trusting its shape."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from ollm.domain.tools import ToolSchema
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """The value when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_entries(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; nothing for anything else."""
+    """Return the objects in a list; empty for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -28,7 +27,7 @@ def as_text(value: Any) -> str:
 
 
 def parse_arguments(value: Any) -> JsonObject | str:
-    """A call's arguments: an object where they are one, else the text as the model wrote it."""
+    """Parse a call's arguments; text that is no object stays as it is."""
     if isinstance(value, dict):
         return value
     written = as_text(value)
@@ -42,7 +41,7 @@ def parse_arguments(value: Any) -> JsonObject | str:
 
 
 def build_functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
-    """Tools in the form both kinds of server take."""
+    """Build tools in the form both kinds of server take."""
     return [
         {
             "type": "function",
@@ -56,7 +55,7 @@ _read_role = attrgetter("role")
 
 
 def merge_user_messages(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """The same messages, neighbours of the user joined into one."""
+    """Join adjacent messages of the user."""
     if ("user", "user") not in pairwise(map(_read_role, messages)):
         return list(messages)
     found: list[PromptMessage] = []

@@ -1,4 +1,4 @@
-"""What an MCP server offers, and what is kept of it."""
+"""Offers of an MCP server and their cache."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,12 +12,6 @@ from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, make_tool_na
 from ollm.extensions.mcp.settings import McpServer
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
 
 
 def test_two_odd_names_do_not_become_one() -> None:

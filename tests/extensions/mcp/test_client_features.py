@@ -1,4 +1,4 @@
-"""What a server asks of its client and tells it, through the command: questions, progress, log lines."""
+"""Questions, progress and log lines of a server, through the command."""
 
 from __future__ import annotations
 

@@ -22,12 +22,6 @@ def processes(*words: str) -> list[str]:
     return [line for line in found if all(word in line for word in words)]
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
-
-
 async def test_a_crash_ends_the_call_and_the_next_one_starts_the_server_again_with_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,12 +17,6 @@ from tests.servers.handled import serve_with
 from tests.servers.oauth_mcp import Handler, serve_oauth_mcp
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
-
-
 @asynccontextmanager
 async def over_http(kind: str) -> AsyncIterator[str]:
     with socket.socket() as free:

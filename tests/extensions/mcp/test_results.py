@@ -1,4 +1,4 @@
-"""What an MCP server answers, as models and people get it."""
+"""Answers of an MCP server, as models and people get them."""
 
 from pathlib import Path
 from types import SimpleNamespace as Block

@@ -3,15 +3,7 @@
 import time
 from pathlib import Path
 
-import pytest
-
 from tests.extensions.mcp_lines import entry, lines
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
 
 
 async def test_what_a_server_offered_is_known_at_the_next_start_without_starting_it(tmp_path: Path) -> None:

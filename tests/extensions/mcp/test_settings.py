@@ -5,12 +5,6 @@ import pytest
 from ollm.extensions.mcp.settings import McpServer, expand_variables, read_servers
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
-
-
 @pytest.mark.parametrize(
     ("configured", "said"),
     [

@@ -10,12 +10,6 @@ from ollm.extensions.mcp import openers
 from tests.extensions.mcp_lines import entry, lines
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
-
-
 async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp_path: Path) -> None:
     async with lines(tmp_path, {"good": entry("good")}) as found:
         assert await found.servers.before_turn()

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.call_ends import JsonEndScanner, MarkEndScanner
 from ollm.providers.text_calls.repair import (
     NO_CALL_MISTAKE,
     ParsedCalls,
     parse_calls,
     repair_arguments,
 )
+from ollm.providers.text_calls.stream_parser import JsonEndScanner, MarkEndScanner
 
 OFFERED = {
     name: ToolSchema(name=name, description="", parameters={"type": "object", "properties": properties})
@@ -103,7 +103,7 @@ JSON = st.recursive(
 
 
 def scan_in_parts(scanner: JsonEndScanner | MarkEndScanner, text: str, size: int) -> int | None:
-    """Where it ends, fed so many characters at a time."""
+    """Find the end, fed `size` characters at a time."""
     for start in range(0, len(text), size):
         end = scanner.scan(text[start : start + size])
         if end is not None:

@@ -1,4 +1,4 @@
-"""Offers of a server, cut to a safe size and kept so that the next start need not ask."""
+"""Offers of a server, cut to a safe size and cached for the next start."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INVALID_NAME_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class OfferedTool(Data, frozen=True):
-    """`name` is what models call it, `remote` what the server does."""
+    """`name` is for models, `remote` for the server."""
 
     name: str
     remote: str
@@ -66,7 +66,6 @@ class Catalogue(Data, frozen=True):
 
 
 async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
-    """Everything the server says it has."""
     can = client.server_capabilities
     tools, ended = await _fetch_pages(client.list_tools, "tools") if can.tools else ([], "")
     prompts, _ = await _fetch_pages(client.list_prompts, "prompts") if can.prompts else ([], "")
@@ -84,7 +83,7 @@ async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now)
 
 
 async def fetch_resource_names(client: Client) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The URIs of all resources, and the templates of those that are made when they are asked for."""
+    """Fetch the URIs of all resources, and the templates of generated ones."""
     listed, _ = await _fetch_pages(client.list_resources, "resources")
     try:
         templates, _ = await _fetch_pages(client.list_resource_templates, "resource_templates")
@@ -94,7 +93,7 @@ async def fetch_resource_names(client: Client) -> tuple[tuple[str, ...], tuple[s
 
 
 async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> tuple[list[Any], str]:
-    """The entries of all pages, and what is wrong with the list where it does not come to an end."""
+    """Fetch all pages; returns the entries and the fault of a list that does not end."""
     found: list[Any] = []
     cursor: str | None = None
     seen: set[str] = set()
@@ -111,7 +110,7 @@ async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> tuple[
 
 
 def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
-    """The tools that can be used under names of their own, and a sentence for each that cannot."""
+    """Select usable tools with unique names; returns them and a sentence for each other one."""
     taken: dict[str, OfferedTool] = {}
     left_out: list[str] = []
     wanted = [tool for tool in tools if server.offers(tool.name)]
@@ -130,7 +129,7 @@ def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool
 
 
 def make_tool_name(server: str, tool: str) -> str:
-    """`server__tool`, in letters every model server takes; one that had to be changed or cut ends in its hash."""
+    """Make `server__tool` from letters every model server takes; a changed or cut name ends in its hash."""
     name = f"{server}__{_INVALID_NAME_CHARACTERS.sub('_', tool)}"
     if name == f"{server}__{tool}" and len(name) <= MAX_NAME_CHARACTERS and tool:
         return name
@@ -188,7 +187,7 @@ class CatalogueFile:
 
 
 def _make_key(server: McpServer) -> str:
-    """A server that is configured otherwise is another one; the digest keeps its variables to itself."""
+    """Identify a server by its configuration; the digest hides its variables."""
     return f"{server.name}:{hashlib.sha256(msgspec.json.encode(server)).hexdigest()[:16]}"
 
 
@@ -204,14 +203,14 @@ RESOURCE_PARAMETERS: JsonObject = {
 
 
 class McpInvocation(Data, frozen=True):
-    """A call of a server's tool. What it touches is not known: the server decides that."""
+    """A call of a server's tool. Only the server knows what it touches."""
 
     spec_name: str
     params: JsonObject
     work: Run
 
     def summary(self) -> str:
-        """The whole call, as the server would get it: nobody here knows which argument matters."""
+        """Show the whole call: nobody here knows which argument matters."""
         arguments = msgspec.json.encode(self.params).decode()
         left = len(arguments) - MAX_SUMMARY_CHARACTERS
         shown = (
@@ -245,7 +244,7 @@ class McpInvocation(Data, frozen=True):
 
 
 def build_specs(server: McpServer, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:
-    """One spec a tool, and one that reads resources where there are any. All of them ask unless a rule says more."""
+    """Build a spec for each tool, and one to read resources. All of them ask unless a rule says otherwise."""
     specs = [_build_spec(server, tool.name, tool.description, tool.parameters, call(tool)) for tool in found.tools]
     name = f"{server.name}__{READ_RESOURCE}"
     if found.resources and all(spec.name != name for spec in specs):
@@ -278,7 +277,7 @@ def fingerprint_tool(server: McpServer, name: str, parameters: JsonObject) -> st
 
 
 def check_arguments(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:
-    """The arguments as an object with nothing missing and nothing unknown; the rest is for the server to say."""
+    """Check that the arguments are an object with nothing missing or unknown; the server checks the rest."""
     given = arguments if arguments is not None else {}
     if isinstance(given, str):
         with suppress(msgspec.DecodeError, RecursionError):

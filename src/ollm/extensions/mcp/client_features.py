@@ -24,7 +24,7 @@ AskPerson = Callable[[ConfirmationDetails], Awaitable[ConfirmationAnswer]]
 
 
 class FormField(Data, frozen=True):
-    """One field of a form. `options` are what it may be, where that is a choice, by the names a person reads."""
+    """One field of a form. `options` maps the names of choices to their values."""
 
     name: str
     kind: str = "string"
@@ -39,7 +39,7 @@ class FormRefusedError(Exception):
 
 
 def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
-    """The fields of a form, as far as its schema can be read."""
+    """Read the fields of a form as far as its schema allows."""
     properties, named = schema.get("properties"), schema.get("required")
     required = named if isinstance(named, list) else ()
     found = properties.items() if isinstance(properties, Mapping) else ()
@@ -121,7 +121,6 @@ async def _ask_once(server: str, said: str, ask: AskPerson, *, typed: bool) -> C
 
 
 def describe_field(field: FormField) -> str:
-    """Describe a field in a line."""
     told = clean_text(field.title)
     notes = [f"one of {', '.join(field.options)}"] if field.options else []
     notes += ["yes or no"] if field.kind == "boolean" else []
@@ -139,7 +138,7 @@ def _name_default(field: FormField) -> str:
 
 
 def parse_value(text: str, field: FormField) -> tuple[Any, str]:
-    """The typed text as the field wants it, or what is wrong with it."""
+    """Parse typed text for a field; returns the value and the fault."""
     if field.kind == "boolean":
         word = text.lower()
         known = word in (*TRUE_WORDS, *FALSE_WORDS)
@@ -242,7 +241,7 @@ class ClientFeatures:
             self.offers_changed = True
 
     async def _log_line(self, params: Any) -> None:
-        """A line of the server's log goes to ours; an error is shown too, as long as there are few."""
+        """Log a line of the server's log; the first few errors are also shown."""
         level = LOG_LEVELS.get(str(params.level), logging.INFO)
         text = " ".join(clean_text(_render_data(params.data)[: MAX_LOG_CHARACTERS * 2]).split())[:MAX_LOG_CHARACTERS]
         log.log(level, "%s: %s", self._server, text, extra={"operation": "server-log"})

@@ -1,4 +1,4 @@
-"""The line to one server: opened when it is first needed, opened again after a crash, with back-off and an end."""
+"""The connection to one server: opened when needed, reopened after a crash with growing pauses, up to a limit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def allow_server(server: McpServer) -> None:
 
 
 class McpConnection:
-    """`ask` runs a request. After a crash the next request opens the line again; a success forgets earlier failures."""
+    """`ask` sends a request. After a crash the next request reconnects; a success resets the count of failures."""
 
     def __init__(
         self,
@@ -149,12 +149,12 @@ class McpConnection:
                 self._deadlines.discard(deadline)
 
     def extend_deadlines(self) -> None:
-        """The server works: what waits for it gets its whole time again."""
+        """Restart the time limits of waiting requests: the server shows progress."""
         self._reschedule(asyncio.get_running_loop().time() + self.server.timeout)
 
     @asynccontextmanager
     async def _pause_deadlines(self) -> AsyncIterator[None]:
-        """No time limit counts while a person thinks."""
+        """Suspend time limits while a person answers."""
         self._reschedule(None)
         try:
             yield
@@ -167,7 +167,7 @@ class McpConnection:
                 deadline.reschedule(when)
 
     async def close(self) -> None:
-        """End the line, and with it the server's processes."""
+        """Close the connection and end the server's processes."""
         if self._line is not None:
             self._line.mark_lost("the conversation has ended")
         if self._holding is not None and not self._holding.done():
@@ -220,7 +220,7 @@ class McpConnection:
                 raise self._make_failure(f"cannot be started: there is no program {command}")
 
     async def _hold_line(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
-        """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
+        """Keep the connection open in its own task: the SDK must leave contexts in the task that entered them."""
         try:
             await self._hold_some_way(line, ready)
         except StartError as error:
@@ -276,7 +276,7 @@ async def _skip_validation(_name: str, _result: object) -> None: ...
 
 
 def _mend_answers(client: Client) -> None:
-    """Let a bad tool or a block of an unknown kind lose itself and not the whole answer: the SDK checks it as one."""
+    """Repair answers before the SDK checks them: one bad tool or block must not lose the whole answer."""
     from ollm.extensions.mcp.results import mend_answer, mend_tool_list
 
     mends = {"tools/list": mend_tool_list, "tools/call": mend_answer}

@@ -1,4 +1,4 @@
-"""A server at an address, over streamable HTTP; what it may send in one answer is bounded."""
+"""Servers at an address: streamable HTTP or server-sent events, with bounded answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 class PlainAddressError(OllmError):
-    """A server names an address for its login that would be spoken to where others can listen."""
+    """A server names an unencrypted address for its login."""
 
 
 def check_address(url: str, server: McpServer) -> None:
@@ -89,8 +89,7 @@ def may_be_older(status: int) -> bool:
 
 
 async def limit_response(response: Any) -> None:
-    """Let an answer be no longer than the limit, and mend what the SDK could not read in it; a stream of events has
-    limits of its own, event by event."""
+    """Limit the length of an answer, and repair what the SDK cannot read; event streams are limited per event."""
 
     events = response.headers.get("content-type", "").startswith("text/event-stream")
     if not (events and response.headers.get("content-encoding")):
@@ -101,7 +100,7 @@ EVENT_DATA = b"data:"
 
 
 def mend_body(body: bytes) -> bytes:
-    """A message as it came, or as something the SDK can read where it could not: see `mend_message`."""
+    """Repair a message that the SDK cannot read; others stay as they are."""
     from pydantic_core import from_json
 
     try:
@@ -121,7 +120,7 @@ def mend_line(line: bytes) -> bytes:
 
 
 def make_mended_body(stream: Any, max_bytes: int, *, events: bool) -> httpx2.AsyncByteStream:
-    """The same body: one document of at most `max_bytes`, or events with lines of at most that."""
+    """Wrap a body: one document of at most `max_bytes`, or events with lines of at most that."""
     import httpx2
 
     class MendedBody(httpx2.AsyncByteStream):
@@ -193,7 +192,7 @@ async def open_sse_transport(
 
 
 def make_reporting_client(report: Callable[[str], None], **options: Any) -> httpx2.AsyncClient:
-    """A client that reports a message which did not reach the server: the SDK would log it and wait for the answer."""
+    """Make a client that reports undelivered messages, which the SDK would only log."""
     import httpx2
 
     class ReportingClient(httpx2.AsyncClient):

@@ -1,4 +1,4 @@
-"""Logins at MCP servers over OAuth: the browser's way there and back, and the tokens, kept for one address each."""
+"""OAuth logins at MCP servers: the browser round trip, and the tokens, each for one address."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_PAGE = b"<!doctype html><title>ollm</title><p>The login failed. The terminal 
 
 
 class LoginRequiredError(OllmError):
-    """A server wants a login that only a person can make."""
+    """A server wants a login that needs a person."""
 
 
 class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -53,7 +53,7 @@ class LoginSecrets(msgspec.Struct, omit_defaults=True):
 
 
 class LoginFile:
-    """The logins by name of server, in a file only its owner may read; secrets in the keyring if there is one."""
+    """Logins by server name in a private file; secrets in the keyring if there is one."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -102,7 +102,6 @@ class LoginFile:
 
 
 def _make_secret_name(file: Path, name: str) -> str:
-    """Two homes have logins of their own."""
     return f"mcp {name} of {file.absolute().parent}"
 
 
@@ -159,7 +158,7 @@ Return = Callable[[], Awaitable["AuthorizationCodeResult"]]
 def build_auth(
     storage: LoginStorage, server: McpServer, redirect_uri: str, redirect: Redirect, wait: Return | None = None
 ) -> OAuthClientProvider:
-    """The SDK's login for this server, with what is known from an earlier one."""
+    """Build the SDK's login for this server, with what an earlier one left."""
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
     from pydantic import AnyUrl
@@ -185,7 +184,7 @@ def build_kept_auth(file: LoginFile, server: McpServer) -> OAuthClientProvider |
 
 
 class BrowserReturn:
-    """A port on this machine to which the browser comes back with the code."""
+    """The local address to which the browser returns with the code."""
 
     def __init__(self) -> None:
         self.uri = ""

@@ -81,7 +81,7 @@ MAX_STDERR_BYTES = 2_000
 
 
 class McpProgram:
-    """The three pipes of a started server. `words` is the end of what it wrote to standard error."""
+    """The pipes of a started server. `words` is the end of its standard error."""
 
     def __init__(self, process: ChildProcess, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
         self.process = process
@@ -100,7 +100,7 @@ class McpProgram:
 
 @asynccontextmanager
 async def start_program(host: ProcessHost, command: ProcessCommand) -> AsyncIterator[McpProgram]:
-    """Start it; on leaving it is ended with everything it started."""
+    """Start a program; on leaving, it ends with everything it started."""
     program = await start_with_pipes(host, command)
     lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
@@ -116,7 +116,7 @@ async def start_program(host: ProcessHost, command: ProcessCommand) -> AsyncIter
 
 @asynccontextmanager
 async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None]) -> AsyncIterator[Any]:
-    """The streams an SDK client speaks over. `lost` hears why nothing more will come."""
+    """Open the streams of an SDK client. `lost` gets the reason for the end."""
     import anyio
     from mcp.shared.message import SessionMessage
 
@@ -151,7 +151,7 @@ async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None])
 
 
 async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> str:
-    """Hand on every message; the reason why there are no more."""
+    """Forward every message; returns the reason for the end."""
     from mcp.shared.message import SessionMessage
 
     garbage = unasked = 0

@@ -26,7 +26,7 @@ BLOCK_KEYS = {
 
 
 def mend_answer(answer: Any) -> dict[str, Any]:
-    """An answer to a call that the SDK can read: what it does not know in it is given as text instead of losing all."""
+    """Make an answer to a call readable for the SDK: unknown parts become text."""
     if not isinstance(answer, dict):
         return {"resultType": "complete", "content": [_make_text_block(answer)]}
     if answer.get("resultType") == "input_required":
@@ -63,7 +63,7 @@ def _make_text_block(value: Any) -> dict[str, Any]:
 
 
 def build_result(answer: Any) -> ToolResult:
-    """The texts of an answer, its pictures beside them; one that says it failed is a failure."""
+    """Convert an answer to a tool result with its text and pictures."""
     text = extract_text(answer.content)
     if not text and answer.structured_content is not None:
         text = msgspec.json.encode(answer.structured_content).decode()
@@ -75,7 +75,7 @@ def build_result(answer: Any) -> ToolResult:
 
 
 def extract_text(blocks: Any) -> str:
-    """All that can be read in these blocks; what cannot is named."""
+    """Extract the text of blocks; name the other blocks."""
     return "\n".join(line for block in blocks if (line := _render_block(block)))[:MAX_TEXT_CHARACTERS]
 
 

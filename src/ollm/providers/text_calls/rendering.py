@@ -38,7 +38,7 @@ EXAMPLE_VALUES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "b
 
 
 def render_call(call: ToolCall, form: WrittenForm) -> str:
-    """One call as the model would write it."""
+    """Render a call as the model would write it."""
     before, after = CALL_MARKS[form]
     return before + _dump_json({"name": call.name, "arguments": call.arguments}) + after
 
@@ -68,7 +68,7 @@ def _render_message(message: PromptMessage, form: WrittenForm) -> PromptMessage:
 
 
 def build_reminder(messages: Sequence[PromptMessage]) -> str:
-    """The user's last words once more, the middle of long ones left out, and what to do about them."""
+    """Repeat the user's last message, shortened in the middle, with what to do about it."""
     asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
     if len(asked) > MAX_REMINDER_CHARACTERS:
         asked = f"{asked[: MAX_REMINDER_CHARACTERS // 2]} … {asked[-MAX_REMINDER_CHARACTERS // 2 :]}"
@@ -76,7 +76,6 @@ def build_reminder(messages: Sequence[PromptMessage]) -> str:
 
 
 def append_reminder(messages: Sequence[PromptMessage], words: str) -> tuple[PromptMessage, ...]:
-    """The messages with these words at the end of the last one."""
     last = messages[-1]
     return (*messages[:-1], replace(last, content=f"{last.content}\n\n{words}"))
 
@@ -84,7 +83,7 @@ def append_reminder(messages: Sequence[PromptMessage], words: str) -> tuple[Prom
 def add_tool_list(
     messages: Sequence[PromptMessage], tools: Sequence[ToolSchema], form: WrittenForm
 ) -> tuple[PromptMessage, ...]:
-    """The tools as part of the system prompt, a line each, with how to call one."""
+    """Add the tools to the system prompt, a line each, with how to call one."""
     told = "\n".join(("Tools:", *(_render_tool_line(tool) for tool in tools), explain_calling(tools, form)))
     first = messages[0] if messages and messages[0].role == "system" else None
     if first is None:
@@ -133,13 +132,13 @@ def _make_exchange(said: tuple[str, str], call: ToolCall, result: str) -> tuple[
 
 
 def explain_calling(tools: Sequence[ToolSchema], form: WrittenForm) -> str:
-    """One worked call, of the plainest tool there is."""
+    """Show an example call of the simplest tool."""
     plainest = min(tools, key=lambda tool: (len(tool.parameters.get("required", ())) != 1, tool.name != "read_file"))
     return f"To use a tool, write only the call:\n{render_call(make_example_call(plainest), form)}"
 
 
 def make_example_call(tool: ToolSchema) -> ToolCall:
-    """A call with a stand-in for every parameter that is required."""
+    """Make a call with a placeholder for every required parameter."""
     known = tool.parameters.get("properties", {})
     needed = tool.parameters.get("required") or list(known)[:1]
     return ToolCall(
@@ -164,23 +163,22 @@ def _render_tool_line(tool: ToolSchema) -> str:
 
 
 def build_call_schema(tools: Sequence[ToolSchema]) -> JsonObject:
-    """A JSON Schema that allows one call of any of these tools and nothing else."""
+    """Build a JSON Schema that allows exactly one call of these tools."""
     return {"anyOf": [_build_one_call_schema(tool) for tool in tools]}
 
 
 def build_name_schema(tools: Sequence[ToolSchema]) -> JsonObject:
-    """A JSON Schema that allows the beginning of a call, its name, and nothing else."""
+    """Build a JSON Schema that allows only the name of a call."""
     names = {"name": {"enum": [tool.name for tool in tools]}}
     return {"type": "object", "properties": names, "required": ["name"], **CLOSED_SCHEMA}
 
 
 def find_named_tool(text: str, tools: Sequence[ToolSchema]) -> str | None:
-    """The tool that was named under `name_schema`."""
     return next((tool.name for tool in tools if f'"{tool.name}"' in text), None)
 
 
 def do_arguments_fit(arguments: JsonObject | str, tool: ToolSchema) -> bool:
-    """True if what is required is there and nothing that was not shown."""
+    """True if all required arguments are there and no unknown ones."""
     if not isinstance(arguments, dict):
         return False
     return set(tool.parameters.get("required", ())) <= set(arguments) <= set(tool.parameters.get("properties", ()))
@@ -194,7 +192,7 @@ def _build_one_call_schema(tool: ToolSchema) -> JsonObject:
 
 
 def _dump_json(value: Any) -> str:
-    """With the spaces models have learnt: without them a small one does not find the end of a text it copies."""
+    """Encode with spaces, as models have learnt: without them small models lose the end of copied text."""
     import json
 
     return json.dumps(value, ensure_ascii=False)

@@ -46,7 +46,7 @@ class ParsedCalls(Data, frozen=True):
 
 
 def parse_calls(text: str, offered: Offered) -> ParsedCalls:
-    """The calls in a text that is nothing but calls: the marks around it are already gone."""
+    """Parse text that consists of calls, without the marks around them."""
     found = list(_parse_elements(text, offered)) or list(
         _find_calls(_parse_value(_WRAPPERS.sub("\n", text)), offered, depth=4)
     )
@@ -74,7 +74,7 @@ def _is_valid_json(text: str) -> bool:
 
 
 def _parse_value(text: str) -> Any:
-    """One JSON value, or a list of several that are after one another; repaired where that is needed."""
+    """Parse one JSON value, or several in sequence, with repairs if needed."""
     text = text.strip()
     try:
         return msgspec.json.decode(text)
@@ -142,7 +142,7 @@ def _read_arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
 
 
 def _parse_elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
-    """`<function=NAME>`, `<invoke name="NAME">`, `<NAME>`, with parameters as elements or as JSON inside."""
+    """Parse `<function=NAME>`, `<invoke name="NAME">` and `<NAME>` with parameters as elements or JSON."""
     for found in _ELEMENT.finditer(text):
         name, body = strip_tool_prefix(found[1]), found[2]
         if name not in offered:
@@ -162,7 +162,7 @@ def _parse_elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
 
 
 def _convert_value(text: str, schema: JsonObject) -> Any:
-    """A value as its parameter wants it; one line break at either end belongs to the form, not to the value."""
+    """Convert a value to its parameter's type; one line break at either end is not part of it."""
     plain = text.removeprefix("\n").removesuffix("\n")
     if schema.get("type") == "string":
         return plain

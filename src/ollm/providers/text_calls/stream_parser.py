@@ -4,7 +4,8 @@ held."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -13,17 +14,173 @@ from ollm.domain.model_facts import WrittenForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.call_ends import JsonEndScanner, MarkEndScanner, ends_inside_quotes
-from ollm.providers.text_calls.call_scanner import (
-    CallOpening,
-    compile_opening_pattern,
-    find_partial_mark,
-    has_mark_character,
-    has_named_call,
-    may_be_call,
-    read_opening,
+from ollm.providers.text_calls.repair import (
+    ARGUMENT_KEYS,
+    MAX_CALL_CHARACTERS,
+    NAME_KEYS,
+    parse_calls,
+    strip_tool_prefix,
 )
-from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, parse_calls
+
+TAGS = ("tool_call", "tools", "tool_use", "tool", "function_call", "function_calls", "invoke", "function")
+FENCE_LANGUAGES = ("", "json", "tool_call", "tool_calls", "tool_code", "xml", "tool", "jsonc", "json5")
+OTHER_KEYS = frozenset({"call_id", "id", "type", "tool_calls", "function_call", "tool_call"})
+MAX_UNDECIDED_CHARACTERS = 400  # characters after which JSON without a tool's name is no call
+
+_JSON_START = r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?"
+_NAME_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?"
+
+
+class CallOpening(Data, frozen=True):
+    """Possible beginning of a call: `at` is the position of its mark, `end` that of its body; with no `closer` JSON
+    ends it."""
+
+    kind: str  # "tag", "fence", "json", "think"
+    at: int
+    end: int
+    closer: str = ""
+
+
+@lru_cache(maxsize=64)
+def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the first mark. JSON and fences count at the beginning of a line only; tags and tools' names anywhere."""
+    tags = "|".join((*TAGS, *map(re.escape, sorted(names, key=len, reverse=True))))
+    return compile_late(
+        rf"<(?P<think>think)>|(?P<tag><(?P<name>{tags})(?:>|=[\w.-]+>|\s[^<>\n]{{0,120}}>))"
+        r"|(?P<mark>\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call(?:s|_begin)?\|>)"
+        r"|(?:^|(?<=\n))[ \t]*(?:(?P<fence>`{3,}[ \t]*(?P<info>[\w-]*)[ \t]*(?=[\n\{\[<]))|(?P<json>(?=[\{\[])))",
+    )
+
+
+def has_mark_character(text: str) -> bool:
+    """True if a mark can be in it at all: most of what is streamed are words."""
+    return "<" in text or "[" in text or "{" in text or "`" in text
+
+
+def find_partial_mark(text: str, names: Iterable[str]) -> int:
+    """From where on the end of a text could still become a mark; its length when it cannot."""
+    line = text.rfind("\n") + 1
+    tail = text[line:]
+    if not tail.strip(" \t") or ("`" in tail and re.fullmatch(r"[ \t]*(?:`{1,2}|`{3,}[ \t]*[\w-]*[ \t]*)", tail)):
+        return line
+    at = max(text.rfind("<"), text.rfind("["))
+    if at < 0 or len(text) - at > 140 or ">" in text[at:] or "\n" in text[at:]:
+        return len(text)
+    known = (*TAGS, "think", "|python_tag|", "|tool_calls|", "|tool_call_begin|", *names)
+    marks = [*(f"<{name}" for name in known), "[TOOL_CALLS]"]
+    start = text[at:]
+    alike = any(mark.startswith(start) or (start.startswith(mark) and mark[0] == "<") for mark in marks)
+    return at if alike else len(text)
+
+
+def read_opening(found: re.Match[str]) -> CallOpening:
+    if found["think"]:
+        return CallOpening(kind="think", at=found.start(), end=found.end(), closer="</think>")
+    if found["tag"]:
+        name = found["name"]
+        bare = name in ("tool_call", "tools", "tool_use", "function_call", "function_calls") or found["tag"] == "<tool>"
+        end = found.end() if bare else found.start()
+        return CallOpening(kind="tag", at=found.start(), end=end, closer=f"</{name}>")
+    if found["mark"]:
+        return CallOpening(kind="tag", at=found.start(), end=found.end())
+    if found["fence"]:
+        kind = "fence" if found["info"].lower() in FENCE_LANGUAGES else "other"
+        return CallOpening(kind=kind, at=found.start("fence"), end=found.end("fence"), closer="\n```")
+    return CallOpening(kind="json", at=found.end(), end=found.end())
+
+
+def may_be_call(body: str, names: Iterable[str]) -> bool:
+    """Return True if incomplete JSON could still become a call of one of these, judged by its first keys."""
+    known = frozenset(names)
+    body = body.strip()
+    if not body or body.startswith("<"):
+        return True
+    start = re.match(_JSON_START, body)
+    if start is None or not body.startswith(("{", "[")):
+        return False
+    if start[2] is None:
+        return start.end() == len(body)
+    key = start[1]
+    if key in known or key in ARGUMENT_KEYS or key in OTHER_KEYS:
+        return len(body) < MAX_UNDECIDED_CHARACTERS or any(f'"{name}"' in body for name in known)
+    return key in NAME_KEYS and _names_known_tool(body, known)
+
+
+def _names_known_tool(body: str, known: frozenset[str]) -> bool:
+    """The first key holds a name: it is a tool's, or arguments come next, or it is not whole yet."""
+    pair = re.search(_NAME_PAIR, body)
+    if pair is None:
+        return len(body) < MAX_UNDECIDED_CHARACTERS
+    if strip_tool_prefix(pair[2]) in known:
+        return True
+    if pair[3]:
+        return False
+    return pair[4] is None or pair[4] in ARGUMENT_KEYS
+
+
+def has_named_call(text: str, names: Iterable[str]) -> bool:
+    """True if JSON in this text already names one of these as what to call."""
+    pair = re.search(_NAME_PAIR, text)
+    return pair is not None and pair[1] in NAME_KEYS and strip_tool_prefix(pair[2]) in frozenset(names)
+
+
+class JsonEndScanner:
+    """The end of the first JSON value; brackets inside quotes do not count."""
+
+    _OUTSIDE = compile_late(r"[\"{}\[\]]")
+    _INSIDE = compile_late(r"[\"\\]")
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.quoted = False
+        self._escaped = False
+        self._depth = 0
+
+    def scan(self, text: str) -> int | None:
+        """The place behind the bracket that closes it; None while it is open."""
+        place = 1 if self._escaped and text else 0
+        self._escaped = self._escaped and not text
+        while found := (self._INSIDE if self.quoted else self._OUTSIDE).search(text, place):
+            place = found.end()
+            match found[0]:
+                case "\\":
+                    place += 1
+                    self._escaped = place > len(text)
+                case '"':
+                    self.quoted = not self.quoted
+                case "{" | "[":
+                    self._depth += 1
+                case _:
+                    self._depth -= 1
+                    if self._depth <= 0:
+                        self.closed = True
+                        return place
+        return None
+
+
+class MarkEndScanner:
+    """The end of the first place where a mark is."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._tail = ""
+
+    def scan(self, text: str) -> int | None:
+        whole = self._tail + text
+        at = whole.find(self._mark)
+        if at >= 0:
+            return at + len(self._mark) - len(self._tail)
+        self._tail = whole[-(len(self._mark) - 1) :]
+        return None
+
+
+def ends_inside_quotes(text: str) -> bool:
+    """True if the text ends inside quotes: a value that is not whole must not be used."""
+    scan = JsonEndScanner()
+    while (end := scan.scan(text)) is not None:
+        text, scan = text[end:], JsonEndScanner()
+    return scan.quoted
+
 
 FORMS: dict[str, WrittenForm] = {"tag": "tag", "fence": "fence", "json": "json"}
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
@@ -63,8 +220,7 @@ class CallStreamParser:
 
     @property
     def is_over(self) -> bool:
-        """Calls were made and something else follows, or more of them than one can know without a result: whatever
-        comes now is made up."""
+        """True if something follows the calls, or there are too many: the rest is made up."""
         if len(self.calls) >= MAX_CALLS:
             return True
         rest = _NOISE.sub("", self._after)
@@ -72,12 +228,11 @@ class CallStreamParser:
 
     @property
     def held_text(self) -> str:
-        """Text that is not shown yet."""
         return self._waiting
 
     @property
     def is_calling(self) -> bool:
-        """A call of an offered tool is being written, for certain."""
+        """True if a call of an offered tool is certainly being written."""
         return self._open is not None and (self._open.kind == "tag" or has_named_call(self._waiting, self._offered))
 
     def feed(self, text: str) -> str:
@@ -88,7 +243,7 @@ class CallStreamParser:
         return self._release_text(final=False)
 
     def finish(self) -> str:
-        """The answer is over: what is still held is a call, an attempt at one, or text after all."""
+        """End the answer: what is held is a call, an attempt at one, or text."""
         return self._release_text(final=True)
 
     def _release_text(self, *, final: bool) -> str:
@@ -102,7 +257,7 @@ class CallStreamParser:
         return released
 
     def _step(self, *, final: bool) -> str | None:
-        """Decide about the front of what waits; None when more has to come first."""
+        """Decide about the front of the waiting text; None if more must come first."""
         if not self._waiting:
             return None
         if self._passing is not None:
@@ -132,7 +287,7 @@ class CallStreamParser:
         return text
 
     def _pass(self, passing: JsonEndScanner | MarkEndScanner) -> str:
-        """Thoughts, code in a fence and JSON that is no call go out as they come; only their end is looked for."""
+        """Release text up to the end of thoughts, fenced code or JSON that is no call."""
         end = passing.scan(self._waiting)
         if end is not None:
             self._passing = None
@@ -191,7 +346,7 @@ class CallStreamParser:
         return ""
 
     def _release_block(self, mark: CallOpening) -> str:
-        """It is no call: it goes out, and what belongs to it passes."""
+        """Release a block that is no call."""
         self._open = None
         if mark.kind == "tag":
             return self._consume(max(1, mark.end))
