@@ -211,15 +211,10 @@ def replay_message(message: dict[str, Any], views: ToolCallViews) -> Iterator[Js
         return
     for part in message["parts"]:
         if block := read_part(part):
-            yield {"sessionUpdate": name_chunk(message["role"], part["type"]), "content": block}
+            said = "agent_thought_chunk" if part["type"] == "thinking" else "agent_message_chunk"
+            yield {"sessionUpdate": "user_message_chunk" if message["role"] == "user" else said, "content": block}
     for call in message["toolCalls"]:
         yield replay_call(call, views)
-
-
-def name_chunk(role: str, kind: str) -> str:
-    if role == "user":
-        return "user_message_chunk"
-    return "agent_thought_chunk" if kind == "thinking" else "agent_message_chunk"
 
 
 def read_part(part: dict[str, Any]) -> JsonObject | None:
@@ -232,6 +227,7 @@ def read_part(part: dict[str, Any]) -> JsonObject | None:
 
 def replay_call(call: dict[str, Any], views: ToolCallViews) -> JsonObject:
     view = views.read_call(call["name"], call["args"])
+    kept = {**(call.get("result") or {"llmContent": ""}), "error": call.get("error")}  # an interrupted call has none
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": call["id"],
@@ -240,11 +236,5 @@ def replay_call(call: dict[str, Any], views: ToolCallViews) -> JsonObject:
         "status": "completed" if call["status"] == "ok" else "failed",
         "locations": list(view.locations),
         "rawInput": call["args"],
-        "content": views.render_result(read_result(call)),
+        "content": views.render_result(msgspec.convert(kept, ToolResult)),
     }
-
-
-def read_result(call: dict[str, Any]) -> ToolResult:
-    """Read a call's outcome from the archive; nothing for an interrupted call."""
-    kept = call.get("result") or {"llmContent": ""}
-    return msgspec.convert({**kept, "error": call.get("error")}, ToolResult)

@@ -23,7 +23,7 @@ from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedErro
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, ToolStarted, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import CommandReply, Status
+from ollm.runtime.base import Status
 from ollm.runtime.calls.permission import build_policy_request
 from ollm.runtime.commands import build_command_table
 from ollm.runtime.commands.help_text import CustomCommands
@@ -48,12 +48,6 @@ MODE_TEXTS: dict[ModeName, str] = {
     "debug": "Finds and fixes faults.",
 }
 SCREEN_COMMANDS = frozenset({"exit", "quit", "new", "clear", "sessions", "resume", "copy", "expand"})
-
-
-def build_modes(approval: str) -> JsonObject:
-    """The protocol's modes are our approval levels."""
-    modes = [{"id": level, "name": level, "description": APPROVAL_TEXTS[level]} for level in APPROVALS]
-    return {"currentModeId": approval, "availableModes": modes}
 
 
 def build_config_options(status: Status, models: Iterable[str]) -> list[JsonObject]:
@@ -104,13 +98,6 @@ FOLLOW_UPS = {
     "new-session": "Start a new thread in your editor; this one stays as it is.",
     "open-session": "Open that session from the list of threads in your editor.",
 }
-
-
-def describe_reply(name: str, arguments: str, reply: CommandReply, directories: tuple[Path, ...]) -> str:
-    """Describe the outcome of a command; refer to the editor for what only a terminal can do."""
-    if name == "help" and not arguments.strip():
-        return render_help(directories)
-    return FOLLOW_UPS.get(reply.follow_up, reply.text)
 
 
 def render_help(directories: tuple[Path, ...]) -> str:
@@ -177,7 +164,11 @@ class EditorSession:
             self._models = await self._list_models()
         status = self._shown = await self.conversation.status()
         self._first = self._first or status
-        return {"modes": build_modes(status.approval), "configOptions": build_config_options(status, self._models)}
+        modes = [{"id": level, "name": level, "description": APPROVAL_TEXTS[level]} for level in APPROVALS]
+        return {
+            "modes": {"currentModeId": status.approval, "availableModes": modes},
+            "configOptions": build_config_options(status, self._models),
+        }
 
     async def announce(self, known: Collection[str] = ()) -> None:
         """Send an editor the session's state, except what it already knows."""
@@ -274,7 +265,6 @@ class EditorSession:
     async def _run_command(self, line: str) -> str | None:
         """Run `/name arguments`; the text to send as a message, where it comes to one."""
         name, _, arguments = line[1:].partition(" ")
-        directories = self.conversation.parts.command_directories
         try:
             reply = await self.conversation.command(name, arguments.strip())
         except OllmError as error:
@@ -282,7 +272,9 @@ class EditorSession:
             return None
         if reply.follow_up == "send":
             return reply.argument
-        text = describe_reply(name, arguments, reply, directories)
+        text = FOLLOW_UPS.get(reply.follow_up, reply.text)
+        if name == "help" and not arguments.strip():
+            text = render_help(self.conversation.parts.command_directories)
         await self._send(render_chunk("agent_message_chunk", text))
         return None
 

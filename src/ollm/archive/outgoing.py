@@ -97,7 +97,9 @@ class RecordCleaner:
 
     def _begins_with_hidden(self, line: str) -> bool:
         found = _LISTED_PATH.match(line[:1000])
-        return bool(found and _looks_like_path(found[1]) and self._is_hidden(found[1]))
+        path = found[1] if found else ""
+        is_path = 0 < len(path) < 500 and ("/" in path or "." in path or " " not in path)
+        return is_path and self._is_hidden(path)
 
 
 def _iter_paths(arguments: JsonObject) -> Iterator[str]:
@@ -120,10 +122,6 @@ def _iter_command_words(command: str) -> Iterator[str]:
         for part in re.split(r"[<>;|&()=]+", word):
             if part and not part.startswith("-"):
                 yield part
-
-
-def _looks_like_path(text: str) -> bool:
-    return len(text) < 500 and ("/" in text or "." in text or " " not in text)
 
 
 PIECE_BYTES = 256 * 1024

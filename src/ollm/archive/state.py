@@ -97,9 +97,6 @@ class ArchiveState:
         self.set_fact("listed", msgspec.json.encode(list(rows)).decode())
         self.set_fact("listed-at", str(to_epoch_ms(self._clock())))
 
-    def load_listed(self) -> bytes:
-        return self.get_fact("listed").encode() or b"[]"
-
 
 class ArchiveTombstones:
     """Remembers deletions in a home that has sent something. The shipper, or the next push, sends them."""

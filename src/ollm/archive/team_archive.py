@@ -114,13 +114,12 @@ class TeamArchive:
         return fnmatchcase(workspace, pattern) or fnmatchcase(workspace, f"{pattern}/*")
 
     def list_unsent(self) -> dict[str, Stamp]:
-        sent = self.state.list_sent()
-        return {
-            name: stamp for name, stamp in self.list_candidates().items() if not self._is_sent(sent.get(name), stamp)
+        sent = {
+            (name, known.stamp)
+            for name, known in self.state.list_sent().items()
+            if known.owner or known.target == self.target_key
         }
-
-    def _is_sent(self, sent: SentState | None, stamp: Stamp) -> bool:
-        return sent is not None and sent.stamp == stamp.text and (sent.target == self.target_key or bool(sent.owner))
+        return {name: stamp for name, stamp in self.list_candidates().items() if (name, stamp.text) not in sent}
 
     def push(
         self, connection: Connection, ids: Sequence[str] | None = None, progress: Progress | None = None

@@ -231,7 +231,7 @@ class Hub:
         try:
             opened = self._opener(options, lambda: bool(found and found[0].has_listener))
             conversation = await stack.enter_async_context(opened)
-            conversation.idle.get().is_busy_elsewhere = self._has_running_turn
+            conversation.idle.get().is_busy_elsewhere = lambda: any(other.running for other in self._held.values())
             held = DaemonSession(conversation, options.workspace, stack, self._feed)
             found.append(held)
             await conversation.create_session()
@@ -243,9 +243,6 @@ class Hub:
     @property
     def count(self) -> int:
         return len(self._held)
-
-    def _has_running_turn(self) -> bool:
-        return any(held.running for held in self._held.values())
 
     def get(self, session_id: str) -> DaemonSession:
         held = self._held.get(session_id)

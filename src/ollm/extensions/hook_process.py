@@ -65,12 +65,15 @@ class HookRunner:
         if code and hook.boxed and b"ermission denied" in errors:
             errors += BOXED_HINT
         if code == BLOCK_EXIT_CODE:
-            return msgspec.structs.replace(read_reply(out), go_on=False, failure="", message=find_reason(out, errors))
+            reply = read_reply(out)
+            reason = reply.message or decode_output(errors) or decode_output(out) or "no reason was given"
+            return msgspec.structs.replace(reply, go_on=False, failure="", message=reason)
         if code != 0:
             return HookReply(
                 failure=f"it exited with code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
             )
-        return read_plain_text(out) if hook.claude and not out.lstrip().startswith(b"{") else read_reply(out)
+        plain = hook.claude and not out.lstrip().startswith(b"{")  # words for the model
+        return HookReply(told=decode_output(out)) if plain else read_reply(out)
 
     def _build_command(self, hook: Hook) -> ProcessCommand:
         """Build the command; it runs in a working box unless the user's own file lets it out."""
@@ -161,19 +164,7 @@ def read_reply(out: bytes) -> HookReply:
         context=tuple(entry for entry in entries if isinstance(entry, dict)),
         arguments=arguments if isinstance(arguments, dict) else None,
     )
-    if not CLAUDE_KEYS & found.keys():
-        return reply
-
-    return msgspec.structs.replace(reply, **read_claude_reply(found))
-
-
-def read_plain_text(out: bytes) -> HookReply:
-    """Take plain text as a message for the model."""
-    return HookReply(told=decode_output(out))
-
-
-def find_reason(out: bytes, errors: bytes) -> str:
-    return read_reply(out).message or decode_output(errors) or decode_output(out) or "no reason was given"
+    return msgspec.structs.replace(reply, **read_claude_reply(found)) if CLAUDE_KEYS & found.keys() else reply
 
 
 def decode_output(data: bytes) -> str:
@@ -229,7 +220,9 @@ def build_claude_fields(
         case "after-tool":
             call = data["call"]
             fields |= _build_tool_fields(str(call["name"]), call.get("args") or {}, workspace)
-            fields["tool_response"] = _build_response(call)
+            result = call.get("result") or {}
+            text = str(result.get("llmContent") or result.get("llm_content") or "")[:MAX_TEXT_CHARACTERS]
+            fields["tool_response"] = {"success": call.get("status") == "ok", "content": text, "stdout": text}
         case "before-turn":
             fields["prompt"] = data["text"]
         case "after-turn":
@@ -272,12 +265,6 @@ def _to_claude_edit(edit: Mapping[str, Any]) -> dict[str, Any]:
         "new_string": edit.get("replacement", ""),
         "replace_all": bool(edit.get("replaceAll")),
     }
-
-
-def _build_response(call: Mapping[str, Any]) -> dict[str, Any]:
-    result = call.get("result") or {}
-    text = str(result.get("llmContent") or result.get("llm_content") or "")[:MAX_TEXT_CHARACTERS]
-    return {"success": call.get("status") == "ok", "content": text, "stdout": text}
 
 
 def to_our_arguments(tool: str, changed: Mapping[str, Any], workspace: str) -> dict[str, Any] | None:

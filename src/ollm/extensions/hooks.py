@@ -53,16 +53,13 @@ class Hooks:
             if not reply.go_on:
                 return HookDecision(blocked=reply.message)
             ask = ask or reply.ask
-            given = self._find_changed_arguments(tool, reply)
+            given = reply.arguments
+            if reply.updated_input is not None:
+                from ollm.extensions.hook_process import to_our_arguments
+
+                given = to_our_arguments(tool, reply.updated_input, self._context.workspace)
             changed = changed if given is None else given
         return HookDecision(arguments=changed, ask=ask)
-
-    def _find_changed_arguments(self, tool: str, reply: HookReply) -> JsonObject | None:
-        if reply.updated_input is None:
-            return reply.arguments
-        from ollm.extensions.hook_process import to_our_arguments
-
-        return to_our_arguments(tool, reply.updated_input, self._context.workspace)
 
     async def after_tool(self, record: ToolCallRecord) -> str:
         """Return the hooks' text about the call, for the model."""
@@ -128,8 +125,9 @@ class Hooks:
             **build_claude_fields(hook.event, data, context.session(), context.workspace, context.transcript()),
         }
         reply = await self._runner.get().run(hook, document)
-        if reply.failure:
-            self._warn_once(hook, reply.failure)
+        if reply.failure and hook.command not in self._told:
+            self._told.add(hook.command)
+            context.emit(Notice(level="warning", text=f"The hook {hook.command!r} failed: {reply.failure}."))
         elif reply.message and reply.go_on:
             context.emit(Notice(level="info", text=reply.message))
         if reply.notice:
@@ -145,8 +143,3 @@ class Hooks:
         from ollm.extensions.hook_process import match_tool
 
         return [hook for hook in found if match_tool(hook.matcher, tool)]
-
-    def _warn_once(self, hook: Hook, failure: str) -> None:
-        if hook.command not in self._told:
-            self._told.add(hook.command)
-            self._context.emit(Notice(level="warning", text=f"The hook {hook.command!r} failed: {failure}."))

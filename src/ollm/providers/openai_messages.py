@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -34,25 +34,21 @@ class MessageEncoder:
     def __call__(self, messages: Sequence[PromptMessage]) -> list[msgspec.Raw]:
         same = count_same_objects(self._messages, messages)
         known = dict(zip(map(id, self._messages[same:]), self._encoded[same:], strict=True))
-        fresh = [known.get(id(message)) or _encode_message(message) for message in messages[same:]]
+        fresh = [
+            known.get(id(message)) or msgspec.Raw(msgspec.json.encode(build_message(message)))
+            for message in messages[same:]
+        ]
         self._messages, self._encoded = list(messages), self._encoded[:same] + fresh
         return self._encoded
 
 
-def _encode_message(message: PromptMessage) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(build_message(message)))
-
-
-def build_messages(messages: Iterable[PromptMessage]) -> list[JsonObject]:
-    return [build_message(message) for message in messages]
-
-
 def build_chat_body(
-    request: ChatRequest, written: Callable[[list[PromptMessage]], Sequence[object]] = build_messages
+    request: ChatRequest, encode: Callable[[list[PromptMessage]], Sequence[object]] | None = None
 ) -> JsonObject:
+    messages = merge_user_messages(request.messages)
     body: JsonObject = {
         "model": request.model,
-        "messages": written(merge_user_messages(request.messages)),
+        "messages": encode(messages) if encode else list(map(build_message, messages)),
         "stream": True,
         "stream_options": {"include_usage": True},
     }

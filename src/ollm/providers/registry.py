@@ -110,7 +110,10 @@ class ProviderRegistry:
                 chosen.provider, model, f"{chosen.place.label} is running at {chosen.provider.base_url}"
             )
         if settings.type:
-            raise make_no_server_error(self._places, settings.type)
+            tried = ", ".join(place.url for place in self._places if place.type == settings.type)
+            raise NoServerError(
+                f"No {settings.type} server is running at {tried}.", action="Start one, or set provider.baseUrl."
+            )
         empty = "".join(f"; {server.place.label} is running but has no model" for server in found if not server.models)
         return self._choose_embedded(
             f"no model server is running on its usual port{empty}" if not usable else "the model is a file"
@@ -139,7 +142,8 @@ class ProviderRegistry:
         if kind == "ollama":
             from ollm.providers.ollama import Ollama
 
-            return Ollama(self._open_exchange(strip_ollama_path(url), api_key))
+            root = url.rstrip("/").removesuffix("/v1").removesuffix("/api")
+            return Ollama(self._open_exchange(root, api_key))
         from ollm.providers.openai_compatible import OpenAICompatible
 
         root, api = split_base_url(url)
@@ -260,11 +264,6 @@ def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
     return msgspec.structs.replace(settings, type="openai", base_url=settings.base_url or SERVER_NAMES[settings.type])
 
 
-def strip_ollama_path(url: str) -> str:
-    """Strip `/v1` or `/api` from an Ollama address to get its root."""
-    return url.rstrip("/").removesuffix("/v1").removesuffix("/api")
-
-
 def has_model(server: DiscoveredServer, model: str | None) -> bool:
     from ollm.providers.ollama import is_same_model
 
@@ -275,8 +274,3 @@ def pick_chat_model(models: list[ModelInfo]) -> str:
     """Pick the first model that can chat, judging by its name."""
     talking = (info.name for info in models if not any(word in info.name.lower() for word in NON_CHAT_WORDS))
     return next(talking, models[0].name)
-
-
-def make_no_server_error(places: tuple[ServerLocation, ...], kind: str) -> NoServerError:
-    tried = ", ".join(place.url for place in places if place.type == kind)
-    return NoServerError(f"No {kind} server is running at {tried}.", action="Start one, or set provider.baseUrl.")

