@@ -87,7 +87,7 @@ async def test_opening_another_session_closes_the_first_one(tmp_path: Path) -> N
         assert second != first
 
 
-async def test_two_clients_see_the_same_events_and_the_first_answer_wins(tmp_path: Path) -> None:
+async def test_two_clients_see_the_same_events(tmp_path: Path) -> None:
     async with daemon(tmp_path, [WRITE, "Written."]) as found:
         session = await found.open()
 
@@ -96,26 +96,18 @@ async def test_two_clients_see_the_same_events_and_the_first_answer_wins(tmp_pat
             async with found.stream("GET", f"/sessions/{session}/events", last=0) as events:
                 async for event in events:
                     seen.append(event)
+                    if event["type"] == "confirmation-requested":
+                        place = f"/sessions/{session}/confirmations/{event['correlationId']}"
+                        assert (await found.ask("POST", place, {"approved": True})).status == 200
                     if event["type"] == "turn-finished":
                         break
             return seen
 
         watching = asyncio.create_task(watch())
-        answers: list[int] = []
-        seen: list[dict[str, object]] = []
-        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "write"}) as events:
-            async for event in events:
-                seen.append(event)
-                if event["type"] == "confirmation-requested":
-                    busy = await found.ask("POST", f"/sessions/{session}/messages", {"text": "me too"})
-                    assert busy.status == 409
-                    place = f"/sessions/{session}/confirmations/{event['correlationId']}"
-                    replies = [await found.ask("POST", place, {"approved": True}) for _ in range(2)]
-                    answers = [reply.status for reply in replies]
+        seen = await found.say(session, "write")
         other = await asyncio.wait_for(watching, 30)
 
-    assert answers == [200, 409]
-    assert [event["seq"] for event in seen] == list(range(int(str(seen[0]["seq"])), int(str(seen[-1]["seq"])) + 1))
+    assert [event["seq"] for event in seen] == list(range(seen[0]["seq"], seen[-1]["seq"] + 1))
     assert other[-len(seen) :] == seen
     assert (found.workspace / "new.txt").read_text() == "x"
 

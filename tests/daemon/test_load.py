@@ -15,12 +15,14 @@ from tests.sizes import SOAK, size
 CLIENTS, SESSIONS, MEGABYTES = size(20, 200), size(10, 500), size(3, 100)
 
 
-def write_large_sessions(home: Path, megabytes: int) -> None:
-    """Sessions of ten megabytes each, as the daemon itself would have written them."""
+def write_large_sessions(home: Path, megabytes: int) -> list[str]:
+    """Write sessions of ten megabytes each, as the daemon itself would; returns their ids."""
+    made = []
     (home / "sessions").mkdir(parents=True)
     text = "the quick brown fox jumps over the lazy dog " * 22
     for _ in range(max(megabytes // 10, 1)):
         session_id = str(uuid4())
+        made.append(session_id)
         head = {
             "sessionId": session_id, "startTime": "2026-01-27T10:00:00.000Z",
             "lastActivity": "2026-01-27T10:00:00.000Z", "model": "m", "provider": "p",
@@ -34,6 +36,7 @@ def write_large_sessions(home: Path, megabytes: int) -> None:
         ]
         document = json.dumps(head, separators=(",", ":"))[:-1] + ',"messages":[\n' + ",\n".join(lines)
         (home / "sessions" / f"{session_id}.json").write_text(document + '\n],"toolCalls":[\n]}\n')
+    return made
 
 
 async def watch_health(found: Daemon, ended: asyncio.Event) -> list[float]:
@@ -86,40 +89,10 @@ async def test_health_is_answered_while_clients_listen_and_a_search_reads(tmp_pa
     assert max(taken) < max(searched / 2, 0.5), "nobody waits until the search is done"
 
 
-def write_working_session(home: Path, megabytes: int) -> str:
-    """A session as work makes it: short questions, long results of calls; its id."""
-    (home / "sessions").mkdir(parents=True)
-    session_id, at, output = str(uuid4()), "2026-01-27T10:00:00.000Z", "a line of a long output\\n" * 800
-    head = {
-        "sessionId": session_id, "startTime": at, "lastActivity": at, "model": "m", "provider": "p",
-        "metadata": {"schemaVersion": 1, "title": "work"},
-    }  # fmt: skip
-    with (home / "sessions" / f"{session_id}.json").open("w") as file:
-        file.write(json.dumps(head, separators=(",", ":"))[:-1] + ',"messages":[\n')
-        turns = megabytes * 50
-        for turn in range(turns):
-            texts = (("user", f'{{"type":"text","text":"question {turn}"}}'),
-                     ("assistant", f'{{"type":"text","text":"looking"}},{{"type":"tool_call","id":"c{turn + 1}"}}'),
-                     ("tool", f'{{"type":"tool_result","id":"c{turn + 1}"}}'))  # fmt: skip
-            for place, (role, part) in enumerate(texts):
-                end = "\n" if turn == turns - 1 and place == 2 else ",\n"
-                number = turn * 3 + place + 1
-                file.write(f'{{"role":"{role}","parts":[{part}],"timestamp":"{at}","id":{number}}}{end}')
-        file.write('],"toolCalls":[\n')
-        for turn in range(turns):
-            end = "\n" if turn == turns - 1 else ",\n"
-            file.write(
-                f'{{"id":"c{turn + 1}","name":"shell","args":{{"command":"make"}},"timestamp":"{at}",'
-                f'"messageId":{turn * 3 + 2},"status":"ok","result":{{"llmContent":"{output}"}}}}{end}'
-            )
-        file.write("]}\n")
-    return session_id
-
-
 @pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_health_is_answered_while_a_large_session_opens_talks_and_closes(tmp_path: Path) -> None:
-    session = write_working_session(tmp_path / ".ollm", MEGABYTES)
+    session = write_large_sessions(tmp_path / ".ollm", MEGABYTES)[0]
     async with daemon(tmp_path, ["Going on.", "Again."]) as found:
         assert (await found.ask("GET", "/sessions")).status == 200
         await found.open()  # what every session needs is imported

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Annotated, Any
 
 from litestar import Request, get, post
@@ -30,7 +29,7 @@ from ollm.daemon.bodies import Accepted, LinkReply, LoginBody, LoginReply, Rende
 from ollm.daemon.routes import Limit, make_event_stream
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.transcript import prepare_rendering, read_transcript
-from ollm.domain.errors import DeniedError, NotFoundError, UsageError
+from ollm.domain.errors import DeniedError, UsageError
 from ollm.services.session_export.html import render_markdown_as_html
 from ollm.system.terminal_text import escape_controls
 
@@ -59,28 +58,25 @@ CHECKED, KEPT = "no-cache", "private, max-age=31536000, immutable"
 
 
 def serve_pages(inner: Application) -> Application:
-    """Answer for the pages' files without the routing the API has: a page asks for many of them at once."""
+    """Serve the pages' files without the API's routing: a page requests many of them at once."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        if scope["method"] != "GET" or not (path == "/" or path.startswith(PAGE_FILES)):
+        found = None
+        if scope["method"] == "GET" and (path == "/" or path.startswith(PAGE_FILES)):
+            current, known = load_files()
+            version, _, name = ("", "", "index.html") if path == "/" else path.removeprefix(PAGE_FILES).rpartition("/")
+            found = known.get(name) if version in ("", current) else None
+        if found is None:
             await inner(scope, receive, send)
-            return
-        version, _, name = ("", "", "index.html") if path == "/" else path.removeprefix(PAGE_FILES).rpartition("/")
-        try:
-            content, tag = read_file(name)
-        except NotFoundError:
-            tag = ""
-        if tag and version in ("", make_version()):
-            await send_file(scope, send, name, content, tag, KEPT if version else CHECKED)
         else:
-            await inner(scope, receive, send)
+            await send_file(scope, send, name, *found, KEPT if version else CHECKED)
 
     return answer
 
 
 async def send_file(scope: Scope, send: Send, name: str, content: bytes, tag: str, caching: str) -> None:
-    """The file, or 304 when the browser has it as it is."""
+    """Send the file, or 304 if the browser has it."""
     known = b",".join(value for name, value in scope["headers"] if name == b"if-none-match").decode("latin-1")
     same = tag in [one.strip().removeprefix("W/") for one in known.split(",")]
     kind = f"{KINDS['.' + name.rpartition('.')[2]]}; charset=utf-8"
@@ -92,35 +88,20 @@ async def send_file(scope: Scope, send: Send, name: str, content: bytes, tag: st
 
 
 @cache
-def read_file(name: str) -> tuple[bytes, str]:
-    """Its content and its ETag; a daemon has the files it was started with."""
-    content = b"".join(find_file(one).read_bytes() for one in (STYLES if name == ALL_STYLES else (name,)))
-    if name == "index.html":
-        content = content.replace(PAGE_FILES.encode(), f"{PAGE_FILES}{make_version()}/".encode())
-    return content, f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-
-
-@cache
-def make_version() -> str:
-    """Another one whenever a file of the pages is."""
-    names = sorted(name for name in list_files() if name != "index.html" and name.endswith(tuple(KINDS)))
-    return hashlib.sha256("".join(read_file(name)[1] for name in names).encode()).hexdigest()[:16]
-
-
-def find_file(name: str) -> Traversable:
-    """A page's own file, or the style that it shares with exported sessions; nothing else can be named."""
-    found = list_files().get(name)
-    if found is None or "." + name.rpartition(".")[2] not in KINDS:
-        raise NotFoundError(f"No page {name[:80]!r}.")
-    return found
-
-
-@cache
-def list_files() -> dict[str, Traversable]:
+def load_files() -> tuple[str, dict[str, tuple[bytes, str]]]:
+    """Load the pages' files once: a version of them all, and each one's content and ETag by name."""
     from ollm.services.session_export.html import STYLE_FILES
 
     own = (files("ollm.daemon") / "web").iterdir()
-    return {found.name: found for found in (*own, *STYLE_FILES)}
+    found = {file.name: file.read_bytes() for file in (*own, *STYLE_FILES) if file.name.endswith(tuple(KINDS))}
+    found[ALL_STYLES] = b"".join(found[name] for name in STYLES)
+    version = hash_content(b"".join(found[name] for name in sorted(found)))[:16]
+    found["index.html"] = found["index.html"].replace(PAGE_FILES.encode(), f"{PAGE_FILES}{version}/".encode())
+    return version, {name: (content, f'"{hash_content(content)[:20]}"') for name, content in found.items()}
+
+
+def hash_content(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 MAX_NAMED_SESSIONS = 100
@@ -177,7 +158,7 @@ async def all_events(
     It goes on after Last-Event-ID, or begins with `reset` and the events of running turns."""
     named = frozenset(parse_id(one) for one in sessions.split(",") if one)
     service.hub.make_room_for_client()
-    return make_event_stream(service.hub.follow_all(last_event_id, named), **{"x-ollm-pages": make_version()})
+    return make_event_stream(service.hub.follow_all(last_event_id, named), **{"x-ollm-pages": load_files()[0]})
 
 
 @get("/sessions/{session_id:str}/transcript")
