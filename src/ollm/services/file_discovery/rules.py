@@ -172,12 +172,12 @@ class Matcher:
         self._beginnings, self._endings = tuple(self._by_shape["beginning"]), tuple(self._by_shape["ending"])
         self._marks = [f"\0{start}" for start in self._beginnings] + [f"{end}\0" for end in self._endings]
 
-    def find_candidates(self, base: str, names: Sequence[str]) -> set[str]:
+    def find_candidates(self, base: str, names: Sequence[str]) -> frozenset[str]:
         """Find the names of a directory that a rule may match: all that one does, and perhaps some more."""
-        found = set(self._names.intersection(names))
+        found = self._names.intersection(names)
         together = "\0" + "\0".join(names) + "\0"
         if any([mark in together for mark in self._marks]):  # noqa: C419 - a list is faster for so few
-            found.update([name for name in names if name.endswith(self._endings) or name.startswith(self._beginnings)])
+            found |= {name for name in names if name.endswith(self._endings) or name.startswith(self._beginnings)}
         for search in self._searches:
             found |= search.find_matches(base, names)
         return found

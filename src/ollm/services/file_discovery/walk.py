@@ -41,6 +41,8 @@ def read_directory(path: str, *, signed: bool = True) -> DirectoryReading:
     except OSError as error:
         return DirectoryReading(signature, [], [], [], error)
     files.sort()
+    if not others:
+        return DirectoryReading(signature, files, [], [])
     folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
     if len(folders) == len(others):
         folders.sort()
@@ -128,13 +130,14 @@ class Walk:
 
     def visit(self, place: PendingDirectory) -> DirectoryListing | None:
         """Read one directory; None when it is gone or may not be read."""
-        return self.apply_rules(place, read_directory(self.get_path(place.relative), signed=self._signed))
+        path = self.get_path(place.prefix[:-1])
+        return self.apply_rules(place, path, read_directory(path, signed=self._signed))
 
-    def apply_rules(self, place: PendingDirectory, reading: DirectoryReading) -> DirectoryListing | None:
-        """Filter a directory's names by the rules."""
+    def apply_rules(self, place: PendingDirectory, path: str, reading: DirectoryReading) -> DirectoryListing | None:
+        """Filter the names in a directory, which is at `path`, by the rules."""
         signature, files, folders, others, failure = reading
         prefix, layers = place.prefix, place.layers
-        path, base = self.get_path(place.relative), self._offset + prefix
+        base = self._offset + prefix
         self.directories[path] = signature
         if failure is not None:
             if not isinstance(failure, FileNotFoundError):
@@ -143,7 +146,7 @@ class Walk:
         links = frozenset[str]()
         if others and self._options.follow_symlinks:
             files, folders, others, links = self._follow_links(path, reading)
-        count, names = len(files), files + folders + others
+        count, names = len(files), [*files, *folders, *others] if folders or others else files
         if others or _has_dotted(files) or _has_dotted(folders):
             layers = self.reader.read_layers(layers, path, base, names)
             files, folders, others = self._filter_dots(files), self._filter_dots(folders), self._filter_dots(others)
@@ -244,7 +247,7 @@ def _has_dotted(names: list[str]) -> bool:
 
 
 def _drop_hidden(
-    layers: RuleLayers, base: str, names: list[str], candidates: set[str], *, directories: bool = False
+    layers: RuleLayers, base: str, names: list[str], candidates: frozenset[str], *, directories: bool = False
 ) -> list[str]:
     """The names of a directory that no rule hides. Only the candidates may be hidden."""
     hides = layers.matcher.hides
@@ -276,7 +279,7 @@ class TreeScanner:
         reading = found[1] if found is not None and found[0] == stamp else read_directory(path)
         if reading.failure is None and _is_settled(stamp, began):
             self._known[path] = stamp, reading
-        return walk.apply_rules(place, reading)
+        return walk.apply_rules(place, path, reading)
 
 
 def _is_settled(stamp: DirectoryStamp, began: int) -> bool:
