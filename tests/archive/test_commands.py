@@ -18,7 +18,7 @@ from tests.servers.postgres import PostgresServer, free_port
 
 def test_nothing_of_the_archive_is_imported_for_another_command() -> None:
     code = (
-        "import sys; from ollm.cli.entry import main; main(['sessions', 'list']); main(['archive', '--help']);"
+        "import sys; from ollm.cli.entry import main; main(['sessions', 'list']);"
         "print([name for name in sys.modules if 'psycopg' in name or 'team_archive' in name])"
     )
 

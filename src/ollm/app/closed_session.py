@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.conversation import ConversationScope
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError, StorageError
 
 if TYPE_CHECKING:
+    from ollm.app.conversation import ConversationScope
     from ollm.domain.events import Event
     from ollm.domain.session import ContextSnapshot, Session
     from ollm.runtime.model.model import Model
@@ -74,7 +74,7 @@ class ClosedSession:
         return session_id
 
     def explain_refusal(self) -> str:
-        """What was said when something was refused."""
+        """The notices that explain a refusal."""
         from ollm.domain.events import Notice
 
         notices = [event.text for event in self.events if isinstance(event, Notice)]
@@ -90,7 +90,7 @@ class ClosedSession:
         return model
 
     async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
-        """What the model would be sent in this session, or in a new one with the model that was `chosen`."""
+        """Build the prompt of this session, or of a new one with the model that was `chosen`."""
         from ollm.providers.window import FALLBACK_WINDOW_TOKENS
         from ollm.runtime.prompt.instructions import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
@@ -130,6 +130,7 @@ class ClosedSession:
         return prompt
 
     def _create_scope(self) -> ConversationScope:
+        from ollm.app.conversation import ConversationScope
         from ollm.runtime.base import ConversationOptions
 
         scope = WorkspaceScope(self.process, self.workspace)

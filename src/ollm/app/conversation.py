@@ -271,7 +271,7 @@ class ConversationScope:
             yield McpObserver(toolbox.mcp, parts)
 
     def create_workspace_memory(self, parts: ConversationParts, opened: datetime) -> WorkspaceMemory:
-        """What keeps the workspace's record of this session."""
+        """Build the keeper of the workspace's record of this session."""
         from ollm.runtime.resume.workspace_record import WorkspaceMemory
 
         return WorkspaceMemory(
@@ -389,7 +389,7 @@ async def open_conversation(
 
 
 def create_process(options: ConversationOptions) -> ProcessScope:
-    """What this conversation shares with others, in the home it was given."""
+    """Build the process scope, in the home that the options give."""
     if options.home is None:
         return ProcessScope(workspace=options.workspace, flags=options.flags)
     environment = {**copy_environment(), "OLLM_HOME": str(options.home)}

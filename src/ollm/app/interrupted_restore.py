@@ -32,7 +32,7 @@ class FoundRestore(Data, frozen=True):
 
     @contextmanager
     def add_to_errors(self) -> Iterator[None]:
-        """What was completed is told also if something else fails then."""
+        """Report the completed restore even if something else fails then."""
         try:
             yield
         except OllmError as error:
@@ -89,7 +89,7 @@ async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> Non
 
 
 def make_step(history: list[Step], found: InterruptedRestore) -> Step:
-    """What the restore would have recorded."""
+    """The step that the restore would have recorded."""
     if found.kind == "rewind":
         name = "rewind" if found.scope == "both" else "rewind-files"
         return {"step": name, "before": found.message_id, "record": found.number}

@@ -58,7 +58,7 @@ def read_configured_servers(
 
 
 def has_servers(process: ProcessScope) -> bool:
-    """Whether any server is configured, in the settings or in the `.mcp.json` of a trusted workspace."""
+    """True if a server is configured, in the settings or in the `.mcp.json` of a trusted workspace."""
     return bool(process.settings.mcp_servers) or _has_project_file(process)
 
 
@@ -161,7 +161,7 @@ def compute_identity(server: McpServer) -> str:
 
 
 def build_server_question(server: McpServer, grant: str) -> ConfirmationDetails:
-    """What would run or be connected to, without the values of variables and headers."""
+    """Build the question about a server, without the values of variables and headers."""
     from ollm.system.terminal_text import render_command
 
     what = server.url or " ".join([server.command, *server.args])

@@ -80,7 +80,7 @@ class ProcessScope:
 
     @cached_property
     def trusted(self) -> bool:
-        """Whether the workspace's own files may be used."""
+        """True if the workspace's own files may be used."""
         return self.workspace is not None and self.trust_book.is_trusted(self.workspace)
 
     @cached_property
@@ -124,7 +124,7 @@ class ProcessScope:
 
     @cached_property
     def sanitization(self) -> EnvironmentSanitizationService:
-        """Which variables are kept from tools; the ones the settings name as holding a key always are."""
+        """Removes variables from the environment of tools, among them those that the settings name for keys."""
         from ollm.services.environment_sanitization import EnvironmentSanitizationService
 
         configured, tools = self.settings.environment, self.settings.tools
@@ -139,7 +139,7 @@ class ProcessScope:
 
     @cached_property
     def tool_environment(self) -> Mapping[str, str]:
-        """What tools, hooks and servers are started with."""
+        """The environment of tools, hooks and servers."""
         for warning in self.sanitization.warnings:
             self._warn(warning)
         return self.sanitization.sanitize(self.environment)
@@ -153,7 +153,7 @@ class ProcessScope:
 
     @cached_property
     def own_settings(self) -> Settings:
-        """What the user's own file says, without the workspace's."""
+        """The settings of the user's own file, without the workspace's."""
         if not self.trusted:
             return self.settings
         from ollm.config.load import load_settings
@@ -182,7 +182,7 @@ class ProcessScope:
 
     @cached_property
     def session_directories(self) -> tuple[Path, Path]:
-        """Where sessions are, and where an earlier version kept them. Settings are read only where there are some."""
+        """Directories of sessions: the current one and that of an earlier version."""
         if not self.home.config.exists():
             return self.home.sessions, self.home.legacy_sessions
         return self.resolve_directory(self.settings.sessions.data_dir, self.home.sessions), self.home.legacy_sessions
@@ -207,8 +207,7 @@ class ProcessScope:
         )
 
     def find_deletion_log(self) -> DeletionLog | None:
-        """Where it is kept which sessions the team archive is to forget; None where there is no archive, or it is to
-        keep them."""
+        """The log of sessions that the team archive is to forget; None if there is no archive, or it keeps them."""
         settings = self.settings.archive
         if settings.deletes == "keep" or not (settings.url or settings.url_env):
             return None
@@ -273,7 +272,7 @@ class ProcessScope:
 
     @property
     def tool_cache(self) -> Path:
-        """Where it is remembered what the classes of the tools say."""
+        """File that caches the descriptions of the tools."""
         return self.home.cache / "tools.json"
 
     @cached_property
@@ -333,7 +332,7 @@ class ProcessScope:
         return msgspec.structs.replace(facts, served_window=less, said_window=wanted)
 
     async def choose_call_form(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
-        """How the model is called: as set, as it was learnt, or as expected of its family and size."""
+        """Choose the form of tool calls: as set, as learnt, or as expected of the family and size."""
         wanted = self.settings.provider.call_form
         if wanted != "auto":
             result = "user" if wanted == "text" else facts.result_form
@@ -379,7 +378,7 @@ class ProcessScope:
 
     @cached_property
     def notes(self) -> NoteStore:
-        """What the memory tool keeps for all workspaces."""
+        """Notes of the memory tool for all workspaces."""
         from ollm.store.migrations import GLOBAL_MIGRATIONS
         from ollm.store.notes import NoteStore
 

@@ -137,7 +137,7 @@ class Storage:
 
     @property
     def skill_directories(self) -> tuple[Path, ...]:
-        """Where skills are; those of the workspace come first, if it is trusted."""
+        """Directories of skills; the one of the workspace comes first, if it is trusted."""
         theirs = (self.options.workspace / ".ollm" / "skills",) if self.process.trusted else ()
         return (*theirs, self.process.home.skills)
 
@@ -196,7 +196,7 @@ class Storage:
 
 
 def has_interrupted_restore(home: Home) -> bool:
-    """Whether any workspace has one. Looks at one name a workspace: it is asked at every start."""
+    """True if a restore of any workspace was interrupted. Looks at one name a workspace: every start asks this."""
     try:
         with os.scandir(home.checkpoints) as places:
             return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
@@ -205,7 +205,7 @@ def has_interrupted_restore(home: Home) -> bool:
 
 
 def find_command_directories(process: ProcessScope, workspace: Path) -> tuple[Path, ...]:
-    """Where the person's own slash commands are; those of the workspace come first, if it is trusted."""
+    """Directories of the person's own slash commands; the one of the workspace comes first, if it is trusted."""
     theirs = (workspace / ".ollm" / "commands",) if process.trusted else ()
     return (*theirs, process.home.root / "commands")
 

@@ -57,7 +57,7 @@ class TaskRunner:
         return self._toolbox.storage.agent_directories
 
     def list_agents(self) -> list[AgentListing]:
-        """What people defined, to be shown."""
+        """The agents that people defined."""
         return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
@@ -192,7 +192,7 @@ UNSUITED_TOOLS = ("task", "goal", "write_todos")  # no task inside a task; plans
 
 
 class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a task comes from: the calls of its parent, the model that talks there, and the agent it is for."""
+    """Origin of a task: the calls of its parent, the model that talks there, and the agent it is for."""
 
     toolbox: Toolbox
     model: Model
@@ -200,7 +200,7 @@ class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskToolbox(Toolbox):
-    """What a task's calls run with: the parent's sandbox and processes. What must be asked is asked in the parent's
+    """Tools of a task, with the parent's sandbox and processes. Questions are asked in the parent's
     conversation, and what is granted there counts here. A task may never do more than its parent."""
 
     mcp = None  # the servers are the parent's: no others are started
@@ -212,7 +212,7 @@ class TaskToolbox(Toolbox):
 
     @property
     def takes_checkpoints(self) -> bool:
-        """What a task changes belongs to the turn of its parent."""
+        """False: changes of a task belong to the turn of its parent."""
         return False
 
     @property

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 def create_file_context(
     boundary: Boundary, settings: ToolSettings, editor: EditorFiles | None, checkpoints: Lazy[FileCheckpoints]
 ) -> ToolContext:
-    """How files are reached: as an editor has them, where there is one."""
+    """Build the access to files, through the editor if there is one."""
     from ollm.tools.framework.base import ToolContext
 
     context = ToolContext(boundary=boundary, settings=settings)
@@ -105,13 +105,13 @@ def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sand
 
 
 def find_session_file(storage: Storage) -> str:
-    """Where the session is recorded; nothing before it is."""
+    """Return the path of the session file; empty before it is recorded."""
     session_id = storage.session.id
     return str(storage.process.session_directories[0] / f"{session_id}.json") if session_id else ""
 
 
 def add_hook_context(entries: ContextManager, entry: Mapping[str, Any]) -> None:
-    """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
+    """Add a context entry of a hook (S5.6); a wrong entry is skipped with a warning."""
     entries.add_context(
         str(entry.get("key", "")),
         str(entry.get("content", "")),
@@ -208,7 +208,7 @@ class Toolbox:
         return self.storage.counter.count_text(text)
 
     def get_result_tokens(self) -> int | None:
-        """What one result may take of the window now; None where there is no conversation."""
+        """Tokens that one result may take of the window now; None without a conversation."""
         return self.measure_room() if self.measure_room else None
 
     async def run_task(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
@@ -249,7 +249,7 @@ class Toolbox:
 
     @cached_property
     def extensions(self) -> Extensions | None:
-        """What the enabled extensions bring; those that failed are told."""
+        """The enabled extensions; those that failed are reported."""
         found = self.process.extensions
         self.storage.notices.extend(found.problems if found else ())
         return found
@@ -350,7 +350,7 @@ class Toolbox:
         return Dispatch(self.create_call_services(state))
 
     def create_call_services(self, state: ConversationState | None = None) -> CallServices:
-        """What running calls takes; `state` has the model of the moment, where there is one."""
+        """Build the services that calls run with; `state` has the current model, if there is one."""
 
         from ollm.extensions.base import NoHooks
         from ollm.runtime.calls.tool_call import CallServices

@@ -1,4 +1,4 @@
-"""What all conversations in one workspace share: the boundary, the policy, its memory."""
+"""Objects that all conversations in one workspace share: the boundary, the policy, its memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ignore_report(text: str) -> None:
 
 
 class WorkspaceScope:
-    """What all conversations in one workspace share: the boundary, the policy, its memory."""
+    """Builds what the conversations in one workspace share, on first use."""
 
     def __init__(self, process: ProcessScope, path: Path) -> None:
         self.process = process
@@ -122,7 +122,7 @@ class WorkspaceScope:
 
     @property
     def agent_directories(self) -> tuple[Path, ...]:
-        """Where agents are defined; those of the workspace come first, if it is trusted."""
+        """Directories of agents; the one of the workspace comes first, if it is trusted."""
         theirs = (self.path / ".ollm" / "agents",) if self.process.trusted else ()
         return (*theirs, self.process.home.root / "agents")
 
@@ -178,7 +178,7 @@ class WorkspaceScope:
         self._closing.close()
 
     def trust_workspace(self, yes: bool) -> str:
-        """What /trust says, and does when it is confirmed. The files count from the next conversation on."""
+        """Run /trust: describe the files, or trust them. They count from the next conversation on."""
         book = self.process.trust_book
         state = book.get_state(self.path)
         if state.trusted:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ollm.cli.commands import LazyGroup
+from ollm.app import ProcessScope
+from ollm.app.workspace import WorkspaceScope
+from ollm.archive.reading import list_sessions, search_messages
+from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
@@ -20,17 +23,22 @@ from ollm.cli.options import (
     workspace_option,
     yes_option,
 )
+from ollm.cli.sessions.listing import cut_text, make_progress, parse_since
 from ollm.domain.clock import format_age
 from ollm.domain.errors import BusyError, ExitCode, UsageError
-from ollm.domain.text import shorten_ids
+from ollm.domain.text import format_count, shorten_ids
 from ollm.system.terminal_text import make_printable
 
-if TYPE_CHECKING:
-    from ollm.app import ProcessScope
-    from ollm.archive.team_archive import PushReport, TeamArchive
+
+@click.group()
+def archive() -> None:
+    """Share sessions between machines through PostgreSQL.
+
+    ID is a session id or a prefix of at least 4 characters.
+    """
 
 
-@click.command()
+@archive.command(short_help="Show where the archive is and what is not sent yet.")
 @click.argument("session", metavar="[ID]", required=False)
 @click.option("--take", is_flag=True, help="Take the session's lease, if it is free.")
 @click.option("--force", is_flag=True, help="Take the lease from the machine that has it.")
@@ -40,9 +48,6 @@ def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
 
     With ID: whether this machine may go on with that session; exit code 5 if another one does.
     """
-    from ollm.app import ProcessScope
-    from ollm.archive.team_archive import TeamArchive
-
     process = ProcessScope()
     settings = process.settings.archive
     if not (settings.url or settings.url_env):
@@ -76,8 +81,6 @@ def show_lease(archive: TeamArchive, prefix: str, *, take: bool, force: bool) ->
 
 
 def format_status(found: dict[str, Any]) -> dict[str, str]:
-    from ollm.domain.text import format_count
-
     settings = found["settings"]
     schema = f"schema {found.get('schema')}" if found.get("schema") else "not set up yet (a push does that)"
     lines = {
@@ -101,14 +104,12 @@ def format_status(found: dict[str, Any]) -> dict[str, str]:
     return lines
 
 
-@click.command()
+@archive.command(short_help="Create or update the archive's tables; add people and teams.")
 @click.option("--person", "people", metavar="ROLE", multiple=True, help="Let a database role use the archive.")
 @click.option("--team", metavar="TEAM", help="Put these people into a team: they see each other's sessions.")
 def setup(people: tuple[str, ...], team: str | None) -> None:
     """Create or update the archive's tables, as the role that owns the database."""
-    from ollm.app import ProcessScope
     from ollm.archive.connection import translate_faults
-    from ollm.archive.team_archive import TeamArchive
 
     if team and not people:
         raise UsageError("--team needs --person.", action="For example: --person alice --person bob --team compilers.")
@@ -121,7 +122,7 @@ def setup(people: tuple[str, ...], team: str | None) -> None:
         print(f"Added {make_printable(person)}" + (f" to team {make_printable(team)}." if team else "."))
 
 
-@click.command()
+@archive.command(short_help="Send sessions to the archive.")
 @click.argument("sessions", metavar="[ID]...", nargs=-1, shell_complete=complete_session)
 @click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
 @click.option(
@@ -144,10 +145,6 @@ def push(
 
     Exit code 1 if one could not be sent.
     """
-    from ollm.app import ProcessScope
-    from ollm.archive.team_archive import TeamArchive
-    from ollm.cli.sessions.listing import make_progress
-
     process = ProcessScope()
     archive = TeamArchive(process)
     ids = [process.session_files.places.find(prefix) for prefix in sessions] or None
@@ -174,8 +171,6 @@ def push(
 
 def push_forks(archive: TeamArchive, ids: list[str], *, as_json: bool) -> int:
     """Send each of these as a session of its own; the sessions themselves become what the archive has."""
-    from ollm.archive.team_archive import push_fork
-
     if not ids:
         raise UsageError("--fork needs the ID of a session.", action="For example: ollm archive push ID --fork.")
     with archive.connect() as connection:
@@ -195,8 +190,6 @@ def push_forks(archive: TeamArchive, ids: list[str], *, as_json: bool) -> int:
 
 
 def print_report(report: PushReport) -> None:
-    from ollm.domain.text import format_count
-
     for session_id, why in report.skipped.items():
         warn(f"{session_id} was not sent: {make_printable(why)}")
     if report.sessions:
@@ -210,17 +203,12 @@ def print_report(report: PushReport) -> None:
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
 
 
-@click.command("list")
+@archive.command("list", short_help="List the sessions in the archive.")
 @click.option("--limit", type=click.IntRange(min=1, max=1000), default=100, show_default=True, help="Maximum to show.")
 @click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
 @json_option
 def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
     """List the sessions in the archive that you may see, last active first."""
-    from ollm.app import ProcessScope
-    from ollm.archive.reading import list_sessions
-    from ollm.archive.team_archive import TeamArchive
-    from ollm.cli.sessions.listing import cut_text
-
     archive = TeamArchive(ProcessScope())
     with archive.connect() as connection:
         found = list_sessions(connection, limit=limit, tasks=tasks)
@@ -248,7 +236,7 @@ def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
     print_table(("ID", "TITLE", "LAST ACTIVE", "FROM", "MODEL", "MESSAGES", "WORKSPACE"), rows)
 
 
-@click.command()
+@archive.command(short_help="Search all messages in the archive.")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role.")
 @click.option("--since", metavar="TIME", help="Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
@@ -257,11 +245,6 @@ def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
 @json_option
 def search(text: tuple[str, ...], role: str | None, since: str | None, limit: int, tasks: bool, as_json: bool) -> None:
     """Search all messages in the archive that you may see. TEXT is taken literally; all its words must be there."""
-    from ollm.app import ProcessScope
-    from ollm.archive.reading import search_messages
-    from ollm.archive.team_archive import TeamArchive
-    from ollm.cli.sessions.listing import parse_since
-
     wanted = parse_since(since) if since else None
     archive = TeamArchive(ProcessScope())
     with archive.connect() as connection:
@@ -278,7 +261,7 @@ def search(text: tuple[str, ...], role: str | None, since: str | None, limit: in
         print(f"    {make_printable(hit.snippet)}")
 
 
-@click.command()
+@archive.command(short_help="Get a session from the archive, to continue it here.")
 @click.argument("session", metavar="ID")
 @click.option("--fork", is_flag=True, help="Make a new session from it, with an id of its own.")
 @workspace_option
@@ -287,9 +270,6 @@ def pull(session: str, fork: bool, workspace: str | None) -> None:
 
     A session of a folder that this machine does not have goes to the current one, or to --workspace.
     """
-    from ollm.app import ProcessScope
-    from ollm.archive.team_archive import TeamArchive
-
     process = ProcessScope()
     archive = TeamArchive(process)
     with archive.connect() as connection:
@@ -312,21 +292,16 @@ def find_place(process: ProcessScope, session_id: str, here: Path) -> Path:
         return here
     if Path(held).is_dir():
         return Path(held)
-    from ollm.app.workspace import WorkspaceScope
-
     with contextlib.closing(WorkspaceScope(process, here)) as scope:
         scope.context.adopt(session_id, held)
     return here
 
 
-@click.command()
+@archive.command(short_help="Delete a session from the archive; it stays on this machine.")
 @click.argument("session", metavar="ID")
 @yes_option
 def forget(session: str, yes: bool) -> None:
     """Delete a session of yours from the archive. It stays on this machine and is not sent again."""
-    from ollm.app import ProcessScope
-    from ollm.archive.team_archive import TeamArchive
-
     archive = TeamArchive(ProcessScope())
     with archive.connect() as connection:
         found = archive.find_own(connection, session)
@@ -334,22 +309,3 @@ def forget(session: str, yes: bool) -> None:
         confirm_or_fail(f"Delete session {found.session_id}{title} from the archive? This cannot be undone.", yes)
         archive.forget(connection, found.session_id)
     print(f"Deleted session {found.session_id} from the archive.")
-
-
-COMMANDS: dict[str, tuple[str, str]] = {
-    "status": ("ollm.cli.archive:status", "Show where the archive is and what is not sent yet."),
-    "setup": ("ollm.cli.archive:setup", "Create or update the archive's tables; add people and teams."),
-    "push": ("ollm.cli.archive:push", "Send sessions to the archive."),
-    "list": ("ollm.cli.archive:list_archived", "List the sessions in the archive."),
-    "search": ("ollm.cli.archive:search", "Search all messages in the archive."),
-    "pull": ("ollm.cli.archive:pull", "Get a session from the archive, to continue it here."),
-    "forget": ("ollm.cli.archive:forget", "Delete a session from the archive; it stays on this machine."),
-}
-
-
-@click.command(cls=LazyGroup, table=COMMANDS)
-def archive() -> None:
-    """Share sessions between machines through PostgreSQL.
-
-    ID is a session id or a prefix of at least 4 characters.
-    """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +63,6 @@ EPILOG = """`ollm` opens the chat, `ollm "fix the bug"` opens it with that messa
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
 
-_NO_COMMAND = re.compile(r"No such command '(.+?)'\.")
-
-
 CommandTable = Mapping[str, tuple[str, str]]  # name: `module:attribute` and the line of help
 
 
@@ -110,7 +107,7 @@ class RootGroup(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
-            ctx.fail(_describe_unknown(args[0]))
+            ctx.fail(_describe_unknown(args[0], COMMANDS, "to ask the model, use `ollm -p TEXT`."))
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -123,11 +120,10 @@ class RootGroup(LazyGroup):
         return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
 
 
-def _describe_unknown(name: str) -> str:
+def _describe_unknown(name: str, known: Iterable[str], otherwise: str) -> str:
     from ollm.domain.text import format_suggestion
 
-    hint = format_suggestion(name, COMMANDS, "to ask the model, use `ollm -p TEXT`.")
-    return f"unknown command {name!r}; {hint}"
+    return f"unknown command {name!r}; {format_suggestion(name, known, otherwise)}"
 
 
 @click.command(
@@ -156,19 +152,13 @@ def run_command_line(words: list[str]) -> int:
     return result if isinstance(result, int) else ExitCode.DONE
 
 
-def _describe_unknown_subcommand(name: str, known: list[str]) -> str:
-    from ollm.domain.text import format_suggestion
-
-    hint = format_suggestion(name, known, f"available: {', '.join(known)}.")
-    return f"unknown command {name!r}; {hint}"
-
-
 def _format_click_error(error: click.ClickException) -> str:
     """As click says it, but an option is only ever taken for one that does no harm."""
     context = getattr(error, "ctx", None)
-    found = _NO_COMMAND.match(error.format_message())
+    found = re.match(r"No such command '(.+?)'\.", error.format_message())
     if found and context and isinstance(context.command, click.Group):
-        return _describe_unknown_subcommand(found[1], context.command.list_commands(context))
+        known = context.command.list_commands(context)
+        return _describe_unknown(found[1], known, f"available: {', '.join(known)}.")
     if not isinstance(error, click.NoSuchOption):
         return error.format_message()
     near = [name for name in error.possibilities or () if name != "--yes"]

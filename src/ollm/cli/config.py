@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
 from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
 from ollm.config.environment import copy_environment, find_home
@@ -34,7 +35,6 @@ def show(workspace: str | None, as_json: bool) -> None:
 
     Each that is set says where it comes from; secrets are hidden.
     """
-    from ollm.app import ProcessScope
     from ollm.config.show import redact_settings, render_yaml
 
     loaded = ProcessScope(workspace=resolve_workspace(workspace)).loaded_settings
@@ -79,7 +79,6 @@ def get(key: str, workspace: str | None) -> None:
 
     A secret is hidden; lists and sections are printed as JSON.
     """
-    from ollm.app import ProcessScope
     from ollm.config.show import find_value, redact_settings
 
     value = find_value(redact_settings(ProcessScope(workspace=resolve_workspace(workspace)).settings), key)

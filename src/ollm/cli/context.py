@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ollm.app import ClosedSession, ProcessScope
     from ollm.domain.session import Session
     from ollm.runtime.prompt.prompt import Prompt
 
@@ -33,8 +33,6 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     Without ID, for the newest session of the workspace.
     """
     import asyncio
-
-    from ollm.app import ClosedSession, ProcessScope
 
     place = resolve_workspace(workspace)
     process = ProcessScope(workspace=place)

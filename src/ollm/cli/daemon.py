@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_json
 from ollm.domain.errors import OllmError, UsageError
 
@@ -39,8 +40,6 @@ def daemon() -> None:
 @click.option("--tcp", is_flag=True, help="Also listen on 127.0.0.1, with a token.")
 def run(tcp: bool) -> None:
     """Run the daemon in the foreground, until Ctrl-C."""
-    from ollm.app import ProcessScope
-
     try:
         from ollm.daemon.server import serve
     except ImportError as error:
@@ -72,8 +71,6 @@ def stop() -> None:
     if running is None:
         print("The daemon is not running.")
         return
-    from ollm.app import ProcessScope
-
     patience = ProcessScope().settings.daemon.drain_seconds + 20  # for what runs, and for putting things away
     os.kill(running.pid, signal.SIGTERM)
     deadline = time.monotonic() + patience
@@ -226,8 +223,6 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
 def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
     """The whole id of the session that was asked for; None for a new one."""
     if start.session:
-        from ollm.app import ProcessScope
-
         return ProcessScope().session_files.places.find(start.session)
     if not start.continue_:
         return None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.domain.text import format_count
 
 if TYPE_CHECKING:
-    from ollm.app import ProcessScope
     from ollm.cli.diagnosis import Diagnosis
     from ollm.domain.errors import OllmError
     from ollm.domain.model_facts import ModelFacts
@@ -32,7 +32,6 @@ def doctor(clean: bool, measure: bool, workspace: str | None, as_json: bool) -> 
     """Check your setup: which model is used and why, what is missing, and what to do next."""
     import asyncio
 
-    from ollm.app import ProcessScope
     from ollm.system.terminal_text import make_printable
 
     process = ProcessScope(workspace=resolve_workspace(workspace))

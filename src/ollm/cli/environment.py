@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import NotFoundError, StorageError
 
@@ -20,8 +21,6 @@ def env() -> None:
 @json_option
 def check(workspace: str | None, as_json: bool) -> None:
     """List the variables tools get, and why others are withheld. Names only, never a value."""
-    from ollm.app import ProcessScope
-
     process = ProcessScope(workspace=resolve_workspace(workspace))
     for warning in process.sanitization.warnings:
         warn(warning)
@@ -38,8 +37,6 @@ def check(workspace: str | None, as_json: bool) -> None:
 @click.argument("file", required=False)
 def redact(file: str | None) -> None:
     """Print FILE, or stdin, with secrets redacted."""
-    from ollm.app import ProcessScope
-
     redacted = ProcessScope().redactor.redact(_read_text(file))
     sys.stdout.buffer.write(redacted.encode("utf-8", "surrogateescape"))
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, yes_option
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.app import ProcessScope
     from ollm.extensions.loader import Manifest
 
 
@@ -123,8 +123,6 @@ def disable(name: str) -> None:
 
 
 def _make_process() -> ProcessScope:
-    from ollm.app import ProcessScope
-
     return ProcessScope()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import UsageError
 
@@ -23,7 +24,6 @@ def hooks() -> None:
 @json_option
 def list_hooks(workspace: str | None, as_json: bool) -> None:
     """List the hooks that run here."""
-    from ollm.app import ProcessScope
     from ollm.extensions.hook_settings import read_hooks
 
     found, problems = read_hooks(ProcessScope(workspace=resolve_workspace(workspace)).settings.hooks)
@@ -52,7 +52,6 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
     From FILE, or from .claude/settings.json here and in your home directory. The scripts stay where they are. Those of
     your home run outside the sandbox, as they do in Claude Code; those of the workspace inside it.
     """
-    from ollm.app import ProcessScope
     from ollm.config.change import put_mapping_entry
 
     process, place = ProcessScope(), resolve_workspace(workspace)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ollm.app import ProcessScope
+from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_configured_servers
+from ollm.app.workspace import WorkspaceScope
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
@@ -14,7 +17,6 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.app import ProcessScope
     from ollm.extensions.mcp.catalogue import Catalogue
     from ollm.extensions.mcp.settings import McpServer
 
@@ -32,9 +34,6 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
 
     With what they offered when they were last asked; none is started.
     """
-    from ollm.app import ProcessScope
-    from ollm.app.mcp_setup import open_catalogue_file, read_configured_servers
-
     process = ProcessScope(workspace=resolve_workspace(workspace))
     servers, problems = read_configured_servers(process)
     for problem in problems:
@@ -131,7 +130,6 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
     """
     from pathlib import Path
 
-    from ollm.app import ProcessScope
     from ollm.extensions.mcp.settings import find_foreign_files, read_foreign_file
 
     place, known = resolve_workspace(workspace), ProcessScope().settings.mcp_servers
@@ -168,7 +166,6 @@ def find_entry_fault(name: str, entry: dict[str, Any]) -> str:
 
 def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
     """Check the entry and write it into the user's settings."""
-    from ollm.app import ProcessScope
     from ollm.config.change import put_mapping_entry
 
     if fault := find_entry_fault(name, entry):
@@ -187,7 +184,6 @@ def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove server NAME from your settings."""
-    from ollm.app import ProcessScope
     from ollm.config.change import remove_mapping_entry as remove_entry
 
     file = remove_entry(ProcessScope().home, "mcpServers", name)
@@ -230,7 +226,6 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget the login at server NAME."""
-    from ollm.app import ProcessScope
     from ollm.extensions.mcp.login import LoginFile
 
     if not LoginFile(ProcessScope().home.mcp_logins).remove(name):
@@ -240,9 +235,6 @@ def logout(name: str) -> None:
 
 def find_server(name: str, workspace: str | None) -> tuple[ProcessScope, McpServer]:
     """The server of that name, with its variables filled in."""
-    from ollm.app import ProcessScope
-    from ollm.app.mcp_setup import read_configured_servers
-
     process = ProcessScope(workspace=resolve_workspace(workspace))
     servers = {server.name: server for server in read_configured_servers(process)[0]}
     if name not in servers:
@@ -274,9 +266,6 @@ async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Cata
     """Ask all servers at once for what they offer; an error for each that cannot be asked."""
     import asyncio
 
-    from ollm.app import ProcessScope
-    from ollm.app.mcp_setup import create_mcp_servers
-    from ollm.app.workspace import WorkspaceScope
     from ollm.system.processes import ProcessHost
 
     process, host = ProcessScope(workspace=workspace), ProcessHost()

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, wrap_for_terminal, yes_option
 from ollm.domain.errors import NoServerError
@@ -26,8 +27,6 @@ def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
     """Offer to download a missing model file; True if it is here afterwards."""
     if not isinstance(error, ModelFileMissingError):
         return False
-    from ollm.app import ProcessScope
-
     return offer_download(ProcessScope(flags=flags).model_store, error)
 
 
@@ -101,7 +100,6 @@ def list_models(as_json: bool) -> None:
     """List model files, models of running servers, and the catalogue."""
     import asyncio
 
-    from ollm.app import ProcessScope
     from ollm.app.models import collect_models
 
     document = asyncio.run(collect_models(ProcessScope(), warn))
@@ -128,8 +126,6 @@ def list_models(as_json: bool) -> None:
 @click.option("--if-missing", is_flag=True, help="Print nothing if it is already installed.")
 def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> None:
     """Download a model (resumable)."""
-    from ollm.app import ProcessScope
-
     store = ProcessScope().model_store
     if here := store.find_installed(name):
         if not if_missing:
@@ -144,8 +140,6 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
 @yes_option
 def remove(name: str, yes: bool) -> None:
     """Delete a model file."""
-    from ollm.app import ProcessScope
-
     store = ProcessScope().model_store
     here = store.find_installed(name)
     if here is not None:
@@ -164,7 +158,6 @@ def probe(model: str | None, as_json: bool) -> None:
     """
     import asyncio
 
-    from ollm.app import ProcessScope
     from ollm.app.models import probe_model
     from ollm.system.terminal_text import make_printable
 

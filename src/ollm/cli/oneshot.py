@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ollm.app import ProcessScope, open_conversation
 from ollm.cli.start import ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, WaitLine, is_seen
 from ollm.domain.errors import ExitCode
@@ -41,8 +42,6 @@ def ask_once(start: ChatArguments, question: Question, output: str) -> int:
 
 async def run_once(start: ChatArguments, question: Question, output: str, received: list[signal.Signals]) -> int:
     """The exit code, but for the signals that were `received`."""
-    from ollm.app import open_conversation
-
     text, piped = question.text, question.piped
     warn_if_untrusted(start)
     if text.split()[:1] == ["/help"] and not piped.strip() and (reply := render_help_alone(start, text)):
@@ -103,7 +102,6 @@ async def collect_attachments(
 
 def render_help_alone(start: ChatArguments, text: str) -> CommandReply | None:
     """Render `/help` without a model server; None if MCP servers add commands."""
-    from ollm.app import ProcessScope
     from ollm.app.mcp_setup import has_servers
     from ollm.app.storage import find_command_directories
     from ollm.runtime.commands.help_text import render_help
@@ -136,7 +134,6 @@ def find_theme(start: ChatArguments) -> ScreenTheme | None:
 
     if not sys.stdout.isatty() or wants_plain(copy_environment()):
         return None
-    from ollm.app import ProcessScope
     from ollm.cli.screen.themes import choose_theme
     from ollm.cli.terminal import load_screen_settings
 
@@ -159,8 +156,6 @@ def print_reply(reply: CommandReply, output: str, session_id: str | None, start:
 
 def warn_if_untrusted(start: ChatArguments) -> None:
     """Warn that the workspace's own files are not used, since nobody can be asked here."""
-    from ollm.app import ProcessScope
-
     book = ProcessScope(workspace=start.workspace).trust_book
     if book.get_state(start.workspace).unanswered:
         from ollm.cli.trust import describe_untrusted

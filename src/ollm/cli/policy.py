@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ollm.app import ProcessScope, WorkspaceScope
 from ollm.app.policy_views import check_call
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
@@ -26,7 +27,6 @@ from ollm.domain.errors import UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.app import ProcessScope
     from ollm.policy.engine import PolicyEngine
 
 
@@ -62,7 +62,6 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
     """Revoke grant NUMBER from `ollm policy show`, or all."""
     if everything == (number is not None):
         raise UsageError("Give a grant number, or --all.", action="List them with `ollm policy show`.")
-    from ollm.app import ProcessScope
     from ollm.policy.grants import GrantBook
 
     book = GrantBook(ProcessScope().home.grants)
@@ -136,15 +135,11 @@ def backtest(file: str, workspace: str | None, as_json: bool) -> None:
 
 
 def _make_process(workspace: str | None) -> ProcessScope:
-    from ollm.app import ProcessScope
-
     return ProcessScope(workspace=resolve_workspace(workspace))
 
 
 def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = False) -> PolicyEngine:
     from pathlib import Path
-
-    from ollm.app import WorkspaceScope
 
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
@@ -20,9 +20,6 @@ from ollm.cli.options import (
 from ollm.domain.clock import format_age
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.system.terminal_text import make_printable
-
-if TYPE_CHECKING:
-    from ollm.app import ClosedSession
 
 MIN_PREFIX_CHARACTERS = 4
 
@@ -121,8 +118,6 @@ def delete(snapshot: str, yes: bool) -> None:
 
 
 def _open_scope(workspace: str | None) -> ClosedSession:
-    from ollm.app import ClosedSession, ProcessScope
-
     place = resolve_workspace(workspace)
     return ClosedSession(ProcessScope(workspace=place), place)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ollm.app import ProcessScope, run_tool_call
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option, yes_option
 from ollm.domain.errors import ExitCode, UsageError
@@ -47,7 +48,6 @@ def run_tool(
     """Run a tool, subject to policy."""
     import asyncio
 
-    from ollm.app import run_tool_call
     from ollm.cli.start import check_grants
     from ollm.domain.messages import ToolCall
     from ollm.runtime.base import ConversationOptions
@@ -150,7 +150,6 @@ def skills() -> None:
 @json_option
 def list_skills(workspace: str | None, as_json: bool) -> None:
     """List the skills of your home and of a trusted workspace."""
-    from ollm.app import ProcessScope
     from ollm.runtime.prompt.project_context import find_skills
 
     root = resolve_workspace(workspace)

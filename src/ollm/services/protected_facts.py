@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ollm.domain.lazy import compile_late
+
 MAX_WORD_CHARS = 300
 MAX_ERROR_CHARS = 200
 
-_URL = re.compile(r"https?://[^\s<>\"')\]}]+")
-_PATH = re.compile(r"(?:[\w.~@+-]+)?(?:/[\w.@+-]+)+|\b[\w-]{2,}\.[A-Za-z][A-Za-z0-9]{0,5}\b")
-_NUMBER = re.compile(r"\d+(?:[.,_:-]\d+)*")
-_NAME = re.compile(r"\b(?:[a-z][a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w*[A-Za-z0-9]_[A-Za-z0-9]\w*)\b")
-_QUOTED = re.compile(r"`([^`\n]{1,120})`")
-_ERROR = re.compile(r"\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|traceback)\b", re.IGNORECASE)
+_URL = compile_late(r"https?://[^\s<>\"')\]}]+")
+_PATH = compile_late(r"(?:[\w.~@+-]+)?(?:/[\w.@+-]+)+|\b[\w-]{2,}\.[A-Za-z][A-Za-z0-9]{0,5}\b")
+_NUMBER = compile_late(r"\d+(?:[.,_:-]\d+)*")
+_NAME = compile_late(r"\b(?:[a-z][a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w*[A-Za-z0-9]_[A-Za-z0-9]\w*)\b")
+_QUOTED = compile_late(r"`([^`\n]{1,120})`")
+_ERROR = compile_late(r"\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|traceback)\b", re.IGNORECASE)
 # What the engine writes into a context: where something was left out, and what stands for old messages.
-_MARKERS = re.compile(
+_MARKERS = compile_late(
     r"\[\.\.\. .*?left out.*?\]"
     r"|\[(?:Folded messages|Record of messages|Results of this step|Goals and decisions)[^\]\n]*\]?"
     r"|Summary of messages [\d, -]+:"

@@ -1,4 +1,4 @@
-"""The files and directories `@` completes: listed behind the input, kept warm by a watch, asked from a thread."""
+"""The files and directories `@` completes: listed behind the input, asked from a thread."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ollm.domain.files import ChangeKind
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.file_discovery.fuzzy import PathFinder
 
-FRESH_SECONDS = 10.0  # how long a list counts where nothing says that it changed
-RELOAD_DELAY_SECONDS = 0.2  # changes within this time are listed together
+FRESH_SECONDS = 1.0  # how long a list counts
 RELOAD_LOAD_FACTOR = 10  # a list that takes long to make is made less often
 MAX_RESULTS = 12
 MAX_DIRECTORIES = 4  # of the results
-WATCH_PAUSE_SECONDS = 1.5  # after the last question: beginning to watch a large tree would hold up the letters
 TYPING_PAUSE_SECONDS = 0.025  # seconds in which the letter itself is drawn, before anything is looked for
 SWITCH_INTERVAL_SECONDS = 0.0005  # seconds a search may hold up the one who types
 
@@ -48,8 +45,7 @@ def find_directories(typed: str, directories: Sequence[str]) -> list[str]:
 
 
 class WorkspaceFiles:
-    """Never blocks whoever types: an old list answers while a new one is made. Once the first questions are over the
-    tree is watched, and a change makes the list anew before anybody asks again."""
+    """Never blocks whoever types: an old list answers while a new one is made."""
 
     def __init__(self, discovery: Callable[[], FileDiscoveryService], root: Path) -> None:
         self._discovery = discovery
@@ -57,79 +53,43 @@ class WorkspaceFiles:
         self._finder: PathFinder | None = None
         self._known: Sequence[str] = ()
         self._directories: list[str] = []
-        self._made_at = 0.0
-        self._load_seconds = 0.0
-        self._watched: bool | None = None  # None: not tried yet
-        self._reload: threading.Timer | None = None
+        self._fresh_until = 0.0
         self._asked = ""
-        self._asked_at = 0.0
         self._lock = threading.Lock()
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
 
     def find(self, typed: str) -> list[str]:
         """The likeliest files; the first time it waits for the list. Nothing when more was typed meanwhile."""
-        self._asked, self._asked_at = typed, time.monotonic()
+        self._asked = typed
         time.sleep(TYPING_PAUSE_SECONDS)
         if self._asked != typed:
             return []
         if self._finder is None:
             self._load()
-        elif not self._watched and time.monotonic() - self._made_at > FRESH_SECONDS:
+        elif time.monotonic() > self._fresh_until:
             threading.Thread(target=self._load, daemon=True).start()
         if self._finder is None:
             return []
         directories = find_directories(typed, self._directories)
         return [*directories, *self._finder.find_best(typed, MAX_RESULTS - len(directories))]
 
-    def _load(self, *, wait: bool = False, anew: bool = False) -> None:
+    def _load(self) -> None:
+        """Make the list anew, unless another thread is at it."""
         from ollm.domain.errors import OllmError
         from ollm.domain.files import DiscoveryOptions
         from ollm.services.file_discovery.fuzzy import PathFinder
 
-        if not self._lock.acquire(blocking=wait or self._finder is None):
+        if not self._lock.acquire(blocking=self._finder is None):
             return
         start = time.monotonic()
         try:
-            if anew or self._finder is None or start - self._made_at > RELOAD_DELAY_SECONDS / 2:
-                found = asyncio.run(self._discovery().find_paths(DiscoveryOptions(root=str(self._root))))
-                if self._finder is None or self._known != found.paths:
-                    finder = PathFinder(found.paths)
-                    self._finder, self._known = finder, found.paths
-                    self._directories = list_directories(found.paths)
-                self._made_at, self._load_seconds = start, time.monotonic() - start
+            paths = asyncio.run(self._discovery().find_paths(DiscoveryOptions(root=str(self._root)))).paths
+            if self._finder is None or self._known != paths:
+                self._finder, self._known = PathFinder(paths), paths
+                self._directories = list_directories(paths)
         except OllmError:
-            self._made_at = time.monotonic()
+            return
         finally:
+            now = time.monotonic()
+            self._fresh_until = now + max(FRESH_SECONDS, RELOAD_LOAD_FACTOR * (now - start))
             self._lock.release()
-        if self._watched is None:
-            self._watched, self._asked_at = False, time.monotonic()
-            threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
-        """Hear of changes from here on; where the system cannot report them the list grows old by time alone."""
-        from ollm.domain.errors import OllmError
-
-        while (left := self._asked_at + WATCH_PAUSE_SECONDS - time.monotonic()) > 0:
-            time.sleep(left)
-        try:
-            watch = self._discovery().watch_changes(str(self._root), self._schedule_reload)
-            if self._discovery().get_watch_state(str(self._root)) == "polling":
-                watch.dispose()
-                return
-        except (OllmError, OSError):
-            return
-        self._watched = True
-        self._load(wait=True, anew=True)  # what changed before the watch began
-
-    def _schedule_reload(self, kind: ChangeKind, path: str) -> None:
-        """A file came, changed or went. Changed ones are in the list already."""
-        if kind == "change" or self._reload:
-            return
-        delay = max(RELOAD_DELAY_SECONDS, RELOAD_LOAD_FACTOR * self._load_seconds)
-        self._reload = threading.Timer(delay, self._run_reload)
-        self._reload.daemon = True
-        self._reload.start()
-
-    def _run_reload(self) -> None:
-        self._reload = None
-        self._load(wait=True)

@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_table, resolve_workspace, warn, workspace_option
-from ollm.domain.clock import format_age
+from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_count, shorten_ids
 from ollm.system.terminal_text import escape_json, make_printable
@@ -58,7 +59,6 @@ def search(
     as_json: bool,
 ) -> None:
     """Search all messages. TEXT is taken literally; all its words must be there, in any order."""
-    from ollm.app import ProcessScope
     from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters
     from ollm.store.session_index.search import search_sessions as find
 
@@ -95,8 +95,6 @@ def parse_since(text: str) -> str:
     """A time as sessions write it, from a date, a time or how long ago."""
     from datetime import timedelta
 
-    from ollm.domain.clock import format_stamp, parse_stamp
-
     units = {"d": 86400, "h": 3600, "m": 60}
     try:
         if text[-1:] in units and text[:-1].isdigit():
@@ -115,8 +113,6 @@ def show_sessions(
     tasks: bool = False,
 ) -> None:
     """Print all sessions, or those of the workspace at `place`; tasks only on request."""
-    from ollm.app import ProcessScope
-
     process = ProcessScope()
     rows = (
         _list_trashed(process)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
@@ -18,12 +19,14 @@ from ollm.cli.options import (
     workspace_option,
     yes_option,
 )
+from ollm.cli.sessions.listing import make_progress
+from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.store.session_files.places import list_ids_in, match_prefix
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.app import ClosedSession, ProcessScope
     from ollm.app.closed_rewind import RewindOutcome
     from ollm.archive.process import ArchivedCopies
     from ollm.services.chat_recording import SessionLibrary
@@ -36,10 +39,6 @@ DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 @yes_option
 def delete(session: str, yes: bool) -> None:
     """Delete a session permanently."""
-    from ollm.app import ProcessScope
-    from ollm.cli.sessions.listing import make_progress
-    from ollm.store.session_files.places import match_prefix
-
     process = ProcessScope()
     library = process.library
     session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
@@ -60,8 +59,6 @@ def clear(everything: bool, yes: bool) -> None:
     """Delete all sessions permanently, including the trash; open sessions are kept."""
     if not everything:
         raise UsageError("`sessions clear` deletes every session.", action="Add --all to confirm.")
-    from ollm.app import ProcessScope
-
     process = ProcessScope()
     library = process.library
     ids = list(dict.fromkeys([*library.places.list_ids(), *_list_trashed(library)]))
@@ -76,8 +73,6 @@ def cleanup(keep: int, yes: bool) -> None:
     """Delete all but the newest sessions permanently, including the trash; open sessions are kept."""
     if keep < 0:
         raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
-    from ollm.app import ProcessScope
-
     process = ProcessScope()
     library = process.library
     found = [summary.session_id for summary in library.list_summaries()]
@@ -96,9 +91,6 @@ def cleanup(keep: int, yes: bool) -> None:
 @click.argument("session", metavar="ID", shell_complete=complete_session)
 def restore(session: str) -> None:
     """Restore a session from the trash."""
-    from ollm.app import ProcessScope
-    from ollm.store.session_files.places import match_prefix
-
     library = ProcessScope().library
     session_id = match_prefix(_list_trashed(library), session, "ollm sessions list --trash")
     library.restore(session_id)
@@ -128,8 +120,6 @@ def rename(session: str, title: str) -> None:
     """Rename a session."""
     if not title.strip():
         raise UsageError("A title needs at least one character.")
-    from ollm.app import ProcessScope
-
     library = ProcessScope().library
     session_id = library.places.find(session)
     library.rename(session_id, title.strip())
@@ -137,9 +127,6 @@ def rename(session: str, title: str) -> None:
 
 
 def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
-    from ollm.app import ProcessScope
-    from ollm.cli.sessions.view import resolve_session_id
-
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     process.library.archive(session_id, archived)
@@ -149,8 +136,6 @@ def _set_archived(session: str | None, workspace: str | None, archived: bool) ->
 
 
 def _list_trashed(library: SessionLibrary) -> list[str]:
-    from ollm.store.session_files.places import list_ids_in
-
     return list_ids_in(library.places.trash) if library.places.trash else []
 
 
@@ -173,8 +158,6 @@ def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | No
 
 def _delete_each(process: ProcessScope, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
-    from ollm.cli.sessions.listing import make_progress
-
     copies = _find_archived(process, ids)
     failed = process.library.delete_many(ids, make_progress("Deleting"))
     for error in failed:
@@ -230,9 +213,6 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
 
 def open_closed_session(session: str | None, workspace: str | None, *, files: bool) -> tuple[ClosedSession, str]:
     """A session in the folder it was held in. `files`: that folder must be there."""
-    from ollm.app import ClosedSession, ProcessScope
-    from ollm.cli.sessions.view import resolve_session_id
-
     process = ProcessScope(workspace=resolve_workspace(workspace))
     session_id = resolve_session_id(process, session, workspace)
     place = resolve_workspace(workspace)
@@ -256,9 +236,6 @@ def print_outcome(done: RewindOutcome, *, as_json: bool) -> int:
 @json_option
 def check(repair: bool, as_json: bool) -> int:
     """Find damaged sessions; exit code 1 if any stays damaged."""
-    from ollm.app import ProcessScope
-    from ollm.cli.sessions.listing import make_progress
-
     library = ProcessScope().library
     findings = library.check(repair=repair, progress=make_progress("Checking"))
     if as_json:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from ollm.app import ProcessScope
+from ollm.cli.daemon import connect_daemon
 from ollm.cli.start import ChatArguments
+from ollm.domain.clock import parse_epoch_ms
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.app import ProcessScope, WorkspaceScope
+    from ollm.app import WorkspaceScope
     from ollm.domain.session import ChatSession
 
 
@@ -90,8 +93,6 @@ class RemoteSessionList:
         self._start = start
 
     async def load_items(self) -> list[SessionListItem]:
-        from ollm.app import ProcessScope
-        from ollm.cli.daemon import connect_daemon
         from ollm.daemon.client import list_remote_sessions
 
         async with connect_daemon() as client:
@@ -118,8 +119,6 @@ class RemoteSessionList:
         await self._send_request("DELETE", f"/sessions/{session_id}?erase=true")
 
     async def _send_request(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
-        from ollm.cli.daemon import connect_daemon
-
         async with connect_daemon() as client:
             await client.call(method, path, body, type=Any)
 
@@ -149,7 +148,6 @@ def make_item(record: ChatSession, count: int | None, origin: str | None) -> Ses
 
 def make_archived_item(row: dict[str, Any]) -> SessionListItem:
     from ollm.archive.listing import describe_place
-    from ollm.domain.clock import parse_epoch_ms
 
     return SessionListItem(
         session_id=row["sessionId"],

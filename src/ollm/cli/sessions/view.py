@@ -6,12 +6,14 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, resolve_workspace, style_text, warn, workspace_option
+from ollm.cli.sessions.listing import make_progress
 from ollm.domain.clock import format_age
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
@@ -21,9 +23,6 @@ from ollm.services.session_export.markdown import describe_outcome, is_plain, sl
 from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.store.session_files import SessionStream
 from ollm.system.terminal_text import escape_json, make_printable
-
-if TYPE_CHECKING:
-    from ollm.app import ProcessScope
 
 COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
 
@@ -121,8 +120,6 @@ CHUNKS_PER_UPDATE = 16  # chunks between two looks at the bar
 @json_option
 def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool) -> None:
     """Read a session; without ID the newest one of the workspace."""
-    from ollm.app import ProcessScope
-
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     with process.session_files.open_stream(session_id) as stream:
@@ -168,8 +165,6 @@ def export(
     session: str | None, output: str, form: str | None, redact: bool, force: bool, workspace: str | None
 ) -> None:
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
-    from ollm.app import ProcessScope
-
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     target = None if output == "-" else _resolve_target(output, force)
@@ -217,8 +212,6 @@ def _escape_hidden(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """The chunks, with a bar on stderr that shows how far the file has been read."""
-    from ollm.cli.sessions.listing import make_progress
-
     show = make_progress("Reading", "MB")
     for position, chunk in enumerate(chunks):
         if position % CHUNKS_PER_UPDATE == 0:

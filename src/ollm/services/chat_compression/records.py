@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from ollm.domain.context import Checkpoint, RequestLine
+from ollm.domain.lazy import compile_late
 from ollm.services.protected_facts import find_facts, strip_markers
 from ollm.services.token_counting import TokenCounter
 
@@ -31,13 +32,13 @@ MIN_CLIPPED_CHARS = 8
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_TELLING = re.compile(
+_SENTENCE = compile_late(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
+_TELLING = compile_late(
     r"\b(?:remember|note|important|must|never|always|decided?|agreed|keep in mind|fact|todo|do not|don't|by the way)\b",
     re.IGNORECASE,
 )
-_PASTED = re.compile(r"\s{2,}\S|\s*(?:at |File \"|[|+\-]{3}|\d+[:|] )|[{}()\[\];<>]")
+_PASTED = compile_late(r"\s{2,}\S|\s*(?:at |File \"|[|+\-]{3}|\d+[:|] )|[{}()\[\];<>]")
 
 
 def shorten_request(text: str, tokens: int, cost: TextCost) -> str:
