@@ -44,9 +44,6 @@ def test_the_level_of_approval_is_that_of_the_settings(place: AppPlace) -> None:
     place.configure(policy={"approval": "read-only"})
 
     assert place.scope().create_policy().approval == "read-only"
-    assert not place.scope().create_policy().trusted
-    place.trust()
-    assert place.scope().create_policy().trusted
 
 
 def test_a_file_of_rules_stands_in_place_of_all_others(place: AppPlace) -> None:
@@ -100,10 +97,10 @@ def test_trust_is_asked_for_and_given(place: AppPlace) -> None:
     said = scope.trust_workspace(True)
     assert said == f"{place.workspace} is trusted, starting with the next conversation.\n\n- `AGENTS.md`"
     assert scope.trust_workspace(False) == f"{place.workspace} is trusted (since just now)."
-    (place.workspace / "CLAUDE.md").write_text("New.")
+    (place.workspace / ".mcp.json").write_text("{}")
     assert (
         scope.trust_workspace(False)
-        == f"{place.workspace} is not trusted.\n\n- `CLAUDE.md`\n\nTrust them with /trust yes."
+        == f"{place.workspace} is not trusted.\n\n- `.mcp.json`\n\nTrust them with /trust yes."
     )
 
 

@@ -43,12 +43,14 @@ def test_a_workspace_without_a_session_shows_what_a_new_one_starts_with(tmp_path
 
 
 @covers("S5.7")
-def test_the_instructions_of_a_trusted_project_are_shown_with_their_tokens(place: RecordedPlace) -> None:
-    (place.workspace / "AGENTS.md").write_text("Write short sentences, always. " * 20, "utf-8")
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md"])
+def test_the_instructions_of_a_trusted_project_are_shown_with_their_tokens(place: RecordedPlace, name: str) -> None:
+    (place.workspace / name).write_text("Write short sentences, always. " * 20, "utf-8")
     before = entries_tokens(place)
     place.run("trust", str(place.workspace))
 
     assert (before, entries_tokens(place) > 50) == (0, True)
+    assert f"Context entries: {name}." in place.run("context", "show")
 
 
 def entries_tokens(place: RecordedPlace) -> int:

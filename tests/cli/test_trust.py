@@ -46,14 +46,15 @@ def test_a_workspace_is_trusted_with_its_files_and_untrusted_again(inside: Insid
     assert inside.read("trust") == f"Trusted {inside.workspace}; it contains no agent files.\n"
     assert inside.read("trust") == f"{inside.workspace} is already trusted.\n"
     (inside.workspace / "AGENTS.md").write_text("one")
-    (inside.workspace / "CLAUDE.md").write_text("one")
-    assert inside.read("trust") == f"Trusted {inside.workspace} with:\n  AGENTS.md (new)\n  CLAUDE.md (new)\n"
+    (inside.workspace / ".mcp.json").write_text("{}")
+    (inside.workspace / "CLAUDE.md").write_text("not used beside AGENTS.md")
+    assert inside.read("trust") == f"Trusted {inside.workspace} with:\n  .mcp.json (new)\n  AGENTS.md (new)\n"
     (inside.workspace / "AGENTS.md").write_text("two")
-    (inside.workspace / "CLAUDE.md").unlink()
+    (inside.workspace / ".mcp.json").unlink()
     (listed,) = inside.read_json("trust", "--list")
     assert (listed["workspace"], listed["trusted"]) == (str(inside.workspace), False)
     assert inside.read("trust", "--list").splitlines()[1].endswith("changed since")
-    assert inside.read("trust") == (f"Trusted {inside.workspace} with:\n  AGENTS.md (changed)\n  CLAUDE.md (gone)\n")
+    assert inside.read("trust") == (f"Trusted {inside.workspace} with:\n  AGENTS.md (changed)\n  .mcp.json (gone)\n")
     assert inside.read("trust", "--list").splitlines()[1].split()[-1] == "yes"
     assert inside.read_json("trust")["trusted"]
     assert inside.read("trust", "--revoke") == f"{inside.workspace}: no longer trusted.\n"

@@ -70,7 +70,7 @@ def _load_session(process: ProcessScope, session: str | None, workspace: str | N
 
 
 def _print_prompt(prompt: Prompt) -> None:
-    from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
+    from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts, list_entry_names
 
     budget, parts = prompt.compute_budget(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
@@ -85,6 +85,8 @@ def _print_prompt(prompt: Prompt) -> None:
         f" (context window {budget.window:,})"
     )
     print(f"Compaction starts when messages exceed {budget.trigger:,} of {budget.available:,} tokens.")
+    if names := list_entry_names(prompt):
+        print(f"Context entries: {', '.join(names)}.")
     if hidden := describe_hidden_tools(prompt):
         print(hidden)
     if last := prompt.ledger.last:

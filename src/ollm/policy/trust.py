@@ -18,7 +18,7 @@ from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
 from ollm.system.small_files import read_small_file
 
-INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md")
+INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")
 _DIRECTORIES = (".ollm/commands", ".ollm/skills", ".ollm/agents", ".ollm/hooks", ".ollm/extensions")
 _MAX_FILES = 2_000  # that are read; more are known by when they were changed
@@ -174,11 +174,18 @@ def combine_digests(files: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 
+def find_instruction_file(folder: Path) -> Path | None:
+    """Find the file that tells an agent about a folder, broken links included."""
+    paths = (folder / name for name in INSTRUCTION_FILES)
+    return next((path for path in paths if path.is_symlink() or path.is_file()), None)
+
+
 def _find_files(workspace: Path) -> Iterator[Path]:
-    for name in (*_CONFIGURATION_FILES, *INSTRUCTION_FILES):
-        path = workspace / name
+    for path in (workspace / name for name in _CONFIGURATION_FILES):
         if path.is_symlink() or path.is_file():
             yield path
+    if (instructions := find_instruction_file(workspace)) is not None:
+        yield instructions
     for name in _DIRECTORIES:
         for directory, folders, files in os.walk(workspace / name):
             folders.sort()

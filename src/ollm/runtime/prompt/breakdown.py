@@ -49,6 +49,11 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     ]
 
 
+def list_entry_names(prompt: Prompt) -> list[str]:
+    """Names of the context entries, such as AGENTS.md; the project map has a part of its own."""
+    return [entry.key for entry in prompt.entries.get_standing_entries() if entry.key != PROJECT_MAP_KEY]
+
+
 def count_hidden_tools(prompt: Prompt) -> dict[str, int]:
     """By server, the tools that do not fit the window and are found with `find_tool`."""
     finder = next((tool for tool in prompt.tools if tool.name == "find_tool"), None)

@@ -1,4 +1,4 @@
-"""Context entries about the project: AGENTS.md files, skills and the map of its code (S5.6)."""
+"""Context entries about the project: instruction files, skills and the map of its code (S5.6)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ollm.domain.errors import OllmError
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
 from ollm.domain.text import split_front_matter
+from ollm.policy.trust import find_instruction_file
 from ollm.services.token_counting import estimate_units
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import strip_controls
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ollm.services.code_map import CodeMapService
     from ollm.services.file_discovery import FileDiscoveryService
 
-FILE_NAME = "AGENTS.md"
 MAX_FILE_BYTES = 65_536  # bytes
 MAX_OUTLINE_HEADINGS = 24
 INSTRUCTIONS_PRIORITY = 60.0
@@ -35,7 +35,7 @@ def find_instruction_files(workspace: Path, directory: Path | None = None) -> li
     inside = directory is not None and directory.is_relative_to(workspace)
     steps = directory.relative_to(workspace).parts if inside and directory is not None else ()
     places = [workspace.joinpath(*steps[:depth]) for depth in range(len(steps) + 1)]
-    return [place / FILE_NAME for place in places if (place / FILE_NAME).is_file()]
+    return [file for place in places if (file := find_instruction_file(place)) is not None]
 
 
 def read_project_instructions(
