@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.acp import transport
-from ollm.acp.transport import BadMessage, StdioTransport, encode_message, is_closed, iterate_lines, parse_message
+from ollm.acp.transport import BadMessage, StdioTransport, encode_message, iterate_lines, parse_message
 
 HELLO = b'{"jsonrpc":"2.0","id":1,"method":"hello"}\n'
 
@@ -152,28 +151,9 @@ async def test_what_cannot_be_written_is_a_connection_error_not_a_hang() -> None
             await send_many(wire.transport, 10_000)
 
 
-async def test_what_waits_is_written_before_the_end() -> None:
-    wire = Wire()
-    await wire.transport.send({"method": "last"})
-    await wire.transport.close()
-
-    assert (await wire.expect())["method"] == "last"
-    assert not any(thread.name == "acp writer" and thread is wire.transport._writer for thread in threading.enumerate())
-
-
 def test_nothing_but_a_file_holds_the_sign_that_ends_texts() -> None:
     note = encode_message({"method": "n", "params": {"a\0": ["b\0", {"c": r"\u0000"}]}})
     text = encode_message({"method": "fs/write_text_file", "params": {"content": "b\0"}})
 
     assert json.loads(note)["params"] == {"a\ufffd": ["b\ufffd", {"c": r"\u0000"}]}
     assert json.loads(text)["params"] == {"content": "b\0"}
-
-
-def test_a_file_is_never_closed_by_the_other_end(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    with (tmp_path / "out").open("wb") as file:
-        assert not is_closed(file.fileno())
-        assert not is_closed(writing)
-        os.close(reading)
-        assert is_closed(writing)
-    os.close(writing)

@@ -52,9 +52,7 @@ async def serve_requests(
     from ollm.acp.sessions import EditorSessions
 
     editor = EditorClient(transport)
-    sessions = EditorSessions(process, editor, flags)
-    if abilities:
-        sessions.set_abilities(abilities)
+    sessions = EditorSessions(process, editor, flags, abilities)
     connection = editor.connect(sessions)
 
     async def close_connection() -> None:

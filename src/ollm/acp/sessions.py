@@ -39,17 +39,20 @@ PAGE_SESSIONS = 50
 class EditorSessions:
     """Sessions of an editor. Each session has its own lock, so one folder can have many."""
 
-    def __init__(self, process: ProcessScope, editor: EditorClient, flags: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        process: ProcessScope,
+        editor: EditorClient,
+        flags: dict[str, Any],
+        abilities: ClientAbilities | None = None,
+    ) -> None:
         self._process = process
         self._editor = editor
         self._flags = flags
-        self._abilities = ClientAbilities()
+        self._abilities = abilities or ClientAbilities()
         self._open: dict[str, EditorSession] = {}
         self._ended = False
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def set_abilities(self, abilities: ClientAbilities) -> None:
-        self._abilities = abilities
 
     async def initialize(
         self, protocol_version: int, client_capabilities: JsonObject | None = None, **_: Any
