@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.cli.diagnosis import (
+from ollm.cli.doctor import (
     Diagnosis,
     ReachableServer,
     ServerReport,

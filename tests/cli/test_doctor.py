@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ollm.cli.diagnosis import Diagnosis, ServerReport
+from ollm.cli.doctor import Diagnosis, ServerReport
 from ollm.cli.machine import MachineCheck
 from ollm.domain.model_facts import ModelFacts
 from tests.cli.running import running

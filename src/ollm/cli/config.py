@@ -14,12 +14,18 @@ import click
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
 from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.config.change import set_setting, unset_setting
 from ollm.config.environment import copy_environment, find_home
+from ollm.config.load import find_variable, load_settings
+from ollm.config.show import build_schema as build
+from ollm.config.show import find_value, redact_settings, render_yaml
+from ollm.config.validation import Mistake
+from ollm.config.yaml_tree import SourcePosition
 from ollm.domain.errors import ExitCode, OllmError, UsageError
+from ollm.system.atomic import make_private_directory
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
-    from ollm.config.validation import Mistake
 
 
 @click.group()
@@ -35,8 +41,6 @@ def show(workspace: str | None, as_json: bool) -> None:
 
     Each that is set says where it comes from; secrets are hidden.
     """
-    from ollm.config.show import redact_settings, render_yaml
-
     loaded = ProcessScope(workspace=resolve_workspace(workspace)).loaded_settings
     for problem in loaded.problems:
         if problem.fatal:
@@ -79,8 +83,6 @@ def get(key: str, workspace: str | None) -> None:
 
     A secret is hidden; lists and sections are printed as JSON.
     """
-    from ollm.config.show import find_value, redact_settings
-
     value = find_value(redact_settings(ProcessScope(workspace=resolve_workspace(workspace)).settings), key)
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         print(value)
@@ -92,8 +94,6 @@ def get(key: str, workspace: str | None) -> None:
 @click.argument("key", shell_complete=complete_setting)
 def unset(key: str) -> None:
     """Remove KEY from your config file, so that its default counts."""
-    from ollm.config.change import unset_setting
-
     warn(f"Removed {key} from {unset_setting(find_home(copy_environment()), key)}")
 
 
@@ -115,9 +115,6 @@ def set_(key: str, value: str) -> None:
 
     KEY is a path such as loopDetection.maxTurns; comments in the file are kept.
     """
-    from ollm.config.change import set_setting
-    from ollm.config.load import find_variable
-
     environment = copy_environment()
     warn(f"Set {key} in {set_setting(find_home(environment), key, value)}")
     if name := find_variable(environment, key):
@@ -130,21 +127,16 @@ def schema() -> None:
 
     For editors that check while you type.
     """
-    from ollm.config.show import build_schema as build
-
     print_json(build())
 
 
 def _load_as_trusted(workspace: Path) -> LoadedSettings:
     """A workspace's file is checked whether or not it is in use."""
-    from ollm.config.load import load_settings
-
     environment = copy_environment()
     return load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
 
 
 def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
-    from ollm.config.validation import Mistake
     from ollm.policy.rules import read_rules
 
     rules = read_rules(loaded.settings.policy.rules)
@@ -156,8 +148,6 @@ def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
 
 
 def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
-    from ollm.config.validation import Mistake
-    from ollm.config.yaml_tree import SourcePosition
     from ollm.extensions.hook_settings import read_hooks
     from ollm.extensions.mcp.settings import read_servers
 
@@ -191,8 +181,6 @@ EDITORS = ("nano", "vim", "vi")  # tried in this order where none is named
 
 def edit_file(path: Path, environment: Mapping[str, str]) -> None:
     """Open it and wait; a file that is not there is made, for this person alone."""
-    from ollm.system.atomic import make_private_directory
-
     command = shlex.split(find_editor(environment))
     make_private_directory(path.parent)
     path.touch(mode=0o600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,14 @@ import click
 from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import NotFoundError
+from ollm.runtime.prompt.breakdown import (
+    count_hidden_tools,
+    describe_hidden_tools,
+    list_context_parts,
+    list_entry_names,
+)
 
 if TYPE_CHECKING:
     from ollm.domain.session import Session
@@ -32,16 +40,12 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
     Without ID, for the newest session of the workspace.
     """
-    import asyncio
-
     place = resolve_workspace(workspace)
     process = ProcessScope(workspace=place)
     prompt = asyncio.run(_build_prompt(ClosedSession(process, place), _load_session(process, session, workspace)))
     if as_json:
         budget = prompt.compute_budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
-        from ollm.runtime.prompt.breakdown import count_hidden_tools, list_context_parts
-
         hidden = count_hidden_tools(prompt)
         print_json({**numbers, "parts": list_context_parts(prompt), **({"hiddenTools": hidden} if hidden else {})})
     else:
@@ -55,8 +59,6 @@ async def _build_prompt(closed: ClosedSession, session: Session | None) -> Promp
 
 def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:
     """The session; None, and a word about it, when the workspace has none yet."""
-    from ollm.cli.sessions.view import resolve_session_id
-
     try:
         loaded = process.session_files.read(resolve_session_id(process, session, workspace))
     except NotFoundError as error:
@@ -70,8 +72,6 @@ def _load_session(process: ProcessScope, session: str | None, workspace: str | N
 
 
 def _print_prompt(prompt: Prompt) -> None:
-    from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts, list_entry_names
-
     budget, parts = prompt.compute_budget(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
     print_table(

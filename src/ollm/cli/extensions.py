@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,10 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, yes_option
+from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError
+from ollm.extensions.install import describe_tools, find_extension, install_extension, list_installed, remove_extension
+from ollm.extensions.loader import find_packages, locate_extension, read_manifest
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -29,7 +33,7 @@ def list_extensions(as_json: bool) -> None:
 
     In ~/.ollm/extensions and among installed packages; none of them is loaded.
     """
-    process = _make_process()
+    process = ProcessScope()
     enabled = process.settings.extensions.enabled
     found, problems = _find_extensions(process)
     for problem in problems:
@@ -38,7 +42,13 @@ def list_extensions(as_json: bool) -> None:
         print_json([{**_serialize_manifest(manifest), "enabled": manifest.name in enabled} for manifest in found])
         return
     rows = [
-        (one.name, one.version, "on" if one.name in enabled else "off", _list_additions(one), one.description)
+        (
+            one.name,
+            one.version,
+            "on" if one.name in enabled else "off",
+            ", ".join(addition.name for addition in one.adds),
+            one.description,
+        )
         for one in found
     ]
     rows += [(name, "", "missing", "", "") for name in enabled if name not in {one.name for one in found}]
@@ -57,10 +67,7 @@ def add(directory: str, force: bool, yes: bool) -> None:
 
     Shows what the extension can do, then copies it to ~/.ollm/extensions.
     """
-    from ollm.extensions.install import install_extension, remove_extension
-    from ollm.extensions.loader import read_manifest
-
-    process, source = _make_process(), Path(directory).expanduser().resolve()
+    process, source = ProcessScope(), Path(directory).expanduser().resolve()
     manifest = read_manifest(source)
     _print_abilities(manifest, source)
     confirm_or_fail(f"Add {manifest.name} and enable it for new conversations?", yes)
@@ -83,9 +90,7 @@ def remove(name: str, yes: bool) -> None:
 
     Deletes its folder in ~/.ollm/extensions.
     """
-    from ollm.extensions.install import find_extension, remove_extension
-
-    process = _make_process()
+    process = ProcessScope()
     find_extension(name, process.home.extensions)
     confirm_or_fail(f"Delete the extension {name}?", yes)
     folder = remove_extension(name, process.home.extensions)
@@ -101,9 +106,7 @@ def enable(name: str, yes: bool) -> None:
 
     From the next conversation on, after saying what it will be able to do.
     """
-    from ollm.extensions.loader import locate_extension
-
-    process = _make_process()
+    process = ProcessScope()
     manifest, _ = locate_extension(name, process.home.extensions)
     _print_abilities(manifest, process.home.extensions / name)
     confirm_or_fail(f"Enable {manifest.name} for new conversations?", yes)
@@ -115,21 +118,14 @@ def enable(name: str, yes: bool) -> None:
 @click.argument("name")
 def disable(name: str) -> None:
     """Disable the extension NAME without deleting it."""
-    process = _make_process()
+    process = ProcessScope()
     if name not in process.settings.extensions.enabled:
         raise UsageError(f"{name} is not enabled.")
     _disable(process, name)
     print(f"Disabled {name}.")
 
 
-def _make_process() -> ProcessScope:
-    return ProcessScope()
-
-
 def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
-    from ollm.extensions.install import list_installed
-    from ollm.extensions.loader import find_packages
-
     folders = list_installed(process.home.extensions)
     problems = [one for one in folders if isinstance(one, str)]
     ours = [one for one in folders if not isinstance(one, str)]
@@ -138,8 +134,6 @@ def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
 
 
 def _print_abilities(manifest: Manifest, folder: Path) -> None:
-    from ollm.extensions.install import describe_tools
-
     head, *rest = manifest.describe_abilities()
     lines = [head, *describe_tools(folder, manifest), *rest]
     print("\n".join(make_printable(line) for line in lines), file=sys.stderr)
@@ -156,15 +150,7 @@ def _disable(process: ProcessScope, name: str) -> None:
 
 
 def _write_enabled(process: ProcessScope, names: tuple[str, ...]) -> None:
-    import json
-
-    from ollm.config.change import set_setting
-
     set_setting(process.home, "extensions.enabled", json.dumps(names))
-
-
-def _list_additions(manifest: Manifest) -> str:
-    return ", ".join(addition.name for addition in manifest.adds)
 
 
 def _serialize_manifest(manifest: Manifest) -> dict[str, object]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError
+from ollm.extensions.hook_settings import read_hooks
 
 SETTINGS_FILES = (".claude/settings.local.json", ".claude/settings.json")
 
@@ -24,14 +28,10 @@ def hooks() -> None:
 @json_option
 def list_hooks(workspace: str | None, as_json: bool) -> None:
     """List the hooks that run here."""
-    from ollm.extensions.hook_settings import read_hooks
-
     found, problems = read_hooks(ProcessScope(workspace=resolve_workspace(workspace)).settings.hooks)
     for problem in problems:
         warn(problem)
     if as_json:
-        import msgspec
-
         print_json(msgspec.to_builtins(found))
     elif not found:
         print("No hooks are configured.")
@@ -52,8 +52,6 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
     From FILE, or from .claude/settings.json here and in your home directory. The scripts stay where they are. Those of
     your home run outside the sandbox, as they do in Claude Code; those of the workspace inside it.
     """
-    from ollm.config.change import put_mapping_entry
-
     process, place = ProcessScope(), resolve_workspace(workspace)
     named = files or tuple(root / name for root in (place, Path.home()) for name in SETTINGS_FILES)
     found = collect_hooks([file for file in named if files or file.is_file()], place)
@@ -71,8 +69,6 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
 
 def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
     """Keep the hooks that can run here; report the others now instead of writing them to fail at every start."""
-    from ollm.extensions.hook_settings import read_hooks
-
     usable = []
     for entry in entries:
         listed = entry["hooks"] if isinstance(entry, dict) and isinstance(entry.get("hooks"), list) else None
@@ -95,8 +91,6 @@ def free_hooks(entry: Any) -> Any:
 
 def collect_hooks(files: list[Path], workspace: Path) -> dict[str, list[Any]]:
     """The `hooks` of all these files by event. Only what comes from outside the workspace leaves the sandbox."""
-    import json
-
     found: dict[str, list[Any]] = {}
     for file in files:
         try:

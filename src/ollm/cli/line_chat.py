@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
+from ollm.cli.screen.composing import attach_mentions, run_own_command
 from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
 from ollm.cli.sessions.session_list import SessionChoice, SessionListItem, filter_sessions
 from ollm.cli.signals import ShutdownHandler, wait_for_input
@@ -184,9 +184,7 @@ class LineChat:
         return reply if reply.follow_up not in ("none", "send") else None
 
     async def _run_turn(self, text: str) -> None:
-        found, problems = collect_mentions(text, self._workspace, read_file)
-        resources, unread = await collect_resources(text, self._conversation)
-        found, problems = [*found, *resources], [*problems, *unread]
+        found, problems = await attach_mentions(text, self._workspace, self._conversation)
         for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
             print(strip_controls(line))
         attachments, self._attached = (*found, *self._attached), []
@@ -217,8 +215,6 @@ class LineChat:
             self._busy = False
 
     async def _run_own_command(self, command: str) -> None:
-        from ollm.cli.screen.composing import run_own_command
-
         if not command:
             return
         code, output = await run_own_command(command, self._workspace, nullcontext())

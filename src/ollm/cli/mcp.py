@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,13 +14,14 @@ from ollm.app import ProcessScope
 from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_configured_servers
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.config.change import put_mapping_entry
+from ollm.config.change import remove_mapping_entry as remove_entry
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.extensions.mcp.settings import convert_entry, find_foreign_files, read_foreign_file, read_server
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ollm.extensions.mcp.catalogue import Catalogue
     from ollm.extensions.mcp.settings import McpServer
 
@@ -105,10 +110,6 @@ def add(
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
 def add_json(name: str, text: str, force: bool) -> None:
     """Add server NAME from its JSON, as other clients write it."""
-    import json
-
-    from ollm.extensions.mcp.settings import convert_entry
-
     try:
         given = json.loads(text)
     except ValueError as error:
@@ -128,10 +129,6 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
 
     They are added to your settings from FILE, or from where these clients keep them, here and in your home directory.
     """
-    from pathlib import Path
-
-    from ollm.extensions.mcp.settings import find_foreign_files, read_foreign_file
-
     place, known = resolve_workspace(workspace), ProcessScope().settings.mcp_servers
     named = [Path(file) for file in files] or find_foreign_files(place, Path.home())
     taken: set[str] = set()
@@ -158,16 +155,12 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
 
 def find_entry_fault(name: str, entry: dict[str, Any]) -> str:
     """Why this entry is no server; nothing when it is one."""
-    from ollm.extensions.mcp.settings import read_server
-
     found = read_server(name, entry)
     return found if isinstance(found, str) else ""
 
 
 def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
     """Check the entry and write it into the user's settings."""
-    from ollm.config.change import put_mapping_entry
-
     if fault := find_entry_fault(name, entry):
         raise UsageError(f"{name}: {fault}.", action="For example: ollm mcp add files -- npx some-server .")
     process = ProcessScope()
@@ -184,8 +177,6 @@ def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove server NAME from your settings."""
-    from ollm.config.change import remove_mapping_entry as remove_entry
-
     file = remove_entry(ProcessScope().home, "mcpServers", name)
     print(f"Removed {name} from {file}.")
 
@@ -203,8 +194,6 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
     The tokens are kept in the system's keyring where the Python package keyring is installed, else in
     ~/.ollm/mcp-logins.json, which only you can read, and renewed when they expire.
     """
-    import asyncio
-    import sys
     import webbrowser
 
     from ollm.extensions.mcp.login import LoginFile, log_in
@@ -251,8 +240,6 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
 
     Exit code 1 if one fails.
     """
-    import asyncio
-
     found = asyncio.run(ask_servers(resolve_workspace(workspace), names))
     if as_json:
         print_json([{"name": name, **serialize_answer(answer)} for name, answer in found.items()])
@@ -264,8 +251,6 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
 
 async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
     """Ask all servers at once for what they offer; an error for each that cannot be asked."""
-    import asyncio
-
     from ollm.system.processes import ProcessHost
 
     process, host = ProcessScope(workspace=workspace), ProcessHost()

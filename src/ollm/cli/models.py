@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
+import msgspec
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_catalogue, complete_model
@@ -15,6 +17,7 @@ from ollm.cli.options import confirm_or_fail, json_option, print_json, print_tab
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
 from ollm.providers.local_models.model_store import ModelStore, Progress
+from ollm.system.terminal_text import make_printable
 
 
 def download_model(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
@@ -32,8 +35,6 @@ def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
 
 def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
     """Ask whether to fetch the missing model, and do it. False without a terminal: the error says what to type."""
-    import click
-
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     model = store.resolve_model(missing.model)
@@ -98,8 +99,6 @@ def models() -> None:
 @json_option
 def list_models(as_json: bool) -> None:
     """List model files, models of running servers, and the catalogue."""
-    import asyncio
-
     from ollm.app.models import collect_models
 
     document = asyncio.run(collect_models(ProcessScope(), warn))
@@ -156,16 +155,11 @@ def probe(model: str | None, as_json: bool) -> None:
 
     The results are saved and used from then on. Default: the current model.
     """
-    import asyncio
-
     from ollm.app.models import probe_model
-    from ollm.system.terminal_text import make_printable
 
     process = ProcessScope()
     card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))
     if as_json:
-        import msgspec
-
         print_json(msgspec.to_builtins(card))
         return
     print(f"{make_printable(card.model)}, probed {card.facts.probed}")

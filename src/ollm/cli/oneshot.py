@@ -90,12 +90,11 @@ async def collect_attachments(
     """Collect piped input, and the files and MCP resources named with `@`; piped text names none."""
     found = [Attachment(name="stdin", text=question.piped)] if question.piped.strip() else []
     if question.typed and "@" in text:
-        from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
+        from ollm.cli.screen.composing import attach_mentions
 
-        mentioned, problems = collect_mentions(text, start.workspace, read_file)
-        resources, unread = await collect_resources(text, conversation)
-        found += [*mentioned, *resources]
-        for problem in [*problems, *unread]:
+        mentioned, problems = await attach_mentions(text, start.workspace, conversation)
+        found += mentioned
+        for problem in problems:
             sys.stderr.write(f"ollm: {strip_controls(problem)}\n")
     return tuple(found)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.app.policy_views import check_call
+from ollm.app.policy_views import check_call, run_backtest, serialize_policy
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     confirm_or_fail,
@@ -24,6 +25,7 @@ from ollm.cli.options import (
     yes_option,
 )
 from ollm.domain.errors import UsageError
+from ollm.domain.text import format_suggestion
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -43,8 +45,6 @@ def show(workspace: str | None, as_json: bool) -> None:
 
     Rules are listed in order of precedence; revoke a grant by its number.
     """
-    from ollm.app.policy_views import serialize_policy
-
     process = _make_process(workspace)
     document = serialize_policy(_make_engine(process, None), trusted=process.trusted)
     if as_json:
@@ -100,8 +100,6 @@ def check(
 
     The result is allow, ask or deny; nothing runs.
     """
-    from ollm.app.policy_views import check_call
-
     params = parse_parameters(parameters, arguments)
     engine = _make_engine(_make_process(workspace), rules)
     if batch:
@@ -124,8 +122,6 @@ def backtest(file: str, workspace: str | None, as_json: bool) -> None:
 
     Counts how many would be allowed, asked about and denied.
     """
-    from ollm.app.policy_views import run_backtest
-
     process = _make_process(workspace)
     result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True), warn)
     if as_json:
@@ -139,8 +135,6 @@ def _make_process(workspace: str | None) -> ProcessScope:
 
 
 def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = False) -> PolicyEngine:
-    from pathlib import Path
-
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)
     engine = scope.create_policy() if rules is None else scope.create_policy_from_file(Path(rules), builtin=builtin)
@@ -197,10 +191,7 @@ def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: b
 
 def warn_unknown_tool(tool: str) -> None:
     """A name that no tool here has may be one of an MCP server or an extension, or a slip."""
-    from pathlib import Path
-
     from ollm.app import create_tool_registry
-    from ollm.domain.text import format_suggestion
 
     known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
     if tool not in known and (hint := format_suggestion(tool, known)):

@@ -17,8 +17,11 @@ from ollm.cli.options import (
     workspace_option,
     yes_option,
 )
+from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.clock import format_age
 from ollm.domain.errors import NotFoundError, OllmError
+from ollm.services.snapshots import read_context
+from ollm.store.snapshot_files import make_summary
 from ollm.system.terminal_text import make_printable
 
 MIN_PREFIX_CHARACTERS = 4
@@ -42,7 +45,7 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
     Without ID, those of the newest session of the workspace.
     """
     scope = _open_scope(workspace)
-    found = asyncio.run(scope.snapshots.list_snapshots(_resolve_session(scope, session, workspace)))
+    found = asyncio.run(scope.snapshots.list_snapshots(resolve_session_id(scope.process, session, workspace)))
     if as_json:
         print_json(found)
     elif not found:
@@ -67,8 +70,6 @@ def show(snapshot: str, as_json: bool) -> None:
     print(f"Snapshot {found.id} of session {found.session_id}, taken {format_age(found.timestamp)} ({found.trigger})")
     size = f"{found.token_count} tokens of {found.metadata.context_size}"
     print(f"{size}, mode {found.mode}, {make_printable(found.summary)}")
-    from ollm.services.snapshots import read_context
-
     for message in read_context(found).messages:
         print(f"  {message.role:9} {make_printable(' '.join(message.content.split())[:100])}")
 
@@ -80,12 +81,10 @@ def show(snapshot: str, as_json: bool) -> None:
 def create(session: str | None, workspace: str | None, as_json: bool) -> None:
     """Create a snapshot of a session's context."""
     scope = _open_scope(workspace)
-    made = asyncio.run(scope.take_snapshot(_resolve_session(scope, session, workspace)))
+    made = asyncio.run(scope.take_snapshot(resolve_session_id(scope.process, session, workspace)))
     if made is None:
         raise OllmError(scope.explain_refusal())
     if as_json:
-        from ollm.store.snapshot_files import make_summary
-
         print_json(make_summary(made))
     else:
         print(f"Took snapshot {made.id}: {made.summary}")
@@ -120,12 +119,6 @@ def delete(snapshot: str, yes: bool) -> None:
 def _open_scope(workspace: str | None) -> ClosedSession:
     place = resolve_workspace(workspace)
     return ClosedSession(ProcessScope(workspace=place), place)
-
-
-def _resolve_session(scope: ClosedSession, session: str | None, workspace: str | None) -> str:
-    from ollm.cli.sessions.view import resolve_session_id
-
-    return resolve_session_id(scope.process, session, workspace)
 
 
 def _resolve_snapshot(scope: ClosedSession, name: str) -> str:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ollm.app import ProcessScope, run_tool_call
+from ollm.app.toolbox import create_tool_registry, serialize_tools
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option, yes_option
+from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
+from ollm.domain.messages import ToolCall
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import ConversationOptions
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
+    from ollm.domain.tools import ConfirmationDetails, ToolCallRecord
 
 
 @click.group()
@@ -26,8 +34,6 @@ def tools() -> None:
 @json_option
 def list_tools(workspace: str | None, as_json: bool) -> None:
     """List every tool with its risk and description."""
-    from ollm.app.toolbox import create_tool_registry, serialize_tools
-
     specs = create_tool_registry(resolve_workspace(workspace)).list()
     if as_json:
         print_json(serialize_tools(specs))
@@ -46,12 +52,6 @@ def run_tool(
     name: str, arguments: str, grants: tuple[str, ...], workspace: str | None, yes: bool, as_json: bool
 ) -> int:
     """Run a tool, subject to policy."""
-    import asyncio
-
-    from ollm.cli.start import check_grants
-    from ollm.domain.messages import ToolCall
-    from ollm.runtime.base import ConversationOptions
-
     check_grants(grants)
     options = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
     try:
@@ -72,8 +72,6 @@ def run_tool(
 
 def parse_arguments(arguments: str) -> Any:
     """Parse --args as JSON; the tool itself checks that it is an object."""
-    import json
-
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError) as error:
@@ -130,9 +128,6 @@ class TerminalAsker:
         self._yes = yes
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        from ollm.domain.tools import ConfirmationAnswer
-        from ollm.system.terminal_text import make_printable
-
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
         print(details.diff, end="", file=sys.stderr)

@@ -11,7 +11,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from ollm.cli.screen.composing import MAX_TEXT_BYTES, Pastes, collect_mentions, read_file, run_own_command
+from ollm.cli.screen.composing import MAX_TEXT_BYTES, Pastes, collect_mentions, run_own_command
 from ollm.cli.screen.input_field import ChatCompleter, ScreenInputHistory
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_C, CTRL_D, at_terminal
@@ -105,7 +105,7 @@ def test_files_are_attached_by_name_and_what_cannot_be_is_said(tmp_path: Path) -
     (tmp_path / "dir" / "in.py").touch()
     text = 'see @a.txt. and @"two words.txt", @b.bin @p.png @dir me@a.txt @missing'
 
-    found, problems = collect_mentions(text, tmp_path, read_file)
+    found, problems = collect_mentions(text, tmp_path)
 
     assert [attached.name for attached in found] == ["a.txt", "two words.txt", "p.png", "dir/ (1 file)"]
     assert found[2].image is not None
@@ -118,7 +118,7 @@ def test_a_file_is_attached_once_and_a_long_one_cut(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"x" * MAX_TEXT_BYTES)
     (tmp_path / "b.txt").write_bytes(b"x" * (MAX_TEXT_BYTES + 1))
     (tmp_path / "c.txt").write_bytes(b"\xff")
-    found, problems = collect_mentions("@a.txt @a.txt @b.txt @c.txt", tmp_path, read_file)
+    found, problems = collect_mentions("@a.txt @a.txt @b.txt @c.txt", tmp_path)
 
     assert [(each.name, len(each.text)) for each in found] == [
         ("a.txt", 200_000),
@@ -134,7 +134,7 @@ def test_what_cannot_be_attached_says_why(tmp_path: Path) -> None:
         file.truncate(10_000_001)
     (tmp_path / "b.bin").write_bytes(b"a\0b")
     (tmp_path / "late.txt").write_bytes(b"a" * 8192 + b"\0")
-    found, problems = collect_mentions("@big.png @b.bin @late.txt", tmp_path, read_file)
+    found, problems = collect_mentions("@big.png @b.bin @late.txt", tmp_path)
 
     assert [each.name for each in found] == ["late.txt"]
     assert problems == [
@@ -143,7 +143,7 @@ def test_what_cannot_be_attached_says_why(tmp_path: Path) -> None:
     ]
     with (tmp_path / "fits.png").open("wb") as file:
         file.truncate(10_000_000)
-    assert collect_mentions("@fits.png", tmp_path, read_file)[1] == []
+    assert collect_mentions("@fits.png", tmp_path)[1] == []
 
 
 def watch_output(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
 
-from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resources, read_file, run_own_command
+from ollm.cli.screen.composing import Pastes, attach_mentions, run_own_command
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
 from ollm.cli.screen.themes import ScreenOptions
@@ -199,9 +199,7 @@ class ConversationRunner:
 
     async def _run_turn(self, conversation: Conversation, text: str, *, below_message: bool = False) -> None:
         """Send a message; the names of what goes with it are directly below it."""
-        found, problems = collect_mentions(text, self._display.options.workspace, read_file)
-        resources, unread = await collect_resources(text, conversation)
-        found, problems = [*found, *resources], [*problems, *unread]
+        found, problems = await attach_mentions(text, self._display.options.workspace, conversation)
         for problem in problems:
             self._print_aside(problem, "yellow")
         for attachment in found:

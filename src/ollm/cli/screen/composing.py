@@ -6,7 +6,6 @@ import asyncio
 import base64
 import re
 import sys
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -51,9 +50,14 @@ class Pastes:
         return chips.sub(lambda found: self._kept[found[0]], text)
 
 
-def collect_mentions(
-    text: str, workspace: Path, read: Callable[[Path, int], bytes]
-) -> tuple[list[Attachment], list[str]]:
+async def attach_mentions(text: str, workspace: Path, conversation: Conversation) -> tuple[list[Attachment], list[str]]:
+    """The files, directories and MCP resources named with `@`, and what could not be attached."""
+    found, problems = collect_mentions(text, workspace)
+    resources, unread = await collect_resources(text, conversation)
+    return [*found, *resources], [*problems, *unread]
+
+
+def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list[str]]:
     """The files named with `@`, and what could not be attached."""
     attachments: list[Attachment] = []
     problems: list[str] = []
@@ -65,7 +69,7 @@ def collect_mentions(
             continue
         try:
             whole = path.is_dir()
-            attachments.append(list_directory(name, path, workspace) if whole else make_attachment(name, path, read))
+            attachments.append(list_directory(name, path, workspace) if whole else make_attachment(name, path))
         except OSError as error:
             problems.append(f"@{name} was not attached: {error.strerror or error}")
         except ValueError as error:
@@ -91,15 +95,15 @@ async def collect_resources(text: str, conversation: Conversation) -> tuple[list
     return attachments, problems
 
 
-def make_attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -> Attachment:
+def make_attachment(name: str, path: Path) -> Attachment:
     """A file as what goes beside a message. Raises ValueError when it is neither text nor a picture."""
     if kind := PICTURES.get(path.suffix.lower()):
-        data = read(path, MAX_PICTURE_BYTES + 1)
+        data = read_file(path, MAX_PICTURE_BYTES + 1)
         if len(data) > MAX_PICTURE_BYTES:
             raise ValueError("the image is larger than 10 MB")
         image = ImagePart(media_type=f"image/{kind}", data=base64.b64encode(data).decode())
         return Attachment(name=name, image=image)
-    data = read(path, MAX_TEXT_BYTES + 1)
+    data = read_file(path, MAX_TEXT_BYTES + 1)
     if b"\0" in data[:8192]:
         raise ValueError("not a text file")
     cut = " (truncated)" if len(data) > MAX_TEXT_BYTES else ""

@@ -19,9 +19,10 @@ from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageE
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.markdown import describe_outcome, is_plain, slice_text
+from ollm.services.session_export.markdown import describe_outcome, gather_pieces, is_plain, slice_text
 from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.store.session_files import SessionStream
+from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
 
 COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
@@ -133,8 +134,6 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
 def _page_session(stream: SessionStream, unfold: bool) -> None:
     """Through a pager as it is read; whoever leaves it stops the reading."""
-    from ollm.services.session_export.markdown import gather_pieces
-
     seen = sys.stdout.isatty()
     style, moment = (style_text, format_past) if seen else (skip_style, make_printable)
     chunks = gather_pieces(render_session(stream, unfold=unfold, style=style, moment=moment))
@@ -267,8 +266,6 @@ def _is_special(target: Path) -> bool:
 
 
 def _write_file(target: Path, chunks: Iterator[bytes]) -> None:
-    from ollm.system.atomic import replace_file
-
     try:
         if _is_special(target):
             with target.open("wb") as file:
