@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ollm.archive.host import ArchiveHost
 
 CHECK_TIMEOUT_SECONDS = 4.0
+HELD_EXIT_CODE = 5  # of `archive status ID`, if another machine has the session
 LOCK_NAME, WAKE_NAME, TROUBLE_NAME = "archive.lock", "archive.wake", "archive.trouble"
 ANNOUNCED_NAME = "archive.announced"
 
@@ -144,9 +145,6 @@ class ArchiveProcess:
             return
         if child.returncode == HELD_EXIT_CODE:
             raise BusyError(out.decode("utf-8", "replace").strip())
-
-
-HELD_EXIT_CODE = 5
 
 
 def is_process_alive(pid: int) -> bool:
