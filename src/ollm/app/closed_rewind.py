@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class RewindOutcome(Data, frozen=True):
-    """What was done, or would be; `text` says it to a person."""
+    """Outcome of a rewind, done or previewed; `text` says it to a person."""
 
     session_id: str
     message_id: int

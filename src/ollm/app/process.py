@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path, PurePath
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ollm.config.environment import copy_environment, find_home, find_user_home, read_log_level
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.lazy import Lazy
@@ -50,8 +53,6 @@ class ProcessScope:
         clock: Clock = now,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        from ollm.config.environment import copy_environment, find_home
-
         self.environment = copy_environment() if environment is None else environment
         self.home: Home = find_home(self.environment)
         self.clock = clock
@@ -100,9 +101,6 @@ class ProcessScope:
 
     def start_logging(self) -> None:
         """From here on records go to the log; the mistakes of the settings are its first lines."""
-        import logging
-
-        from ollm.config.environment import read_log_level
         from ollm.system.logs import start_logging
 
         start_logging(self.home.log, read_log_level(self.environment), self.redact)
@@ -118,8 +116,6 @@ class ProcessScope:
 
     @cached_property
     def user_home(self) -> Path:
-        from ollm.config.environment import find_user_home
-
         return find_user_home(self.environment)
 
     @cached_property
@@ -442,8 +438,6 @@ class HiddenPaths:
 
 
 def print_warning(text: str) -> None:
-    import sys
-
     sys.stderr.write(f"ollm: {text}\n")
 
 
@@ -454,7 +448,6 @@ def redact_error(text: str) -> str:
 
 @cache
 def _get_error_redactor() -> Redactor:
-    from ollm.config.environment import copy_environment
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
     from ollm.services.redaction import Redactor
 

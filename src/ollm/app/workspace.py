@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from ollm.app.process import ProcessScope
 from ollm.domain.clock import format_age
@@ -63,10 +66,6 @@ class WorkspaceScope:
         settings, servers = self.process.settings, self.path / ".mcp.json"
         if not settings.hooks and not settings.mcp_servers and not servers.exists():
             return []
-        import os
-
-        import msgspec
-
         from ollm.policy.trust import find_named_files, read_configuration
 
         told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
@@ -138,8 +137,6 @@ class WorkspaceScope:
 
     def create_checkpoints(self) -> FileCheckpoints:
         """States of this workspace's files. What is ours below it is never one of them."""
-        import os
-
         from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
         from ollm.store.workspace_place import get_checkpoint_directory
 

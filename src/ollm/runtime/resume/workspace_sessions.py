@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +22,10 @@ from ollm.services.episodes import make_episode
 from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow
 from ollm.services.rolling_summary import render_rolling_summary
-from ollm.store.lease import Lease
 from ollm.store.workspace_db import WorkspaceDatabase
+
+if TYPE_CHECKING:
+    from ollm.store.lease import Lease
 
 
 class WorkspaceContext:
