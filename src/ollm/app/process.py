@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -101,6 +100,8 @@ class ProcessScope:
 
     def start_logging(self) -> None:
         """From here on records go to the log; the mistakes of the settings are its first lines."""
+        import logging
+
         from ollm.system.logs import start_logging
 
         start_logging(self.home.log, read_log_level(self.environment), self.redact)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -12,11 +11,11 @@ from typing import Any
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import json_option, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
 from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_count, shorten_ids
-from ollm.system.terminal_text import escape_json, make_printable
+from ollm.system.terminal_text import make_printable
 
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
 LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
@@ -78,7 +77,7 @@ def search(
 
         hits += search_archived(process, " ".join(text), limit, warn, tasks=tasks, role=role, since=filters.since)
     if as_json:
-        print_rows(hits)
+        print_json(hits)
         return
     if not hits:
         warn("no matches.")
@@ -126,7 +125,7 @@ def show_sessions(
         rows = [row for row in rows if row["workspace"] == place]
     rows = rows[:limit]
     if as_json:
-        print_rows(rows)
+        print_json(rows)
         return
     if not rows:
         warn("no sessions" + (" in the trash." if trash else " yet."))
@@ -147,10 +146,6 @@ def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> l
 
     both = [*rows, *list_archived_rows(process, ask=True, tasks=tasks, warn=warn)]
     return sorted(both, key=lambda row: str(row["lastActivity"]), reverse=True)
-
-
-def print_rows(rows: list[dict[str, Any]]) -> None:
-    print(escape_json(json.dumps(rows, ensure_ascii=False, indent=2)))
 
 
 def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
