@@ -13,6 +13,7 @@ from ollm.runtime.commands import build_command_table
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.covers import covers
+from tests.servers.answers import Answer
 from tests.sizes import SOAK
 
 SAYS = {
@@ -61,7 +62,7 @@ SAYS = {
     "/mode sideways": "Usage: /mode",
 }
 ASKS_THE_SCREEN = {"new", "clear", "exit", "quit"}
-SENDS = {"continue", "init"}
+SENDS = {"continue", "retry", "init"}
 
 
 @covers("H478", "H482", "H620")
@@ -97,7 +98,7 @@ async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypa
 
     assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
     leaving = {"exit": "exit", "quit": "exit", "new": "new-session", "clear": "new-session"}
-    assert asked == leaving | {"continue": "send", "init": "send"}
+    assert asked == leaving | {"continue": "send", "init": "send", "retry": "send"}
     assert (again.follow_up, again.argument) == ("open-session", session)
 
 
@@ -124,6 +125,19 @@ async def test_a_command_is_run_from_a_script_and_its_answer_is_the_output(tmp_p
     assert (wrong.code, wrong.out) == (2, "")
     assert (behind.code, behind.out) == (2, "")
     assert "Usage: /mode" in wrong.err
+
+
+@pytest.mark.parametrize("again", ["hello there", "/retry", "/continue"])
+async def test_words_that_nothing_answered_are_sent_once_when_they_are_sent_again(tmp_path: Path, again: str) -> None:
+    broken = Answer(status=400, body={"error": {"message": "out of order"}})
+    async with running(tmp_path, [broken, broken, "Hello."]) as runner:
+        failed = [await runner.run("-p", "hello there"), await runner.run("--continue", "-p", again)]
+        worked = await runner.run("--continue", "-p", again)
+
+    assert (0 not in {one.code for one in failed}, worked.out) == (True, "Hello.\n")
+    (request,) = [one for one in runner.server.chats[-1]["messages"] if one["role"] == "user"]
+    assert request["content"].count("hello there") == 1
+    assert "Go on" not in request["content"]
 
 
 def test_no_command_is_left_out_of_these_tests() -> None:

@@ -37,6 +37,9 @@ SESSIONS_HELP = "Those of this workspace. As many characters of an id as tell it
 NEW_HELP = "The session so far is saved; `/resume` opens it again. Files and the model stay as they are."
 COPY_HELP = "The text of the last answer, through the terminal, also over SSH where it allows that."
 INIT_HELP = "The model looks at the project and writes the file, asked about like any edit. Words behind it go along."
+RETRY_HELP = (
+    "For a server that failed or an answer you do not like. A message without an answer reaches the model once."
+)
 CONTINUE_HELP = "After a loop the model is told what it repeated. Words behind it are sent along."
 
 
@@ -53,6 +56,7 @@ def register_commands(commands: CommandTable) -> None:
     commands.register("init", "Write AGENTS.md: what an agent must know about this project.", more=INIT_HELP)(init)
     carried_on = "Continue after a stopped loop or a cut answer."
     commands.register("continue", carried_on, usage="[TEXT]", more=CONTINUE_HELP)(continue_session)
+    commands.register("retry", "Send your last message again.", more=RETRY_HELP)(retry)
     commands.register("exit", "Quit; the session is saved.", during_turn=True)(exit_chat)
     commands.register("quit", "Quit; the session is saved.", during_turn=True)(exit_chat)
 
@@ -129,7 +133,21 @@ async def new(conversation: SessionNeeds, arguments: str) -> CommandReply:
     return CommandReply(text="New session.", follow_up="new-session", argument=conversation.state.chosen_model)
 
 
+async def retry(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)):
+        if message["role"] == "user":
+            return CommandReply(follow_up="send", argument=_read_text(message))
+    raise UsageError("There is no message to send again.", action="Type one.")
+
+
+def _read_text(message: dict[str, Any]) -> str:
+    return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+
+
 async def continue_session(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    last = conversation.session.load_page(None, 1)
+    if last and last[0]["role"] == "user" and not arguments.strip():
+        return CommandReply(follow_up="send", argument=_read_text(last[0]))
     pattern = conversation.state.last_loop
     text = f"Go on, but not like this again: {pattern}" if pattern else "Go on."
     return CommandReply(follow_up="send", argument=f"{text} {arguments}".strip())
@@ -139,7 +157,7 @@ async def copy(conversation: SessionNeeds, arguments: str) -> CommandReply:
     """The text of the model's last message; the terminal puts it into the clipboard."""
     answers = (message for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)))
     for message in answers:
-        text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+        text = _read_text(message)
         if message["role"] == "assistant" and text.strip():
             return CommandReply(text=text)
     raise UsageError("There is no answer to copy yet.", action="Send a message first.")

@@ -215,6 +215,8 @@ class MessageHistory:
         this costs does not depend on how long the context is."""
         cut = False
         new = render_message(message, calls)
+        if message.role == "user":
+            new = [self._take_back_repeated(new[0])]
         if message.role == "tool":
             self._limiter.begin_step(budget, self._meter.message_tokens)
         for place, entry in enumerate(new):
@@ -237,6 +239,15 @@ class MessageHistory:
     def count_restored(self) -> None:
         """What is here now was said before: it counts, if nothing more is known."""
         self.units = max(self.units, self._meter.message_units)
+
+    def _take_back_repeated(self, entry: PromptMessage) -> PromptMessage:
+        """A message that is sent again, because nothing answered it, takes the place of the first one."""
+        last = self.messages[-1] if self.messages else entry
+        if not self.messages or last.role != "user" or last.split_content()[0] != entry.content:
+            return entry
+        self.messages.pop()
+        self._meter.add_units(-self._counter.count_message_units(last), -estimate_doubt_units(last.content))
+        return msgspec.structs.replace(entry, sources=(*last.sources, *entry.sources))
 
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str, primed: str) -> PromptMessage:
         """Cut to what one message may take of the window; the whole is in the archive."""
