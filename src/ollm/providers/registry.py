@@ -50,10 +50,12 @@ OLLAMA = ServerLocation("Ollama", "ollama", "http://127.0.0.1:11434")
 LM_STUDIO = ServerLocation("LM Studio", "openai", "http://127.0.0.1:1234")
 LLAMA_CPP = ServerLocation("llama.cpp", "openai", "http://127.0.0.1:8080")
 VLLM = ServerLocation("vLLM", "openai", "http://127.0.0.1:8000")
+TABBY_API = ServerLocation("TabbyAPI", "openai", "http://127.0.0.1:5000")
 SERVER_NAMES = {
     "llamacpp": LLAMA_CPP.url,
     "llama.cpp": LLAMA_CPP.url,
     "vllm": VLLM.url,
+    "tabbyapi": TABBY_API.url,
     "lmstudio": LM_STUDIO.url,
     "sglang": "http://127.0.0.1:30000",
     "litellm": "http://127.0.0.1:4000",
@@ -63,7 +65,7 @@ SERVER_NAMES = {
     "openrouter": "https://openrouter.ai/api/v1",
 }  # other names for servers with the OpenAI API, and where each listens
 BASE_ACTION = "Derive it from ollm.BaseProvider; docs/extending.md has an example."
-DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP)
+DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP, VLLM, TABBY_API)
 
 
 class ProviderRegistry:
@@ -126,9 +128,9 @@ class ProviderRegistry:
         return [found for found in answers if found is not None]
 
     async def list_servers(self) -> list[DiscoveredServer]:
-        """List servers at their usual addresses, vLLM's too, and the configured one, which must answer."""
+        """List servers at their usual addresses, and the configured one, which must answer."""
         url = self._settings.base_url
-        known = [place for place in (*self._places, VLLM) if url is None or not url.startswith(place.url)]
+        known = [place for place in self._places if url is None or not url.startswith(place.url)]
         answers = await asyncio.gather(*(self._probe(place) for place in known))
         found = [server for server in answers if server is not None]
         if url is None:
