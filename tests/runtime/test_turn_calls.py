@@ -19,7 +19,7 @@ from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.model.model import Model
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.guide import TurnGuide
-from ollm.runtime.turn_calls import STEP_FAILED, LoopStop, TurnCalls
+from ollm.runtime.turn_calls import LoopStop, TurnCalls
 from ollm.services.loop_detection import LoopDetectionService
 from tests.runtime.small_models.test_project_files import Place
 
@@ -172,7 +172,8 @@ async def test_a_refused_block_is_no_call_and_a_command_behind_it_waits(guided: 
 
     await made.run(calls, 7)
 
-    assert guided.desk.refused == [("c1", "NotDone", "Too long."), ("c2", "NotDone", STEP_FAILED)]
+    assert guided.desk.refused[0] == ("c1", "NotDone", "Too long.")
+    assert guided.desk.refused[1][2].startswith("Not run, because new.py before it was not done: ")
     assert [(call.id, call.name, call.arguments) for call in guided.desk.ran] == [
         ("c3", "ls", {}),
         ("c4", "write_file", {"path": "other.py", "content": "z = 1\n"}),

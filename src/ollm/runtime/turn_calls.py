@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ollm.runtime.small_models.guide import TurnGuide
 
 REFUSED = "NotDone"  # the error type of a step that was refused before it ran
-STEP_FAILED = "Not run: the step before it failed."
+STEP_FAILED = "Not run, because {} before it was not done: {}"
 MAX_TOLD_STEPS = 6  # files, and as many commands
 MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew, in other ways, and do no harm
 MAX_REFUSED_IN_TURN = 12
@@ -153,8 +153,7 @@ class TurnCalls:
         await guide.note_before(calls)
         records: list[ToolCallRecord] = []
         for call in calls:
-            failed = any(record.error for record in records)
-            refusal = self._refusals.get(call.id) or (STEP_FAILED if failed and call.name == "shell" else "")
+            refusal = self._refusals.get(call.id) or (explain_failure(records) if call.name == "shell" else "")
             if refusal:
                 records += await self._parts.dispatch.get().refuse([call], message_id, REFUSED, refusal)
             else:
@@ -189,6 +188,15 @@ class TurnCalls:
                 continue
             output = record.result.llm_content if record.result else ""
             self._parts.loops.record_tool_result(call.name, call.arguments, output)
+
+
+def explain_failure(records: Sequence[ToolCallRecord]) -> str:
+    """The step that failed first and its reason; empty if none did."""
+    for record in records:
+        if record.error:
+            step = record.args.get("path") or record.name
+            return STEP_FAILED.format(step, record.error.message.partition("\n")[0])
+    return ""
 
 
 def wrap_arguments(arguments: JsonObject | str) -> JsonObject:

@@ -25,7 +25,7 @@ CLASS = (
 
 def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:
     new = "def total_chairs(items):\n    return 0\n"
-    change = read_change("store.py", new, LONG, shown_whole=False)
+    change = read_change("store.py", new, LONG)
 
     ((target, replacement),) = change.edits
     assert LONG.count(target) == 1
@@ -37,7 +37,7 @@ def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:
 def test_a_new_function_is_added_behind_the_last_and_its_import_above_the_first() -> None:
     new = "def area(r):\n    return math.pi * r"
     after = LONG
-    for pair in read_change("store.py", f"import math\n\n\n{new}\n", LONG, shown_whole=False).edits:
+    for pair in read_change("store.py", f"import math\n\n\n{new}\n", LONG).edits:
         after = after.replace(*pair)
     assert after.rstrip() == f"import math\n\n\n{LONG.rstrip()}\n\n\n{new}"
 
@@ -51,7 +51,7 @@ def test_a_new_function_is_added_behind_the_last_and_its_import_above_the_first(
     ],
 )
 def test_a_method_is_added_to_its_class_and_the_others_stay(body: str) -> None:
-    change = read_change("team.py", body, CLASS, shown_whole=False)
+    change = read_change("team.py", body, CLASS)
 
     ((target, replacement),) = change.edits
     assert CLASS.count(target) == 1
@@ -64,7 +64,7 @@ def test_a_method_is_added_to_its_class_and_the_others_stay(body: str) -> None:
 
 def test_a_function_that_differs_in_its_name_alone_is_the_old_one_renamed() -> None:
     old = LONG[LONG.index("def total_lamps") : LONG.index("def find_lamp")].rstrip()
-    change = read_change("store.py", old.replace("total_lamps", "sum_lamps"), LONG, shown_whole=False)
+    change = read_change("store.py", old.replace("total_lamps", "sum_lamps"), LONG)
 
     ((target, replacement),) = change.edits
     after = LONG.replace(target, replacement)
@@ -73,7 +73,7 @@ def test_a_function_that_differs_in_its_name_alone_is_the_old_one_renamed() -> N
 
 def test_a_head_without_a_body_is_no_definition() -> None:
     current = 'def greet(name):\n    return "Hello, " + name\n' + "".join(f"x{n} = {n}\n" for n in range(20))
-    change = read_change("greeting.py", "def welcome(name):\n", current, shown_whole=False)
+    change = read_change("greeting.py", "def welcome(name):\n", current)
     assert change.edits == (("def greet(name):", "def welcome(name):"),)
 
 
@@ -129,7 +129,7 @@ TWO_CLASSES = (
 
 def place_in_two(block: str) -> str:
     made = TWO_CLASSES
-    for target, replacement in read_change("a.py", block, TWO_CLASSES, shown_whole=False).edits:
+    for target, replacement in read_change("a.py", block, TWO_CLASSES).edits:
         assert made.count(target) == 1, target
         made = made.replace(target, replacement)
     return made
@@ -165,13 +165,13 @@ YAML = "".join(
 
 
 def test_lines_that_set_a_name_take_the_place_of_those_that_set_it() -> None:
-    change = read_change("settings.py", "MAIL_PORT = 2525\nAUTH_RETRIES = 9\n", SETTINGS, shown_whole=False)
+    change = read_change("settings.py", "MAIL_PORT = 2525\nAUTH_RETRIES = 9\n", SETTINGS)
     assert change.edits == (("MAIL_PORT = 1", "MAIL_PORT = 2525"), ("AUTH_RETRIES = 3", "AUTH_RETRIES = 9"))
 
 
 def test_a_shown_part_with_a_change_takes_the_place_of_that_part() -> None:
     body = "  cache:\n    image: cache:1\n    replicas: 5\n    restart: always\n"
-    change = read_change("compose.yaml", body, YAML * 1 + "".join(f"# {n}\n" for n in range(40)), shown_whole=False)
+    change = read_change("compose.yaml", body, YAML * 1 + "".join(f"# {n}\n" for n in range(40)))
 
     ((target, replacement),) = change.edits
     assert "cache:1\n    replicas: 2" in target
@@ -181,10 +181,10 @@ def test_a_shown_part_with_a_change_takes_the_place_of_that_part() -> None:
 def test_a_section_of_a_page_is_added_or_takes_the_place_of_its_namesake() -> None:
     page = "# Parcel\n\n" + "".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(9))
 
-    ((target, replacement),) = read_change("README.md", "## Licence\n\nMIT\n", page, shown_whole=True).edits
+    ((target, replacement),) = read_change("README.md", "## Licence\n\nMIT\n", page).edits
     assert page.replace(target, replacement).rstrip().endswith("Text 8.\n\n## Licence\n\nMIT")
 
-    ((target, replacement),) = read_change("README.md", "## Part 4\n\nNew.\n", page, shown_whole=True).edits
+    ((target, replacement),) = read_change("README.md", "## Part 4\n\nNew.\n", page).edits
     after = page.replace(target, replacement)
     assert "## Part 4\n\nNew.\n\n## Part 5" in after
     assert "Text 4." not in after

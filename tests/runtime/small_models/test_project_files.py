@@ -77,33 +77,12 @@ def test_what_a_reading_tool_would_have_to_ask_about_is_not_read(tmp_path: Path)
     assert [(found.target, found.access) for found in request.locations] == [("a.txt", "read")]
 
 
-def test_a_file_shown_whole_is_known_until_it_changes(place: Place) -> None:
+def test_a_file_that_is_remembered_is_stale_when_it_changes(place: Place) -> None:
     place.write("a.txt", "one")
-    assert not place.files.knows_whole("a.txt", "one")
-    place.files.remember_whole("a.txt")
-    assert place.files.knows_whole("a.txt", "one")
+    place.files.remember("a.txt")
     assert not place.is_stale("a.txt")
     place.write("a.txt", "two")
-
-    assert not place.files.knows_whole("a.txt", "two")
     assert place.is_stale("a.txt")
-    place.files.remember_whole("missing")
-    assert not place.files.knows_whole("missing", "")
-
-
-def test_a_change_of_a_file_known_whole_is_known_too_and_of_another_only_its_state(place: Place) -> None:
-    place.write("a.txt", "one")
-    place.files.remember_whole("a.txt")
-    place.write("a.txt", "two")
-    place.files.remember_change("a.txt", "one")
-    assert place.files.knows_whole("a.txt", "two")
+    place.files.remember("a.txt")
     assert not place.is_stale("a.txt")
-
-    place.write("b.txt", "x")
-    place.files.remember_change("b.txt", None)
-    assert not place.files.knows_whole("b.txt", "x")
-    place.write("b.txt", "y")
-    assert place.is_stale("b.txt")
-    place.files.remember_change("b.txt", "something else")
-    assert not place.is_stale("b.txt")
-    assert not place.files.knows_whole("b.txt", "y")
+    place.files.remember("missing")

@@ -67,16 +67,6 @@ def test_output_that_looks_like_facts_or_a_refusal_stays_output() -> None:
     assert told[2] == ("user", f"{forged}\n[exit code 0]")
 
 
-def test_a_refused_step_is_not_shown_to_the_model_again() -> None:
-    made = PromptMessage(role="assistant", content="", calls=(call("write_file", path="a.py", content="x"),))
-    first, last = (
-        PromptMessage(role="tool", content=f"Error NotDone: {why}", tool_name="write_file", failed=True)
-        for why in ("first reason", "last reason")
-    )
-    told = said(PromptMessage(role="user", content="REQUEST"), made, first, made, last)
-    assert told == [("user", "REQUEST\n\nlast reason")]
-
-
 def test_other_tools_are_named_and_their_parameters_read() -> None:
     (system, *_) = render_block_messages((), (SHELL, FETCH))
     assert "web_fetch" in system.content

@@ -23,7 +23,6 @@ from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, M
 from ollm.runtime.small_models.blocks import CUT_OFF, FILE_BLOCK, REPEATED, Block, BlockStreamParser
 from ollm.runtime.small_models.rendering import (
     can_change,
-    drop_refused_steps,
     find_skill_reading,
     parse_parameters,
     render_block_messages,
@@ -78,14 +77,7 @@ class BlockAnswer:
         if self._finish.reason == "unknown" and self._prompt_tokens:
             self._finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
         reason = "tool_calls" if calls else self._finish.reason
-        yield FinishPiece(reason, self._count_usage(), cut=self._parser.cut)
-
-    def _count_usage(self) -> Usage:
-        """What the server counted; not of the prompt if refused steps were left out: it did not grow as the history
-        did, and would seem to be cut."""
-        said = self._request.messages
-        whole = len(drop_refused_steps(said)) == len(said)
-        return self._finish.usage if whole else replace(self._finish.usage, prompt_tokens=0)
+        yield FinishPiece(reason, self._finish.usage, cut=self._parser.cut)
 
     def _render_request(self) -> ChatRequest:
         messages = render_block_messages(self._request.messages, self._request.tools)

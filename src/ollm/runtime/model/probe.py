@@ -231,7 +231,7 @@ def _is_change(call: CallPiece) -> bool:
         return call.name in ("edit_file", "write_file") and "LIMIT = 20" in str(arguments).replace(
             "LIMIT=20", "LIMIT = 20"
         )
-    change = read_change("conf.py", str(arguments["content"]), CONF, shown_whole=True)
+    change = read_change("conf.py", str(arguments["content"]), CONF)
     after = change.content if change.content is not None else " ".join(new for _, new in change.edits)
     return "LIMIT = 20" in after
 

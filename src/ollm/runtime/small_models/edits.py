@@ -32,7 +32,6 @@ LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed.
 NOT_WHOLE = "The block for {} has a mark of a replacement without its other half: nothing was changed."
 NO_SUCH_LINES = "The lines that the block for {} removes are not in the file: nothing was changed."
 SAME_LINES = "The block for {} replaces lines by the same lines: nothing was changed."
-NOT_SHOWN = "{} has {} lines, and you have not seen them all: nothing was changed. Write only the part that changes."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 PAGES = (".md", ".markdown", ".rst", ".txt")  # written anew as often as added to
 _SEARCH = re.compile(
@@ -56,10 +55,10 @@ class Change(Data, frozen=True):
     mistake: str = ""
 
 
-def read_change(path: str, body: str, current: str | None, *, shown_whole: bool) -> Change:
+def read_change(path: str, body: str, current: str | None) -> Change:
     """What this block does to the file at `path`, which holds `current` or is not there."""
     body = match_indentation(body, current or "", path)
-    change = _read_change(path, body, current, shown_whole)
+    change = _read_change(path, body, current)
     written = change.edits or (("", change.content or ""),)
     known = "..." if current is None else current  # dots are the body of a new stub
     left_out = not path.endswith(PAGES) and any(has_ellipsis(new, old or known) for old, new in written)
@@ -67,19 +66,19 @@ def read_change(path: str, body: str, current: str | None, *, shown_whole: bool)
     return Change(mistake=LEFT_OUT.format(path)) if left_out and not change.mistake else change
 
 
-def _read_change(path: str, body: str, current: str | None, shown_whole: bool) -> Change:
+def _read_change(path: str, body: str, current: str | None) -> Change:
     if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
         return _check_pairs(path, pairs, current)
     if mistake := _find_half_change(path, body, current or ""):
         return Change(mistake=mistake)
     if current is None or not current.strip():
         return Change(content=_end_with_newline(body))
-    if (part := _read_part(path, body, current, shown_whole)) is not None:
+    if (part := _read_part(path, body, current)) is not None:
         edits = tuple((old, new) for old, new in part if old != new)
         return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path))
-    if shown_whole and body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
+    if body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
         return Change(content=_end_with_newline(body))
-    return Change(mistake=_explain_refusal(path, body, current, shown_whole))
+    return Change(mistake=_explain_refusal(path, body, current))
 
 
 def _find_half_change(path: str, body: str, current: str) -> str:
@@ -96,7 +95,7 @@ def _is_loose_diff(body: str, current: str) -> bool:
 
 
 def _may_be_whole(body: str, current: str) -> bool:
-    """Whether a block may stand for all of a file that was shown: it is about as long, or made of the file's lines."""
+    """Whether a block may stand for all of a file: it is about as long, or made of the file's lines."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if _begins_inside(new, old):
         return False
@@ -112,13 +111,11 @@ def _begins_inside(new: list[str], old: list[str]) -> bool:
     return first[:1].isspace() and not there[:1].isspace()
 
 
-def _explain_refusal(path: str, body: str, current: str, shown_whole: bool) -> str:
+def _explain_refusal(path: str, body: str, current: str) -> str:
     """Why the block was not taken, with the lines of the file that come nearest to it."""
     if not body.strip():
         return EMPTY_BLOCK.format(path)
     old, names = current.splitlines(), list_defined_names(body)
-    if not shown_whole and _may_be_whole(body, current):
-        return NOT_SHOWN.format(path, len(old))
     told = f"{path} has {len(old)} lines, and this block is not all of it: nothing was changed."
     near = next((found for found in find_definitions(old) if found.name in names), None)
     return f"{told} {near.name} is now:\n{put_in_fence(near.text[:1200])}\nWrite it with your change." if near else told
@@ -170,12 +167,12 @@ def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | N
     return Change(edits=tuple(edits))
 
 
-def _read_part(path: str, body: str, current: str, shown_whole: bool) -> tuple[tuple[str, str], ...] | None:
+def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...] | None:
     """The edits a block asks for that holds only a part of the file; None when it may be the whole."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if body.strip() == current.strip():
         return ()
-    if shown_whole and not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
+    if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
         return None
     edits = place_definitions(new, old)
     if edits is None and path.endswith((".md", ".markdown")):
@@ -188,7 +185,7 @@ def _read_part(path: str, body: str, current: str, shown_whole: bool) -> tuple[t
         return edits
     if not path.endswith(PAGES) and 2 * len(new) <= len(old) and (added := place_added_lines(new, old)):
         return added
-    if shown_whole and len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
+    if len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
         return None
     return place_block(new, old) or place_similar(new, old)
 

@@ -6,16 +6,15 @@ left out (`PARTS`), so that it can be measured.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 
 from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.runtime.small_models.blocks import FILE_BLOCK, put_in_fence
+from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.edits import read_change
 from ollm.runtime.small_models.facts import Step, compare_file, render_steps
 from ollm.runtime.small_models.guard import BlockGuard
@@ -32,11 +31,7 @@ TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the las
 NOTHING_DONE = "No file was changed and no command was run."
 ALREADY_RUN = "That was just run and nothing has changed since: it was not run again."
 REFUSED_BEFORE = "This was refused: it was not asked for again."
-UNSEEN = "Nothing was changed: the block for {} replaces lines that you have not seen. They are:\n{}"
-MIN_UNSEEN_LINES = 3  # fewer may be replaced by their names
-MAX_UNSEEN_CHARS = 2_000
 STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
-_CAT = re.compile(r"\s*cat\s+([\w./-]+)\s*")
 
 
 class Resolved(Data, frozen=True):
@@ -57,7 +52,6 @@ class TurnGuide:
         self._without = without
         self._guard = BlockGuard(typed)
         self._names: list[str] = []
-        self._told = ""  # everything the model was shown in this turn and wrote itself
         self._shown: set[str] = set()  # files that went with the request
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
@@ -83,9 +77,8 @@ class TurnGuide:
             names = await self._files.rank_names(self._names, self._typed) if many else self._names
             primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
-            self._files.remember_whole(path)
+            self._files.remember(path)
         self._shown = set(primed.whole)
-        self._told = "\n".join((primed.text, *attached))
         return primed.text
 
     # An answer becomes calls
@@ -128,14 +121,12 @@ class TurnGuide:
         saved = self._files.read_text(path)
         if saved is None and self._files.exists(path):
             return Resolved(name="write_file", arguments={"path": path, "content": content})
-        shown = saved is not None and self._files.knows_whole(path, saved)
         saved = saved and saved.replace("\r\n", "\n")  # the tools keep the ends of lines as they are in the file
         current = self._pending.get(path, saved)
-        change = read_change(path, content, current, shown_whole=shown or path in self._pending)
+        change = read_change(path, content, current)
         edits: list[JsonObject] = [{"target": old, "replacement": new} for old, new in change.edits]
         after = reduce(lambda text, pair: text.replace(*pair, 1), change.edits, change.content or current or "")
-        self._told += f"\n{content}"
-        refusal = change.mistake or self._find_unseen(path, change.edits)
+        refusal = change.mistake
         if not refusal and "guard" not in self._without:
             refusal = self._guard.find_harm(path, current, after)
         if refusal:
@@ -145,15 +136,6 @@ class TurnGuide:
             return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
         overwrite = {"overwrite": True} if current is not None else {}
         return Resolved(name="write_file", arguments={"path": path, "content": after, **overwrite})
-
-    def _find_unseen(self, path: str, edits: Iterable[tuple[str, str]]) -> str:
-        """Why a block is refused that takes the place of lines nobody showed to the model: with these lines."""
-        for old, new in edits:
-            gone = set(old.splitlines()) - set(new.splitlines())
-            if sum(line.strip() not in self._told for line in gone) >= MIN_UNSEEN_LINES:
-                self._told += f"\n{old}"
-                return UNSEEN.format(path, put_in_fence(old[:MAX_UNSEEN_CHARS]))
-        return ""
 
     # What the calls did
 
@@ -182,7 +164,7 @@ class TurnGuide:
         for name in dict.fromkeys((*after, *before, *gone)):
             if before.get(name) != after.get(name, "") or name in gone:
                 self._first.setdefault(name, before.get(name, "" if name in old else None))
-                self._files.remember_change(name, before.get(name))
+                self._files.remember(name)
         self._seen, self._last_command = set(), ""
         self._states[hash((tuple(sorted(after.items())), tuple(self._names)))] += 1
 
@@ -197,9 +179,6 @@ class TurnGuide:
                 self._tried_in_vain = True
                 continue
             self._acted = True
-            self._told += f"\n{record.result.llm_content}"
-            if call.name == "write_file":
-                self._files.remember_whole(str(call.arguments.get("path")))
             seen = (f"{call.name} {call.arguments}", record.result.llm_content)
             effect |= seen not in self._seen
             self._seen.add(seen)
@@ -211,8 +190,6 @@ class TurnGuide:
         command = str(call.arguments.get("command", ""))
         self._runs.append(Step(kind="run", command=command, exit_code=code))
         self._last_command = "" if changed else command
-        if code == 0 and (shown := _CAT.fullmatch(command)):
-            self._files.remember_whole(shown[1].removeprefix("./"))
 
     # The end
 

@@ -44,7 +44,6 @@ class ProjectFiles:
         self._ledger = ledger
         self._discovery = discovery
         self._code_map = code_map
-        self._whole: dict[str, str] = {}  # files the model was shown all of, as they were then
 
     async def list_names(self) -> list[str]:
         """The files there are, ignored ones left out."""
@@ -76,25 +75,10 @@ class ProjectFiles:
         except OSError:  # a name that is too long
             return False
 
-    def knows_whole(self, path: str, text: str) -> bool:
-        """Whether the model was shown all of the file when it held this text."""
-        return self._whole.get(path) == text
-
-    def remember_whole(self, path: str) -> None:
-        """The model is shown all of this file."""
+    def remember(self, path: str) -> None:
+        """Note the file as the model knows it: it was shown all of it, or changed it."""
         if found := self._read(path):
-            self._whole[path] = found.text
-            self._remember(path, found)
-
-    def remember_change(self, path: str, before: str | None) -> None:
-        """The model changed this file itself: one it knew all of it still knows."""
-        if before is not None and self.knows_whole(path, before):
-            self.remember_whole(path)
-        elif found := self._read(path):
-            self._remember(path, found)
-
-    def _remember(self, path: str, found: CurrentFile) -> None:
-        self._ledger.remember_file(self._context.boundary.check(path, "read"), found.status, found.content)
+            self._ledger.remember_file(self._context.boundary.check(path, "read"), found.status, found.content)
 
     def _read(self, path: str) -> CurrentFile | None:
         try:

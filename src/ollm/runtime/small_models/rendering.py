@@ -20,7 +20,6 @@ from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import find_definitions
 
 SKILLS_FOLDER = "/skills/"
-REFUSED = "NotDone"  # the error type of a step that was refused before it ran
 OTHER_TOOLS = (
     "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
     " The tools, those parameters in brackets that may be left out:"
@@ -77,7 +76,7 @@ def load_exchanges(*, can_change: bool) -> tuple[PromptMessage, ...]:
 def _render_plain(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
     """What the user would say in several messages is joined: many templates want the roles to alternate."""
     said: list[PromptMessage] = []
-    for message in drop_refused_steps(messages):
+    for message in messages:
         plain = _render_message(message)
         if said and plain.role == said[-1].role == "user":
             joined = f"{said[-1].content}\n\n{plain.content}"
@@ -86,28 +85,6 @@ def _render_plain(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...
         else:
             said.append(plain)
     return tuple(said)
-
-
-def drop_refused_steps(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """The messages without steps that were refused: a model that sees one takes it again. The last reason stays."""
-    kept: list[PromptMessage] = []
-    reason: PromptMessage | None = None
-    for place, message in enumerate(messages):
-        following = messages[place + 1 : place + 1 + len(message.calls)]
-        if message.calls and len(following) == len(message.calls) and all(map(is_refused, following)):
-            continue
-        if is_refused(message):
-            reason = PromptMessage(role="user", content=_ERROR.sub("", message.content), sources=message.sources)
-            continue
-        if reason and message.role == "user":
-            kept.append(reason)
-        reason = None
-        kept.append(message)
-    return [*kept, reason] if reason else kept
-
-
-def is_refused(message: PromptMessage) -> bool:
-    return message.role == "tool" and message.failed and message.content.startswith(f"Error {REFUSED}: ")
 
 
 def _render_message(message: PromptMessage) -> PromptMessage:
