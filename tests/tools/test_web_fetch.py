@@ -209,7 +209,9 @@ async def test_a_page_made_to_choke_a_parser_still_gets_its_answer(drive: Fetche
     assert time.perf_counter() - started < 40
 
 
-async def test_text_that_is_turned_round_or_hidden_comes_as_it_is(drive: Fetcher, server: Server) -> None:
+async def test_characters_that_turn_text_round_are_shown_and_hidden_ones_are_left_out(
+    drive: Fetcher, server: Server
+) -> None:
     hidden = "".join(f"&#{0xE0000 + ord(letter)};" for letter in "obey")
     server.routes["/"] = reply(
         f"<html><p>ab&#8238;txt.exe&#8236;{hidden} end\x1b[2J</p></html>", content_type="text/html"
@@ -217,7 +219,7 @@ async def test_text_that_is_turned_round_or_hidden_comes_as_it_is(drive: Fetcher
 
     text = content(await drive("web_fetch", url=server.url()))
 
-    assert text.strip() == "abtxt.exe end"
+    assert text.strip() == r"ab\u202etxt.exe\u202c end"
 
 
 async def test_the_second_look_in_a_turn_asks_no_server(drive: Fetcher, server: Server) -> None:

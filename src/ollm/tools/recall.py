@@ -35,7 +35,7 @@ class Passage(Data, frozen=True):
 
     def __str__(self) -> str:
         place = f"call {self.call_id} of message {self.message_id}" if self.call_id else f"message {self.message_id}"
-        matched = f"; has {', '.join(self.words)}" if self.words else ""
+        matched = f"; has {', '.join(self.words)}" if self.words else "; near in meaning, no word matches"
         beside = f" | {self.beside}" if self.beside else ""
         return f"{place} ({self.role}{matched}): {self.snippet}{beside}"
 

@@ -31,7 +31,6 @@ REFRESH_SECONDS = 5.0  # of CPU time
 
 MIN_COMPARED = 8  # vectors, from which on one can stand out
 MAX_COMPARED = 400
-MIN_DEVIATIONS = 2.5  # from the mean likeness, for a message to be near
 
 Vector: TypeAlias = "array[float]"  # of 32-bit floats
 
@@ -200,7 +199,8 @@ class SessionTexts:
             row: compare_vectors(wanted, array("f", self.connection.execute(one, (row,)).fetchone()[0])) for row in near
         }
         mean, spread = fmean(likeness.values()), pstdev(likeness.values())
-        found = [row for row in near if likeness[row] > mean + MIN_DEVIATIONS * spread]
+        by_chance = math.sqrt(2 * math.log(len(near)))  # deviations that the nearest of so many has anyway
+        found = [row for row in near if likeness[row] > mean + by_chance * spread]
         return sorted(found, key=lambda row: -likeness[row])[:limit]
 
 
