@@ -88,7 +88,7 @@ async def test_what_is_found_says_where_it_stands_and_which_words_it_has(workspa
 
     assert told.splitlines()[:2] == [
         "message 1 (user; has parser): Fix the Parser. | message 2",
-        "call c1 of message 2 (tool): parsed",
+        "call c1 of message 2 (tool; near in meaning, no word matches): parsed",
     ]
     assert ("not indexed yet" in told) is not complete
     assert asked == [["parser", "lexer"], ["one"]]
