@@ -170,6 +170,34 @@ async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(t
     assert "Not run, because calc.py before it was not done: Nothing was changed" in reason["content"]
 
 
+SCRIPT = "```bash\n#!/bin/sh\nrm a.txt\n```"
+
+
+@pytest.mark.parametrize(
+    ("answer", "made"),
+    [
+        ("**`tools/clean`**:\n\n```sh\nrm a.txt\n```", {"tools/clean": "rm a.txt\n"}),
+        ("```bash\n# clean.sh\nrm a.txt\n```", {"clean.sh": "rm a.txt\n"}),
+        (f"The script clean.sh:\n{SCRIPT}", {}),
+        (f"<think>\nI could:\n{SCRIPT.replace('#!/bin/sh', 'ls')}\n</think>\nKeep it.", {}),
+        ("<think>b.txt\n```\nwrong\n```\n\nb.txt\n```\nno\n```\n</think>b.txt\n```\nyes\n```", {"b.txt": "yes\n"}),
+        ("pkg/__init__.py\n```python\n```", {"pkg/__init__.py": ""}),
+        ('conf.json\n```json\n{"limit": 20}\n```', {"conf.json": '{"limit": 20}\n'}),
+        ("notes.md\n```\n# Project\n```", {"notes.md": "# Project\n"}),
+        ("calc.py\n```\ndef add(a, b):\n    return a + b\n```", {"src/calc.py": "def add(a, b):\n    return a + b\n"}),
+    ],
+)
+async def test_a_block_does_what_it_says_where_it_says(tmp_path: Path, answer: str, made: dict[str, str]) -> None:
+    files = {"a.txt": "one\n", "conf.json": '{\n  "limit": 12,\n  "name": "x"\n}\n', "doc/notes.md": "# Doc\n"}
+    files["src/calc.py"] = "def add(a, b):\n    return a - b\n"
+    asked = "Look at a.txt, conf.json, doc/notes.md and src/calc.py"
+    _, runner = await run_task(tmp_path, files, asked, [answer, answer if "limit" in answer else "Done.", "Done."])
+
+    found = {str(path.relative_to(runner.workspace)) for path in runner.workspace.rglob("*") if path.is_file()}
+    assert {name for name in found if not name.startswith(".")} == {*files, *made}
+    assert {name: read(runner, name) for name in files | made} == files | made
+
+
 async def test_a_block_that_the_server_breaks_off_is_recorded_and_not_run(tmp_path: Path) -> None:
     broken = Answer(text="I look.\n\n```bash\ntouch made one two three four", reset_after=6)
     said, runner = await run_task(tmp_path, {"a.py": "x\n"}, "Do it.", [broken] * 4)

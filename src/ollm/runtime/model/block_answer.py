@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from ollm.providers.base import (
     ProgressPiece,
     Provider,
     TextPiece,
+    ThinkingPiece,
     WrittenPiece,
 )
 from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, MAX_CALL_REPEATS, SpeedMeter
@@ -56,8 +57,8 @@ class BlockAnswer:
                 match piece:
                     case TextPiece(text=text):
                         yield WrittenPiece(text)
-                        if shown := self._parser.feed(text):
-                            yield TextPiece(shown)
+                        for shown in self._show(self._parser.feed(text)):
+                            yield shown
                         if self._should_stop(text):
                             break
                     case FinishPiece():
@@ -68,8 +69,8 @@ class BlockAnswer:
                         yield piece
             else:
                 self._prompt_tokens = 0
-        if shown := self._parser.finish():
-            yield TextPiece(shown)
+        for shown in self._show(self._parser.finish()):
+            yield shown
         self.facts = self._pace.update_facts(self.facts)
         calls = [self._make_call(step) for step in self._parser.steps]
         for call in calls:
@@ -78,6 +79,14 @@ class BlockAnswer:
             self._finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
         reason = "tool_calls" if calls else self._finish.reason
         yield FinishPiece(reason, self._finish.usage, cut=self._parser.cut)
+
+    def _show(self, text: str) -> Iterator[AnyPiece]:
+        """What a person is shown: first a thought that has ended."""
+        if self._parser.thought:
+            yield ThinkingPiece(self._parser.thought.strip("\n"))
+            self._parser.thought = ""
+        if text:
+            yield TextPiece(text)
 
     def _render_request(self) -> ChatRequest:
         messages = render_block_messages(self._request.messages, self._request.tools)

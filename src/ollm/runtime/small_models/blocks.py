@@ -39,6 +39,7 @@ _NAME_MARKS = re.compile(r"^[\s*#`]*(?:(?:\d+[.)]|-)\s+)?[\s*#`]*(?:[Ff]ile(?:na
 _COMMENT_NAME = re.compile(
     r"^\s*(?:#|//|--|;|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S+?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE
 )
+_THOUGHT = re.compile(r"[ \t]*<(think(?:ing)?)>")
 _INFO_NAME = re.compile(r"(?:title|file(?:name)?|path)\s*[=:]\s*[\"']?([^\"'\s]+)", re.IGNORECASE)
 
 
@@ -151,18 +152,17 @@ def _classify(
     tools: Collection[str],
 ) -> Block:
     path, language = _name_in_info(info)
-    path = path or _name_before(before)
+    shell = language in SHELLS
+    path = path or _name_before(before, above_shell=shell)
     kind: BlockKind = "code"
     if language in tools:
         kind, path = "tool", ""
-    elif language in SHELLS and not (path and path.endswith((".sh", ".bash"))):
-        kind, path, body = "shell", "", clean_command(body)
-    elif language not in ("output", "text", "txt", "console", "plaintext") or path:
+    elif shell or path or language not in ("output", "text", "txt", "plaintext"):
         found, rest = ("", body) if path else _name_inside(body)
         path, body = path or found, rest
-        kind = "file" if path else "code"
-    if kind == "shell" and not body.strip():
-        kind = "code"
+        kind = "file" if path and (closed or body.strip()) else "code"
+    if shell and not path and not body.startswith("#!") and (command := clean_command(body)).strip():
+        kind, body = "shell", command
     return Block(kind=kind, body=body, start=start, end=end, path=path, language=language, closed=closed)
 
 
@@ -200,6 +200,15 @@ def looks_like_path(text: str) -> bool:
     return explicit or bool(_EXTENSION.search(last)) or last.lower() in BARE_NAMES
 
 
+def _looks_like_place(text: str) -> bool:
+    """Whether this may be a file's name, with or without an ending. Above a shell block that is enough: a script that
+    is meant as a file must not be run."""
+    bare = text.removeprefix("~")
+    dotted = "/" in bare or "." in bare.lstrip(".")
+    plain = bool(_PATH.fullmatch(bare)) and dotted and not bare.endswith(".") and any(map(str.isalpha, bare))
+    return plain or looks_like_path(text)
+
+
 def _name_in_info(info: str) -> tuple[str, str]:
     """A file's name behind the fence, and the language: `python app.py`, `app.py`, `python:app.py`, `title=app.py`."""
     if named := _INFO_NAME.search(info):
@@ -212,14 +221,15 @@ def _name_in_info(info: str) -> tuple[str, str]:
     return "", language.strip("{}.")
 
 
-def _name_before(before: list[str]) -> str:
+def _name_before(before: list[str], *, above_shell: bool = False) -> str:
     """Find the file's name on the line above. It stands there alone, but for marks, a number or the label `File:`: a
     name inside a sentence says nothing about what the block is."""
     above = [line.strip() for line in before[-2:]]
     line = above[-1] if above and above[-1] else above[0] if above else ""
     plain = _NAME_MARKS.sub("", line).strip("*#:` \t\"'")
     plain = plain.replace("\\", "/") if _WINDOWS.fullmatch(plain) else plain
-    return plain.removeprefix("./") if looks_like_path(plain) else ""
+    is_name = _looks_like_place if above_shell else looks_like_path
+    return plain.removeprefix("./") if is_name(plain) else ""
 
 
 def _name_inside(body: str) -> tuple[str, str]:
@@ -239,7 +249,7 @@ class BlockStreamParser:
     def __init__(self, tools: Collection[str]) -> None:
         self.steps: list[Block] = []
         self.cut = ""  # what was written behind the steps
-        self.shown = ""
+        self.shown = self.thought = ""
         self._tools = tools
         self._text = ""
         self._decided = 0  # up to here every line was looked at
@@ -255,11 +265,11 @@ class BlockStreamParser:
     @property
     def is_held(self) -> bool:
         """Whether something is kept from the screen at this moment."""
-        return bool(self._fence)
+        return bool(self._fence) or _THOUGHT.match(self._text, self._decided) is not None
 
     def feed(self, text: str) -> str:
         self._text += text
-        while (end := self._text.find("\n", self._decided)) >= 0:
+        while not self._take_thought() and (end := self._text.find("\n", self._decided)) >= 0:
             self._look_at_line(self._text[self._decided : end])
             self._decided = end + 1
             if self.is_over:
@@ -268,9 +278,22 @@ class BlockStreamParser:
 
     def finish(self) -> str:
         """The answer is over: what is held is a step, or words after all."""
+        self._take_thought(final=True)
         self.steps, end = find_steps(self._text, self._tools)
         self.cut = self._text[end:]
         return self._release(self.steps[0].start if self.steps else len(self._text), final=True)
+
+    def _take_thought(self, *, final: bool = False) -> bool:
+        """Take a thought that begins here out of the text: nothing in it is a step. True while its end is to come."""
+        opening = None if self._fence else _THOUGHT.match(self._text, self._decided)
+        if opening is None:
+            return False
+        thought, closing, behind = self._text[opening.end() :].partition(f"</{opening[1]}>")
+        if not closing and not final:
+            return True
+        self.thought += thought
+        self._text = self._text[: self._decided] + behind.lstrip()
+        return False
 
     def _look_at_line(self, line: str) -> None:
         fence = _FENCE_START.match(line)
@@ -303,7 +326,7 @@ class BlockStreamParser:
             return self._released
         free = len(self._text)
         last = self._text[self._decided :]
-        if not last or _MAY_BE_NAME.match(last):
+        if not last or _MAY_BE_NAME.match(last) or last.lstrip().startswith("<"):
             free = self._decided
             lines = self._text[self._released : free].splitlines(keepends=True)
             while lines and (not lines[-1].strip() or _MAY_BE_NAME.match(lines[-1])):
@@ -322,6 +345,6 @@ class BlockStreamParser:
 def _drop_name_line(text: str) -> str:
     """The words before a block without the line that only names its file."""
     lines = text.rstrip().splitlines()
-    if lines and looks_like_path(lines[-1].strip("*#:` \t")):
+    if lines and _name_before(lines[-1:], above_shell=True):
         return "\n".join(lines[:-1])
     return text

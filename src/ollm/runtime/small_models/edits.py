@@ -11,6 +11,7 @@ import re
 from ollm.domain.struct import Data
 from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import (
+    SIMILAR_SHARE,
     WHOLE_SHARE,
     append_lines,
     compute_kept_share,
@@ -28,6 +29,7 @@ from ollm.runtime.small_models.placement import (
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
+HOLDS_MORE = "{} holds all of this already, and more: nothing was changed."
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
 NOT_WHOLE = "The block for {} has a mark of a replacement without its other half: nothing was changed."
 NO_SUCH_LINES = "The lines that the block for {} removes are not in the file: nothing was changed."
@@ -41,6 +43,7 @@ _SEARCH = re.compile(
 _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
+_TOP_KEY = re.compile(r"^(\[+[^\]\n]+\]+|[\w\"'.-]+)[ \t]*(?:[:=]|$)", re.MULTILINE)
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 _SHOWN = re.compile(
     r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|Its definitions|It begins):", re.MULTILINE
@@ -69,29 +72,56 @@ def read_change(path: str, body: str, current: str | None) -> Change:
 def _read_change(path: str, body: str, current: str | None) -> Change:
     if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
         return _check_pairs(path, pairs, current)
-    if mistake := _find_half_change(path, body, current or ""):
+    if mistake := _find_mistake(path, body, current):
         return Change(mistake=mistake)
-    if current is None or not current.strip():
+    if current is None or not current.strip() or is_whole_document(path, body, current):
         return Change(content=_end_with_newline(body))
     if (part := _read_part(path, body, current)) is not None:
         edits = tuple((old, new) for old, new in part if old != new)
-        return Change(edits=edits) if edits else Change(mistake=NOTHING_CHANGES.format(path))
+        return Change(edits=edits) if edits else Change(mistake=HOLDS_MORE.format(path))
     if body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
         return Change(content=_end_with_newline(body))
     return Change(mistake=_explain_refusal(path, body, current))
 
 
-def _find_half_change(path: str, body: str, current: str) -> str:
+def _find_mistake(path: str, body: str, current: str | None) -> str:
+    if current is not None and body.strip() == current.strip():
+        return NOTHING_CHANGES.format(path)
     if _MARKER.search(body):
         return NOT_WHOLE.format(path)
-    return NO_SUCH_LINES.format(path) if _is_loose_diff(body, current) else ""
+    return NO_SUCH_LINES.format(path) if _is_loose_diff(body, current or "") else ""
 
 
 def _is_loose_diff(body: str, current: str) -> bool:
     """True for lines that all carry the mark of a diff, in a file whose own lines do not."""
-    return all(line[:1] in "+-" and line[:1] for line in body.splitlines()) and not any(
-        line.startswith(("+", "-")) for line in current.splitlines()
-    )
+    marked = [line.startswith(("+", "-")) for line in body.splitlines()]
+    return bool(marked) and all(marked) and not any(line.startswith(("+", "-")) for line in current.splitlines())
+
+
+def is_whole_document(path: str, body: str, current: str) -> bool:
+    """True for data that parses by itself; as a part of TOML or YAML does too, it must set all that the file sets."""
+    kind = path.rpartition(".")[2].lower()
+    if kind not in ("json", "toml", "yaml", "yml") or not body.strip():
+        return False
+    from ollm.services.syntax_check import find_syntax_error
+
+    if find_syntax_error(path, body):
+        return False
+    there = set(_TOP_KEY.findall(current))
+    return body.lstrip()[0] in "{[" if kind == "json" else bool(there) and there <= set(_TOP_KEY.findall(body))
+
+
+def fits_into(body: str, current: str) -> bool:
+    """Whether a block has to do with this file: it replaces lines, or shares definitions, names or lines with it."""
+    old, new = current.splitlines(), body.strip("\n").splitlines()
+    if (
+        read_replacements(body)
+        or read_bare_diff(body, current)
+        or list_defined_names(body) & list_defined_names(current)
+    ):
+        return True
+    same = compute_kept_share(new, old) >= SIMILAR_SHARE
+    return same or bool(place_keyed_lines(new, old) or place_similar_line(new, old))
 
 
 def _may_be_whole(body: str, current: str) -> bool:
@@ -170,8 +200,6 @@ def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | N
 def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...] | None:
     """The edits a block asks for that holds only a part of the file; None when it may be the whole."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
-    if body.strip() == current.strip():
-        return ()
     if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
         return None
     edits = place_definitions(new, old)

@@ -15,7 +15,7 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.runtime.small_models.blocks import FILE_BLOCK
-from ollm.runtime.small_models.edits import read_change
+from ollm.runtime.small_models.edits import fits_into, read_change
 from ollm.runtime.small_models.facts import Step, compare_file, render_steps
 from ollm.runtime.small_models.guard import BlockGuard
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
@@ -103,19 +103,20 @@ class TurnGuide:
         if broken := arguments.pop("brokenOff", ""):
             return Resolved(name="write_file" if is_file else piece.name, arguments=arguments, refusal=broken)
         if is_file:
-            call = self._resolve_file(self._find_path(str(arguments["path"])), str(arguments["content"]))
+            content = str(arguments["content"])
+            call = self._resolve_file(self._find_path(str(arguments["path"]), content), content)
         else:
             again = self._last_command and arguments.get("command") == self._last_command
             call = Resolved(name=piece.name, arguments=arguments, refusal=ALREADY_RUN if again else "")
         denied = not call.refusal and (call.name, str(call.arguments)) in self._denied
         return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if denied else call
 
-    def _find_path(self, path: str) -> str:
-        """The path itself, or the only file of that name which was shown with the request."""
+    def _find_path(self, path: str, content: str) -> str:
+        """The path itself, or the only file of that name which was shown with the request, if the block fits it."""
         if self._files.exists(path) or path in self._names:
             return path
         found = [name for name in self._shown if name.endswith(f"/{path}")]
-        return found[0] if len(found) == 1 else path
+        return found[0] if len(found) == 1 and fits_into(content, self._files.read_text(found[0]) or "") else path
 
     def _resolve_file(self, path: str, content: str) -> Resolved:
         saved = self._files.read_text(path)
