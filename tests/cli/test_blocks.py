@@ -168,8 +168,11 @@ async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(t
     assert wrote == {"role": "assistant", "content": answer}
     assert reason["content"].startswith("Nothing was changed: with this block calc.py no longer parses")
     assert "Not run, because calc.py before it was not done: Nothing was changed" in reason["content"]
+    long, _ = await run_task(tmp_path / "2", {}, "Tell me", [Answer(text="so", reason="length", completion_tokens=0)])
+    assert "The answer was stopped after 2,000 tokens" in long["err"]
 
 
+DOCUMENTED = '"""Doc."""\n\n\ndef add(a, b):\n    return a\n'
 SCRIPT = "```bash\n#!/bin/sh\nrm a.txt\n```"
 
 
@@ -185,6 +188,7 @@ SCRIPT = "```bash\n#!/bin/sh\nrm a.txt\n```"
         ('conf.json\n```json\n{"limit": 20}\n```', {"conf.json": '{"limit": 20}\n'}),
         ("notes.md\n```\n# Project\n```", {"notes.md": "# Project\n"}),
         ("calc.py\n```\ndef add(a, b):\n    return a + b\n```", {"src/calc.py": "def add(a, b):\n    return a + b\n"}),
+        ('calc.py\n```\n"""Doc."""\ndef add(a, b):\n    return a\n```', {"src/calc.py": DOCUMENTED}),
     ],
 )
 async def test_a_block_does_what_it_says_where_it_says(tmp_path: Path, answer: str, made: dict[str, str]) -> None:

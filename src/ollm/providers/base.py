@@ -66,12 +66,14 @@ class ProgressPiece(Piece, frozen=True, tag="progress"):
 
 class FinishPiece(Piece, frozen=True, tag="finish"):
     """Always the last one. `usage` holds the server's own counts, 0 where it gave none; `counts_reuse` says whether it
-    tells what it took from its prompt cache; `cut` is what was written behind the calls and is not part of it."""
+    tells what it took from its prompt cache; `cut` is what was written behind the calls and is not part of it.
+    `limit` is the number of tokens that we allow one answer, where that ended it."""
 
     reason: FinishReason = "unknown"
     usage: Usage = Usage()
     counts_reuse: bool = True
     cut: str = ""
+    limit: int = 0
 
 
 AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece | FinishPiece

@@ -32,6 +32,7 @@ class StreamedAnswer:
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
         self.cut = ""
+        self.limit = 0
         self.started: float | None = None
         self._emit = emit
         self._save = save
@@ -64,7 +65,7 @@ class StreamedAnswer:
                         )
                     )
                 case FinishPiece():
-                    self.finish, self.usage, self.cut = piece.reason, piece.usage, piece.cut
+                    self.finish, self.usage, self.cut, self.limit = piece.reason, piece.usage, piece.cut, piece.limit
             if isinstance(piece, TextPiece | ThinkingPiece | WrittenPiece):
                 await self._save_periodically()
             if isinstance(piece, TextPiece | ThinkingPiece):
@@ -95,6 +96,9 @@ class StreamedAnswer:
         """What a person must know about an answer that is none or is cut off; `limit` is what there was room for."""
         if not self.parts and not calls:
             return "The model gave an empty answer. Rephrase, or switch with /model."
+        if self.finish == "length" and self.limit:
+            most = format_count(self.limit, "token")
+            return f"The answer was stopped after {most}, the most that one of this model may take."
         if self.finish == "length" and 0 < self.usage.completion_tokens < limit // 2:
             length = format_count(self.usage.completion_tokens, "token")
             return f"The server cut the answer off after {length}; /continue resumes it."

@@ -72,8 +72,10 @@ def test_a_rewritten_part_with_a_new_helper_brings_both() -> None:
         '"""Words."""\n\n\ndef helper():\n    return 2\n\n\ndef main():\n    print(helper())\n\n\n'
         'if __name__ == "__main__":\n    main()\n'
     )
-    ((target, replacement),) = read_change("tool.py", body, current).edits
-    after = current.replace(target, replacement)
+    after = current
+    for pair in read_change("tool.py", body, current).edits:
+        after = after.replace(*pair)
+    assert after.startswith('"""Words."""\n')
     assert "def helper():\n    return 2\n\n\ndef main():\n    print(helper())" in after
     assert after.count("__main__") == 1
 

@@ -158,7 +158,7 @@ class ToolCallRun:
         self._finished = True
         self._questions = self._services.answers.end_call(self.record.id)
         result = keep_output(result, "".join(self._printed))
-        self._announce(self.record.name)
+        self._announce(self._name_target())
         keep = self._spec.keep if self._spec else "head"
         result = trim_result(result, self._limits, keep, self._build_recall_hint())
         self._set_result(result)
@@ -225,6 +225,11 @@ class ToolCallRun:
         self._arguments = renamed
         self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(renamed))
         return invocation
+
+    def _name_target(self) -> str:
+        """The tool and the file or command it is for: all that is known of a call that was refused unread."""
+        target = self.record.args.get("path") or self.record.args.get("command") or ""
+        return " ".join(render_command(f"{self.record.name} {target}").split())[:MAX_SUMMARY_CHARS]
 
     def _announce(self, summary: str) -> None:
         if not self._started:

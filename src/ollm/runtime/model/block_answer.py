@@ -78,7 +78,7 @@ class BlockAnswer:
         if self._finish.reason == "unknown" and self._prompt_tokens:
             self._finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
         reason = "tool_calls" if calls else self._finish.reason
-        yield FinishPiece(reason, self._finish.usage, cut=self._parser.cut)
+        yield FinishPiece(reason, self._finish.usage, cut=self._parser.cut, limit=self._find_limit())
 
     def _show(self, text: str) -> Iterator[AnyPiece]:
         """What a person is shown: first a thought that has ended."""
@@ -93,6 +93,12 @@ class BlockAnswer:
         longest = min(self._request.max_tokens or MAX_BLOCK_TOKENS, MAX_BLOCK_TOKENS)
         heat = self._request.temperature or 0.0
         return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=heat)
+
+    def _find_limit(self) -> int:
+        """Our own limit, if that ended the answer and not the window nor the server."""
+        written = self._finish.usage.completion_tokens or MAX_BLOCK_TOKENS
+        ours = (self._request.max_tokens or MAX_BLOCK_TOKENS) >= MAX_BLOCK_TOKENS <= written
+        return MAX_BLOCK_TOKENS if ours and self._finish.reason == "length" else 0
 
     def _should_stop(self, text: str) -> bool:
         """Whether nothing good can follow."""

@@ -113,8 +113,8 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
             changes[place.start] = _Change(place, [*before, text])
     if added:
         _append_definitions(added, old, changes)
-    imports = _add_imports(new, outer, old, changes)
-    return (*(change.make_edit(old) for change in changes.values()), *imports)
+    head = _add_head(_list_outside(new, outer), old, changes)
+    return (*(change.make_edit(old) for change in changes.values()), *head)
 
 
 class _Change(NamedTuple):
@@ -187,14 +187,14 @@ def _keep_outermost(found: list[Definition]) -> list[Definition]:
 
 
 def _has_other_lines(lines: list[str], outer: list[Definition], old: list[str]) -> bool:
-    inside = {number for found in outer for number in range(found.start, found.end)}
     known = {_strip_quotes(line) for line in old}
-    rest = [
-        line
-        for number, line in enumerate(lines)
-        if number not in inside and line.strip() and _strip_quotes(line) not in known
-    ]
+    rest = [line for line in _list_outside(lines, outer) if _strip_quotes(line) not in known]
     return any(not _ANY_IMPORT.match(line) and not ELLIPSIS.match(line) and not _DOCSTRING.match(line) for line in rest)
+
+
+def _list_outside(lines: list[str], outer: list[Definition]) -> list[str]:
+    inside = {number for found in outer for number in range(found.start, found.end)}
+    return [line for number, line in enumerate(lines) if number not in inside and line.strip()]
 
 
 def _strip_quotes(line: str) -> str:
@@ -219,18 +219,19 @@ def _append_definitions(added: list[Definition], old: list[str], changes: dict[i
     changes.setdefault(last.start, _Change(last, [last.text])).texts.extend(texts)
 
 
-def _add_imports(
-    new: list[str], outer: list[Definition], old: list[str], changes: dict[int, _Change]
-) -> list[tuple[str, str]]:
-    """New imports come above the first one of the file, or above its first definition."""
-    head = [line for line in new[: outer[0].start] if _ANY_IMPORT.match(line) and line not in old]
+def _add_head(outside: list[str], old: list[str], changes: dict[int, _Change]) -> list[tuple[str, str]]:
+    """A docstring takes the place of that of the file; a first one and new imports come above the first import, or
+    above the first definition."""
+    head = [line for line in outside if _DOCSTRING.match(line) and line not in old]
+    edits = [make_edit_at(old, 0, 1, head.pop(0))] if head and _DOCSTRING.match(old[0]) else []
+    head += [line for line in outside if _ANY_IMPORT.match(line) and line not in old]
     imports = [line for line in old if _ANY_IMPORT.match(line)]
-    first = next(iter(find_definitions(old)), None)
-    if head and not imports and first:
+    first = next(iter(find_definitions(old)), None) or next((change.place for change in changes.values()), None)
+    if head and imports:
+        edits.append((imports[0], "\n".join((*head, imports[0]))))
+    elif head and first:
         changes.setdefault(first.start, _Change(first, [first.text])).texts.insert(0, "\n".join(head))
-    if not head or not imports:
-        return []
-    return [(imports[0], "\n".join((*head, imports[0])))]
+    return edits
 
 
 def make_edit_at(old: list[str], start: int, end: int, replacement: str) -> tuple[str, str]:
@@ -268,6 +269,9 @@ def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
         return None  # it sets anew what is set there
     kind = _IMPORT if all(map(_IMPORT.match, lines)) else _CONSTANT if all(map(_CONSTANT.match, lines)) else None
     places = [number for number, line in enumerate(old) if kind and kind.match(line)]
+    if kind is _IMPORT and not places and (definitions := find_definitions(old)):
+        first = definitions[0].start
+        return (make_edit_at(old, first, first + 1, "\n".join((*lines, "", "", old[first]))),)
     if not places:
         return (append_lines(old, "\n".join(new)),)
     place = places[-1]
