@@ -144,6 +144,7 @@ class Verdict(Data, frozen=True):
     error_type: str = "Denied"  # what a refused call's error is called: OutsideWorkspace for writes outside
     approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approve_paths`)
     reads: bool = False  # a shell line that is known to only read
+    outside: bool = False  # a yes lets it run outside the sandbox, once
 
 
 class FileChange(Data, frozen=True):

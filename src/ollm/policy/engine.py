@@ -239,7 +239,10 @@ class PolicyEngine:
         outside = request.params.get("outside") is True
         if self.approval == "read-only" and verdict.decision != "deny" and (outside or not judged.reads):
             return deny_read_only(verdict)
-        return ask_about_outside(verdict, str(request.params.get("why", ""))) if outside else verdict
+        if outside:
+            return ask_about_outside(verdict, str(request.params.get("why", "")))
+        kept = judged.outside if self._find_level() != "none" else ""
+        return msgspec.structs.replace(ask_about_outside(verdict, kept), outside=True) if kept else verdict
 
     def _apply_sandbox(self, judged: JudgedLine) -> Verdict:
         """Apply the sandbox to a decision. Without one only the simplest commands read unasked; a full one may replace

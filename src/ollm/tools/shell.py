@@ -106,7 +106,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
 
     def _make_box(self, context: ToolContext) -> Box | None:
         """The box it runs in: the reading one for what nobody was asked about, none for what is to run outside."""
-        if context.sandbox is None or self.outside:
+        if context.sandbox is None or self.outside or context.outside:
             return None
         if context.sandbox.is_missing:
             why = context.sandbox.description

@@ -48,7 +48,8 @@ class CommandPart(Data, frozen=True):
     A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
     out to run: it can only forbid. `may_differ` says that more words may follow when it runs. `unknown` is what a
     reading command may do that only the kernel can hold it to: reasons to ask where it does not. `ungranted` are the
-    reasons why no grant answers for it. `notes` are told with a question.
+    reasons why no grant answers for it. `notes` are told with a question. `outside` is why it works only outside a
+    sandbox.
     """
 
     words: tuple[ShellWord, ...]
@@ -66,6 +67,7 @@ class CommandPart(Data, frozen=True):
     may_differ: bool = False
     reads: bool = False
     write_target: str | None = None
+    outside: str = ""
 
 
 class CommandAnalysis(Data, frozen=True):

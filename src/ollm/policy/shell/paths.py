@@ -46,7 +46,7 @@ class PathJudge:
 
     def __init__(self, boundary: Boundary, directories: Directories, judged: dict[str, Judgement]) -> None:
         """`judged` remembers paths while one line is analysed."""
-        self._boundary = boundary
+        self.boundary = boundary
         self._directories = directories
         self._home = boundary.places.user_home
         self._judged_before = judged
@@ -106,7 +106,7 @@ class PathJudge:
 
     def is_in_other_repository(self) -> bool:
         """True if a directory between the workspace and where the command runs is a repository of its own."""
-        workspace = self._boundary.workspace
+        workspace = self.boundary.workspace
         below = [place for place in self._directories or () if place != workspace and place.is_relative_to(workspace)]
         return any(
             _is_repository(above)
@@ -181,7 +181,7 @@ class PathJudge:
             yield Objections(remarks=(f"the location of {text} is unknown",))
             yield self._judge(given) if "\0" not in given else NO_OBJECTIONS
         else:
-            for start in self._directories or (self._boundary.workspace,):
+            for start in self._directories or (self.boundary.workspace,):
                 try:
                     yield self._judge(str(start / given))
                 except ToolFailure as failure:
@@ -189,7 +189,7 @@ class PathJudge:
 
     def _judge(self, path: str) -> Judgement:
         if path not in self._judged_before:
-            self._judged_before[path] = self._boundary.judge(path)
+            self._judged_before[path] = self.boundary.judge(path)
         return self._judged_before[path]
 
     def _check_glob(self, text: str) -> Objections:
@@ -210,7 +210,7 @@ class PathJudge:
     def _check_glob_write(self, text: str) -> Objections:
         given = expand_home(text, self._home) or text
         found = NO_OBJECTIONS
-        for start in self._directories or (self._boundary.workspace,):
+        for start in self._directories or (self.boundary.workspace,):
             for match in _iter_matches(given, start):
                 found += self._check_path(str(start / match), writing=True)
         return found
@@ -218,9 +218,9 @@ class PathJudge:
     def _check_contents(self, text: str) -> Objections:
         """Removing or moving a directory takes along what is protected inside it."""
         given = expand_home(text, self._home) or text
-        for start in self._directories or (self._boundary.workspace,):
+        for start in self._directories or (self.boundary.workspace,):
             place = Path(os.path.normpath(start / given.rstrip("*")))
-            precious = [self._boundary.workspace, *([self._home] if self._home else [])]
+            precious = [self.boundary.workspace, *([self._home] if self._home else [])]
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} contains protected files",))
         return NO_OBJECTIONS

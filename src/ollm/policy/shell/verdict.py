@@ -121,6 +121,7 @@ class JudgedLine(Data, frozen=True):
     verdict: Verdict
     reads: bool
     exact: bool = False
+    outside: str = ""  # why it works only outside a sandbox
 
 
 class JudgedPart(Data, frozen=True):
@@ -162,7 +163,9 @@ class ShellJudge:
         reads = bool(judged) and not analysis.remarks and all(self._only_reads(one.part) for one in judged)
         empty: Decision = "ask" if self._rules.builtin else self._rules.default_action
         exact = reads and all(_is_exact(one.part) for one in judged)
-        return JudgedLine(verdict=_combine_verdict(command, answered, empty, reads=reads), reads=reads, exact=exact)
+        verdict = _combine_verdict(command, answered, empty, reads=reads)
+        outside = next((one.part.outside for one in judged if one.part.outside), "")
+        return JudgedLine(verdict=verdict, reads=reads, exact=exact, outside=outside)
 
     def _weigh_unknown(self, part: CommandPart) -> CommandPart:
         if not part.unknown or self._find_level() in WHOLE_LEVELS:

@@ -131,11 +131,12 @@ class Policy(Protocol):
 
 class Permit(msgspec.Struct, frozen=True):
     """What a call that may run may do. `unasked`: it only reads, and nobody was asked; `approved` are the paths
-    that a person opened for it alone."""
+    that a person opened for it alone, and `outside` lets it alone leave the sandbox."""
 
     boundary: Boundary
     unasked: bool = False
     approved: tuple[str, ...] = ()
+    outside: bool = False
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -163,7 +164,8 @@ class Permission(msgspec.Struct, frozen=True):
             raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
         if answer.scope != "once" and verdict.grant and not verdict.locked:
             self.remember(verdict.prefix if answer.prefix and verdict.prefix else verdict.grant, answer.scope)
-        return Permit(context.boundary.approve_paths(map(Path, verdict.approve)), approved=verdict.approve)
+        boundary = context.boundary.approve_paths(map(Path, verdict.approve))
+        return Permit(boundary, approved=verdict.approve, outside=verdict.outside)
 
 
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:

@@ -132,6 +132,7 @@ class ToolCallRun:
             boundary=self._permit.boundary,
             unasked=self._permit.unasked,
             approved=self._permit.approved,
+            outside=self._permit.outside,
             call_id=self.record.id,
         )
         try:

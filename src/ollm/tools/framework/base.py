@@ -71,7 +71,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
 
     `sees` says whether the model that asks can see pictures; it may have to ask a server. A command runs in a box of
-    `sandbox`: the reading one when it runs `unasked` because it only reads; `approved` paths are open to this call.
+    `sandbox`: the reading one when it runs `unasked` because it only reads; `approved` paths are open to this call,
+    and `outside` lets it run in none.
     `says_broken`: whether a change says that the file no longer parses; some models are told so in another way.
     `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None;
     `changed_in_editor` hears what became of one.
@@ -86,6 +87,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Sandbox | None = None
     unasked: bool = False
     approved: tuple[str, ...] = ()
+    outside: bool = False
     call_id: str = ""
     editor: EditorFiles | None = None
     buffers: Mapping[Path, bytes | None] = {}

@@ -11,6 +11,7 @@ from ollm.domain.struct import Data
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import check_secrets
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
+from ollm.policy.shell.programs.git_keys import explain_needed_keys
 from ollm.policy.shell.programs.inner_commands import join_script, make_guess
 from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
@@ -139,9 +140,17 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
         objections += Objections(remarks=("git's arguments are computed at run time",))
     if judge.is_in_other_repository():
         objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
-    if not found.reads and subcommand in _BRINGING_SUBCOMMANDS:
-        part = msgspec.structs.replace(part, notes=(_BRINGS,))
+    if not found.reads and found.subcommand is not None:
+        part = _add_notes(part, found.subcommand, judge)
     return add_objections(part, objections, found.dangers, reads=found.reads, unknown=found.unknown)
+
+
+def _add_notes(part: CommandPart, start: int, judge: PathJudge) -> CommandPart:
+    """Say beforehand what the sandbox keeps it from, or does with what it brings."""
+    texts = [word.text for word in part.words]
+    if part.directories and (keys := explain_needed_keys(texts, start, part.directories[0], judge.boundary)):
+        return msgspec.structs.replace(part, outside=keys)
+    return msgspec.structs.replace(part, notes=(_BRINGS,)) if texts[start] in _BRINGING_SUBCOMMANDS else part
 
 
 def _changes_settings(words: Sequence[ShellWord], start: int | None) -> bool:
