@@ -9,7 +9,7 @@ from ollm.cli.commands import COMMANDS
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.inside import Inside
 
-HEAVY = ("asyncio", "msgspec", "rich", "prompt_toolkit", "ruamel", "httpx2", "h11", "sqlite3", "logging")
+HEAVY = ("asyncio", "msgspec", "rich", "prompt_toolkit", "ruamel", "httpx2", "httptools", "sqlite3", "logging")
 
 
 def imported_by(arguments: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""HTTP for model servers: h11 on asyncio streams for `http://`, httpx2 for `https://` and proxies, and the lines both
+"""HTTP for model servers: httptools for `http://`, httpx2 for `https://` and proxies, and the lines both
 stream.
 
 A connection to a plain server is kept and used again. Redirects are never followed. Leaving a stream early closes its

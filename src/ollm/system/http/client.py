@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
-import h11
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from ollm.domain.clock import monotonic
 from ollm.domain.struct import Data
@@ -156,13 +157,68 @@ MAX_HEADER_BYTES = 64 * 1024
 READ_SIZE = 64 * 1024
 
 
+class AnswerReader:
+    """Reads one answer. The parser calls the `on_` methods; a trailer is read and left out."""
+
+    def __init__(self) -> None:
+        self.headers: dict[str, str] = {}
+        self.chunks: deque[bytes] = deque()
+        self.head_read = self.complete = False
+        self.keeps_alive = True
+        self._waiting_bytes = 0  # of a head, a trailer or the like that has not ended
+        self._parser = HttpResponseParser(self)
+
+    @property
+    def status(self) -> int:
+        return self._parser.get_status_code()
+
+    def on_message_begin(self) -> None:
+        self.keeps_alive = self.keeps_alive and not self.complete  # nobody asked for a second answer
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.head_read:
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        if self.status < 200:
+            self.headers.clear()
+        else:
+            self.head_read = True
+
+    def on_body(self, data: bytes) -> None:
+        self._waiting_bytes = 0
+        self.chunks.append(data)
+
+    def on_message_complete(self) -> None:
+        self.complete = self.head_read
+        self.keeps_alive = self.keeps_alive and self._parser.should_keep_alive()
+
+    def feed(self, data: bytes) -> None:
+        """Read on. Raises BadResponse."""
+        self._waiting_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            if not self.complete:
+                raise BadResponse(f"not an HTTP response: {error}") from error
+            self.keeps_alive = False
+        if self._waiting_bytes > MAX_HEADER_BYTES and not self.complete:
+            raise BadResponse(f"not an HTTP response: a header of more than {MAX_HEADER_BYTES} bytes")
+
+    def end_at_close(self) -> bool:
+        """End an answer that lasts as long as its connection. False if more had to come."""
+        self.keeps_alive = False
+        self.complete = self.head_read and not {"content-length", "transfer-encoding"} & self.headers.keys()
+        return self.complete
+
+
 class Connection:
     """Carries one exchange after another."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
+        self._answer = AnswerReader()
         self._heard = False
 
     @classmethod
@@ -186,11 +242,11 @@ class Connection:
 
     async def send(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> None:
         self._heard = False
-        request = h11.Request(method=method, target=target, headers=list(headers))
-        data = self._protocol.send(request) or b""
-        if body:
-            data += self._protocol.send(h11.Data(data=body)) or b""
-        data += self._protocol.send(h11.EndOfMessage()) or b""
+        self._answer = AnswerReader()
+        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+        if any(character in line for line in lines for character in "\r\n\0"):
+            raise ConnectFailed("a header or path with a line break cannot be sent")
+        data = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
         try:
             self._writer.write(data)
             await self._writer.drain()
@@ -198,34 +254,27 @@ class Connection:
             raise ConnectionBroken(error.strerror or "the connection was closed", started=False) from error
 
     async def read_head(self, patience: SilenceTimer) -> tuple[int, Mapping[str, str]]:
-        event = await self._next_event(patience)
-        while isinstance(event, h11.InformationalResponse):
-            event = await self._next_event(patience)
-        if not isinstance(event, h11.Response):
-            raise ConnectionBroken("the server closed the connection without an answer", started=False)
-        return event.status_code, {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
+        while not self._answer.head_read:
+            await self._read_on(patience)
+        return self._answer.status, self._answer.headers
 
     async def iter_chunks(self, patience: SilenceTimer) -> AsyncGenerator[bytes, None]:
         """May be asked for again when it was left before the end; gives nothing once the answer is over."""
-        while self._protocol.their_state is h11.SEND_BODY:
-            event = await self._next_event(patience)
-            if isinstance(event, h11.Data):
-                yield bytes(event.data)
+        answer = self._answer
+        while answer.chunks or not answer.complete:
+            if answer.chunks:
+                yield answer.chunks.popleft()
+            else:
+                await self._read_on(patience)
 
-    async def _next_event(self, patience: SilenceTimer) -> object:
-        while True:
-            try:
-                event = self._protocol.next_event()
-            except h11.RemoteProtocolError as error:
-                if self._reader.at_eof():
-                    raise ConnectionBroken(
-                        "the server closed the connection mid-answer", started=self._heard
-                    ) from error
-                raise BadResponse(f"not an HTTP response: {error}") from error
-            if event is not h11.NEED_DATA:
-                return event
-            async with patience.limit_wait():
-                self._protocol.receive_data(await self._read())
+    async def _read_on(self, patience: SilenceTimer) -> None:
+        async with patience.limit_wait():
+            data = await self._read()
+        if data:
+            self._answer.feed(data)
+        elif not self._answer.end_at_close():
+            how = "mid-answer" if self._heard else "without an answer"
+            raise ConnectionBroken(f"the server closed the connection {how}", started=self._heard)
 
     async def _read(self) -> bytes:
         try:
@@ -237,10 +286,7 @@ class Connection:
 
     def try_reuse(self) -> bool:
         """True if the exchange is over on both sides and another may follow."""
-        if self._protocol.their_state is not h11.DONE or self._protocol.our_state is not h11.DONE or self.stale:
-            return False
-        self._protocol.start_next_cycle()
-        return True
+        return self._answer.complete and self._answer.keeps_alive and not self.stale
 
     def abort(self) -> None:
         """Close at once, without waiting for anything in flight."""
