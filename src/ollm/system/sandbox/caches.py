@@ -126,21 +126,10 @@ def _describe_state(source: str) -> str:
 
 
 def _read_harmless_settings(home: str) -> list[str]:
-    import subprocess
+    from ollm.system.sandbox.confined import read_git_settings
 
-    from ollm.system.sandbox.confined import make_helper_environment, start_confined
-
-    def ask() -> subprocess.CompletedProcess[bytes]:
-        environment = {**make_helper_environment(os.environ), "HOME": home}
-        command = ["git", "config", "--global", "--includes", "--null", "--list"]
-        return subprocess.run(command, cwd="/", env=environment, capture_output=True, timeout=10, check=False)
-
-    try:
-        said = start_confined(ask, home=home).stdout.decode("utf-8", "surrogateescape")
-    except (OSError, subprocess.SubprocessError):
-        return []
     lines = []
-    for name, _, value in (item.partition("\n") for item in said.split("\0") if item):
+    for name, value in read_git_settings(home, scope=("--global",)):
         if (name in HARMLESS_SETTINGS or name.startswith(HARMLESS_SECTIONS)) and "://" not in value:
             section, _, key = name.rpartition(".")
             quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

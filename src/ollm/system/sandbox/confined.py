@@ -40,13 +40,6 @@ def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: s
         return thread.submit(confine).result()
 
 
-def confine_process(readable: Iterable[str]) -> None:
-    """Hold this process, a fork of ours with a single thread, to the same for good."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            _confine_thread(None, list(readable))
-
-
 def choose_home(program: str) -> str | None:
     """The home with which `start_confined` starts a program: none where the program, found as a shell finds it, and
     what it is linked to can be read without."""
@@ -87,3 +80,23 @@ def _list_readable(home: str) -> list[str]:
 def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What a helper needs to know: none of it is a secret, and none of it runs anything."""
     return {name: environment[name] for name in HELPER_VARIABLES if name in environment}
+
+
+def read_git_settings(
+    home: str, *options: str, directory: str = "/", readable: Iterable[str] = (), scope: tuple[str, ...] = ()
+) -> list[tuple[str, str]]:
+    """Return git's settings in a directory by name, those that count last; none without git. `options` stand before
+    its subcommand, `scope` after it."""
+    import subprocess
+
+    def ask() -> subprocess.CompletedProcess[bytes]:
+        environment = {**make_helper_environment(os.environ), "HOME": home}
+        command = ["git", *options, "config", *scope, "--includes", "--null", "--list"]
+        return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=False)
+
+    try:
+        said = start_confined(ask, readable, home).stdout.decode("utf-8", "surrogateescape")
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+    items = (item.partition("\n") for item in said.split("\0") if item)
+    return [(name, value if newline else "true") for name, newline, value in items]

@@ -13,7 +13,7 @@ AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # the ELF machine'
 AUDIT_ARCH = AUDIT_ARCHES.get(MACHINE, 0)
 _COLUMN = 0 if MACHINE == "x86_64" else 1
 
-CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x00020000, 0x02000000, 0x04000000
+CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x08000000, 0x10000000, 0x20000000, 0x40000000
 ALL_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag, the time namespace's too
 
@@ -179,10 +179,9 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
     call("mount", os.fsencode(source), os.fsencode(target), kind_bytes, flags, options_bytes)
 
 
-def clone_tree(path: str, *, recursive: bool = True) -> int:
+def clone_tree(path: str) -> int:
     """A descriptor of a copy of the mounts at and under a path, to be put somewhere with `attach_tree`."""
-    flags = OPEN_TREE_CLONE | os.O_CLOEXEC | (AT_RECURSIVE if recursive else 0)
-    return call("open_tree", AT_FDCWD, os.fsencode(path), flags)
+    return call("open_tree", AT_FDCWD, os.fsencode(path), OPEN_TREE_CLONE | os.O_CLOEXEC | AT_RECURSIVE)
 
 
 def attach_tree(tree: int, path: str) -> None:

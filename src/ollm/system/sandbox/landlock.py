@@ -41,13 +41,13 @@ def restrict_box(box: Box, *, mounted: bool) -> None:
         return
     if mounted:
         rules = [(path, writing) for path in (*TEMPORARY_PLACES, "/dev", *box.list_writable())]
-        _restrict(writing, rules, version, tcp=True, scoped=True)
+        _restrict(writing, rules, version, tcp=True)
         return
     rules = [(path, READING) for path in split_places([*list_places(box), ("/dev", "empty")])]
     rules += [(path, writing | READING) for path in (box.scratch, *PLAIN_DEVICES) if path]
     rules += [(path, READING) for path in READ_DEVICES]
     rules += [(path, writing) for path in box.list_writable()]
-    _restrict(READING | writing, rules, version, tcp=box.network == "all", scoped=True)
+    _restrict(READING | writing, rules, version, tcp=box.network == "all")
 
 
 def split_places(places: list[tuple[str, Access]], top: str = "/", access: Access = "read") -> Iterator[str]:
@@ -85,12 +85,12 @@ def restrict_to_reading(readable: Iterable[str], version: int) -> None:
     reading = READ_FILE | READ_DIR
     everything = reading | _get_writing_rights(version) & ~TRUNCATE
     rules = [*((path, reading) for path in readable), (os.devnull, reading | WRITE_FILE)]
-    _restrict(everything, rules, version, tcp=False, scoped=True)
+    _restrict(everything, rules, version, tcp=False)
 
 
-def _restrict(handled: int, rules: Iterable[tuple[str, int]], version: int, *, tcp: bool, scoped: bool) -> None:
+def _restrict(handled: int, rules: Iterable[tuple[str, int]], version: int, *, tcp: bool) -> None:
     network = BIND_TCP | CONNECT_TCP if version >= 4 and not tcp else 0
-    scope = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if version >= 6 and scoped else 0
+    scope = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if version >= 6 else 0
     attributes = struct.pack("=QQQ", handled, network, scope)
     length = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = call("landlock_create_ruleset", ctypes.create_string_buffer(attributes, 24), length, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -16,7 +15,6 @@ _SIGN = {"tag": r"-[af]*[su].*|--sign|--local-user(=.*)?"}
 _SIGN_COMMIT = r"-[aenpqsv]*S.*|--gpg-sign(=.*)?"
 _SSH = re.compile(r"(git\+)?ssh://|[^/:\s]+:(?!:|//)")  # `host:path` as well
 _LOGIN = re.compile(r"https?://[^/@]+(/|$)")
-_TIMEOUT_SECONDS = 10
 
 
 def explain_needed_keys(words: Sequence[str], start: int, directory: Path, boundary: Boundary) -> str:
@@ -77,23 +75,9 @@ def _keep_settings(words: Sequence[str]) -> list[str]:
 
 
 def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str]:
-    import subprocess
-
     from ollm.system.sandbox.box import find_git_directories
-    from ollm.system.sandbox.confined import make_helper_environment, start_confined
+    from ollm.system.sandbox.confined import read_git_settings
 
     home, workspace = str(boundary.places.user_home or Path.home()), str(boundary.workspace)
-
-    def ask() -> subprocess.CompletedProcess[bytes]:
-        environment = {**make_helper_environment(os.environ), "HOME": home}
-        command = ["git", *options, "config", "--null", "--list"]
-        return subprocess.run(
-            command, cwd=directory, env=environment, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
-        )
-
-    try:
-        said = start_confined(ask, (workspace, *find_git_directories(workspace)), home=home).stdout
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return {}
-    items = (item.partition("\n") for item in said.decode("utf-8", "replace").split("\0") if item)
-    return {name: value if newline else "true" for name, newline, value in items}
+    readable = (workspace, *find_git_directories(workspace))
+    return dict(read_git_settings(home, *options, directory=str(directory), readable=readable))
