@@ -78,7 +78,7 @@ class StreamedAnswer:
 
     @property
     def partial_parts(self) -> tuple[AnyPart, ...]:
-        """What there is of an answer that broke off, with the text that may have become a call."""
+        """The parts of an answer that broke off, with the text that may have become a call."""
         if not self._written:
             return self.parts
         return (*(part for part in self.parts if isinstance(part, ThinkingPart)), TextPart(self._written))

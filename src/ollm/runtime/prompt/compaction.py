@@ -173,7 +173,7 @@ class CompressionBreaker:
         self._used = 0
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return self._failures >= MAX_COMPRESSION_TRIES
 
     def record(self, *, made_room: bool, used: int) -> None:
@@ -183,7 +183,7 @@ class CompressionBreaker:
 
     def allow_retry(self, used: int, worth: int) -> None:
         """Try once more if `worth` tokens came since the last time."""
-        if self.open and used >= self._used + worth:
+        if self.is_open and used >= self._used + worth:
             self._failures = MAX_COMPRESSION_TRIES - 1
 
     def reset(self) -> None:
@@ -293,18 +293,18 @@ class Compactor:
 
     def _will_compact(self, prompt: Prompt) -> bool:
         """A compaction takes a snapshot of its own."""
-        return _is_due(prompt) and self._settings.compression.enabled and not self._breaker.open
+        return _is_due(prompt) and self._settings.compression.enabled and not self._breaker.is_open
 
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.compression.enabled:
             return
         limit = prompt.compute_budget().limit
         self._breaker.allow_retry(prompt.used_tokens, limit // RETRY_GROWTH_DIVISOR)
-        if self._breaker.open and prompt.used_tokens <= limit:
+        if self._breaker.is_open and prompt.used_tokens <= limit:
             self._warn_breaker_open(emit)
             return
         await self._take_snapshot(prompt, "compression")
-        if not self._breaker.open:
+        if not self._breaker.is_open:
             options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
             options = msgspec.structs.replace(options, prepared=self.prepared)
             await self._compact(prompt, emit, CompactionPlan(options, summarise, "auto"))

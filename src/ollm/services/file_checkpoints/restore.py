@@ -48,7 +48,7 @@ def link_beside(root: Path, leader: str, parent: int, name: str) -> bool:
     try:
         with open_parent_directory(root, full) as source:
             os.link(full.name, name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
-    except (OSError, LinkFound, NotImplementedError):
+    except (OSError, LinkFound, NotImplementedError):  # the last where the system cannot link without following
         return False
     return True
 
