@@ -42,6 +42,11 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
 MIN_SHORT_ID_CHARS = 8
 
 
+def replace_unprintable(name: str) -> str:
+    """A name for a prompt: whoever named a file shall not break lines or hide words in it."""
+    return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+
+
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     """Each id with its short form, which starts no other of them."""
     ordered = sorted(set(ids))

@@ -15,10 +15,10 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.services.code_map.definition import CodeDefinition, normalize_symbol
 from ollm.services.code_map.languages import is_code
-from ollm.services.code_map.syntax_tree import has_grammar, outline_text
+from ollm.services.code_map.syntax_tree import outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 5
+CACHE_VERSION = 6
 MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
 MAX_LARGE_BYTES = 10 * 1024 * 1024  # of one that is looked through for a symbol
 MAX_WORDS = 6_000  # of one file
@@ -42,7 +42,6 @@ class FileFacts(Data, frozen=True, kw_only=False, array_like=True, gc=False):
 
 class _FactsFile(Data, frozen=True):
     version: int
-    parsed: bool  # with grammars: what was read without them is read again when they are installed
     files: tuple[FileFacts, ...]
 
 
@@ -87,13 +86,13 @@ class FactsCache:
             found = msgspec.msgpack.decode(self._file.read_bytes(), type=_FactsFile)
         except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
             return ()
-        return found.files if found.version == CACHE_VERSION and found.parsed == has_grammar("a.py") else ()
+        return found.files if found.version == CACHE_VERSION else ()
 
     def _save(self, found: Sequence[FileFacts], known: dict[str, FileFacts]) -> None:
         """With what is known of files that were not asked for this time, as long as they are there."""
         others = known.keys() - {facts.path for facts in found}
         there = (known[path] for path in sorted(others) if os.path.lexists(f"{self._root}/{path}"))
-        document = _FactsFile(version=CACHE_VERSION, parsed=has_grammar("a.py"), files=(*found, *there))
+        document = _FactsFile(version=CACHE_VERSION, files=(*found, *there))
         with contextlib.suppress(OSError):
             make_private_directory(self._file.parent)
             replace_file(self._file, msgspec.msgpack.encode(document), durable=False)

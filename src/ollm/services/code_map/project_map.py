@@ -1,20 +1,135 @@
-"""A map of a project's code within a budget of tokens: its files by weight, with what others use of them."""
+"""A map of a project's code within a budget of tokens: definitions and files by how many other files use them, or by
+a question."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 
 from ollm.domain.struct import Data
+from ollm.domain.text import replace_unprintable
 from ollm.services.code_map.definition import CodeDefinition, CountTokens
 from ollm.services.code_map.facts import FileFacts
-from ollm.services.code_map.ranking import QueryScores, defines_itself, score_definitions
+from ollm.services.code_map.languages import get_family, is_code
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
 MAX_DESCRIBED_FILES = 10  # of a map for a question; the others are named only
 MAX_MATCHES = 3
+UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition is
+TEST_SHARE = 0.3  # of a use in a test
+PRIVATE_SHARE = 0.2
+TESTED_SHARE = 0.1  # of what tests define
+VENDORED_SHARE = 0.02  # of what other people's code in this tree defines, and of its uses
+VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "_vendor"})
+MIN_TELLING_CHARS = 3  # a shorter name is also a word: In, No, If
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _get_order = itemgetter(0, 1, 2)  # weight, file, line
+
+
+def is_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return path.startswith(("tests/", "test/", "spec/")) or "/tests/" in path or "test" in split_words(name)
+
+
+def is_vendored(path: str) -> bool:
+    return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
+
+
+@lru_cache(maxsize=65_536)
+def split_words(name: str) -> tuple[str, ...]:
+    """The words of a name, in small letters and without their endings: `parseCalls` is parse, call."""
+    return tuple(stem_word(part.lower()) for part in _PART.findall(name))
+
+
+def stem_word(word: str) -> str:
+    for ending in ("ings", "edly", "ions", "ing", "ies", "ers", "ion", "ed", "es", "er", "ly", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return word.rstrip("ei") if len(word) > 3 else word
+
+
+def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
+    """For every file the weight of each of its definitions: the files that use it, shared among those that define
+    something of that name."""
+    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number, facts in enumerate(files):
+        for inner, found in enumerate(facts.definitions):
+            if is_code(facts.path) and defines_itself(found):
+                places[found.name].append((number, inner))
+    weights = [[0.0] * len(facts.definitions) for facts in files]
+    families = [get_family(facts.path) for facts in files]
+    for user, facts in enumerate(files):
+        used = set(facts.references.split())
+        share = _weigh_place(facts.path, TEST_SHARE)
+        own = {found.name for found in facts.definitions}
+        for name in (used & places.keys()) - own:
+            for number, inner in places[name]:
+                if families[number] != families[user]:
+                    continue
+                found = files[number].definitions[inner]
+                related = 1.0 if _names_place(used, files[number].path, found) else UNRELATED_SHARE
+                weights[number][inner] += share * related / len(places[name])
+    for number, facts in enumerate(files):
+        defined = _weigh_place(facts.path, TESTED_SHARE)
+        for inner, found in enumerate(facts.definitions):
+            weights[number][inner] *= defined * (PRIVATE_SHARE if found.name.startswith("_") else 1.0)
+    return weights
+
+
+def _weigh_place(path: str, test_share: float) -> float:
+    """Weigh the contents of a file: tests less, third-party code hardly."""
+    return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
+
+
+def defines_itself(found: CodeDefinition) -> bool:
+    """Return False for what only holds or names definitions: `impl Cart { … }`, `mod cart;`."""
+    return found.kind != "impl" and not (found.kind == "module" and found.line == found.last)
+
+
+def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
+    """Return True if a file that uses a name also names its class or module."""
+    if found.scope:
+        return found.scope.rpartition(".")[2] in used
+    folder, _, name = path.rpartition("/")
+    if name.partition(".")[0] in used or folder.rpartition("/")[2] in used:
+        return True
+    return len(found.name) >= MIN_TELLING_CHARS and found.name[:1].isupper()
+
+
+class QueryScores:
+    """Relevance of each file and definition to a question. A word counts by how few files hold it."""
+
+    def __init__(self, files: Sequence[FileFacts], query: str) -> None:
+        terms = [term for term in sorted(_split_all(re.findall(r"\w+", query))) if len(term) >= 2]
+        self._files = files
+        self._contents = [_split_all(facts.words.split()) if terms else set[str]() for facts in files]
+        counts = {term: sum(term in content for content in self._contents) for term in terms}
+        self._rarity = {term: math.log(1 + (len(files) + 1) / (1 + count)) for term, count in counts.items()}
+
+    def score_file(self, number: int) -> float:
+        """Words of the path count most, then those of what it defines, then all others."""
+        facts, content = self._files[number], self._contents[number]
+        place = _split_all(re.split(r"[/.\-]", facts.path))
+        defined = _split_all(found.name for found in facts.definitions)
+        score = 0.0
+        for term, rarity in self._rarity.items():
+            score += 4.0 * rarity * (term in place)
+            score += rarity * (1.5 if term in defined else 0.7 if term in content else 0.0)
+        return score / math.sqrt(1 + len(content) / 800)
+
+    def score_definition(self, found: CodeDefinition) -> float:
+        words = _split_all((found.name, found.scope))
+        return sum(rarity for term, rarity in self._rarity.items() if term in words)
+
+
+def _split_all(words: Iterable[str]) -> set[str]:
+    return {part for word in words for part in split_words(word)}
 
 
 class RankedFile(Data, frozen=True):
@@ -99,16 +214,18 @@ def _list_names(paths: Sequence[str], max_tokens: int, count: CountTokens) -> li
     left = max_tokens
     for path in paths:
         folder, _, name = path.rpartition("/")
-        left -= count(f" {_clean_name(name)}") + (0 if folder in folders else count(f"{_clean_name(folder)}/:\n"))
+        left -= count(f" {replace_unprintable(name)}") + (
+            0 if folder in folders else count(f"{replace_unprintable(folder)}/:\n")
+        )
         if left < 0:
             break
-        folders.setdefault(folder, []).append(_clean_name(name))
-    return [f"{_clean_name(folder) or '.'}/: {' '.join(names)}" for folder, names in folders.items()]
+        folders.setdefault(folder, []).append(replace_unprintable(name))
+    return [f"{replace_unprintable(folder) or '.'}/: {' '.join(names)}" for folder, names in folders.items()]
 
 
 def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:
     ordered = sorted(definitions, key=lambda found: found.line)
-    return [_clean_name(path), *map(_render_line, ordered)]
+    return [replace_unprintable(path), *map(_render_line, ordered)]
 
 
 def _render_line(found: CodeDefinition) -> str:
@@ -117,7 +234,7 @@ def _render_line(found: CodeDefinition) -> str:
         signature = f"{found.scope}: {signature}"
     if len(signature) > MAX_MAP_SIGNATURE_CHARS:
         signature = f"{signature[: MAX_MAP_SIGNATURE_CHARS - 1]}…"
-    return f"  {found.line} {_clean_name(signature)}"
+    return f"  {found.line} {replace_unprintable(signature)}"
 
 
 def _cut_to_budget(lines: list[str], max_tokens: int, count: CountTokens) -> str:
@@ -126,8 +243,3 @@ def _cut_to_budget(lines: list[str], max_tokens: int, count: CountTokens) -> str
         lines = lines[: len(lines) * 9 // 10]
         text = "\n".join(lines)
     return text
-
-
-def _clean_name(name: str) -> str:
-    """Whoever named a file shall not break lines or hide words in a prompt."""
-    return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

@@ -13,8 +13,7 @@ from ollm.domain.text import format_count
 from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
 from ollm.services.code_map.languages import belongs_on_map, is_code
-from ollm.services.code_map.project_map import RankedFile, rank_files, render_code_map
-from ollm.services.code_map.ranking import defines_itself
+from ollm.services.code_map.project_map import RankedFile, defines_itself, rank_files, render_code_map
 from ollm.services.code_map.syntax_tree import is_available
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
@@ -77,9 +76,7 @@ class CodeMapService:
         return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
 
     async def rank(self, root: Path, paths: Sequence[str], words: str, limit: int = 10) -> list[RankedFile]:
-        """Rank files and their definitions for these words; nothing without the extra `[code]`."""
-        if not is_available():
-            return []
+        """Rank files and their definitions for these words."""
         facts = await self._read_facts(root, self._select_files(paths))
         return (await asyncio.to_thread(rank_files, facts, words))[:limit]
 
@@ -106,6 +103,9 @@ class CodeMapService:
         return wanted[: self.settings.max_files]
 
     async def _read_facts(self, root: Path, paths: Sequence[str]) -> list[FileFacts]:
+        """What the files define; nothing without the extra `[code]`."""
+        if not is_available():
+            return []
         stop = threading.Event()
         try:
             return await asyncio.to_thread(FactsCache(self._folder, root).read, paths, stop.is_set)

@@ -142,10 +142,10 @@ class _TreeReader:
 
     def _visit(self, node: Node, scope: str, outer: Node | None, depth: int) -> None:
         """`outer` is the statement that wraps this node alone, such as `export` or what carries the decorators."""
-        kind = self._language.definitions.get(node.type)
+        kind = self._language.get_kind(node.type)
         if kind is not None and (named := self._name_definition(node, kind, scope)):
             found = self._add(node, outer or node, *named)
-            if node.type in self._language.containers:
+            if self._language.is_container(node.type):
                 self._visit_body(node, found.full_name, depth)
             elif held := self._find_members(node, found.kind):
                 self._visit_children(held, found.full_name, None, depth + 1)
@@ -333,7 +333,7 @@ class _TreeReader:
         inner = node.child_by_field_name("type")
         if inner is None or inner.child_by_field_name("body") is None or not (name := self._read_name(inner)):
             return None
-        return self._language.definitions.get(inner.type, "type"), name, scope
+        return self._language.get_kind(inner.type) or "type", name, scope
 
     def _read_receiver(self, node: Node) -> str:
         receiver = node.child_by_field_name("receiver")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush, nsmallest
 
 from ollm.domain.files import FileEntry
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, replace_unprintable
 
 _MAX_NAMES = 12
 _MAX_FOLDERS = 40
@@ -67,11 +67,11 @@ class _MapFolder:
             return [f"{indent}{name} ({format_count(self.count, 'file')})"]
         if name and not self.files and len(self.folders) == 1:
             ((inner, folder),) = self.folders.items()
-            return folder.render_lines(f"{name}{_clean_name(inner)}/", depth)
+            return folder.render_lines(f"{name}{replace_unprintable(inner)}/", depth)
         lines = [f"{indent}{name}"] if name else []
         below = depth + 1 if name else depth
         for inner in sorted(self._list_fullest()):
-            lines += self.folders[inner].render_lines(f"{_clean_name(inner)}/", below)
+            lines += self.folders[inner].render_lines(f"{replace_unprintable(inner)}/", below)
         if len(self.folders) > _MAX_FOLDERS:
             lines.append(
                 "  " * below
@@ -87,9 +87,4 @@ class _MapFolder:
     def _render_names(self) -> str:
         names = sorted(self.files)
         more = f" … {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
-        return " ".join(map(_clean_name, names[:_MAX_NAMES])) + more
-
-
-def _clean_name(name: str) -> str:
-    """A name for a prompt: whoever named a file shall not break lines or hide words in it."""
-    return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+        return " ".join(map(replace_unprintable, names[:_MAX_NAMES])) + more
