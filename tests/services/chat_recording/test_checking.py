@@ -56,7 +56,7 @@ def test_damage_in_the_middle_is_found_by_reading_all_and_waits_while_the_sessio
     session_id = home.recorded("One", "Two", "Three")
     document = home.document(session_id)
     document.write_bytes(document.read_bytes().replace(b'"Two"', b'"Tw\x00\xff'))
-    problem = "message 2 cannot be read (1 entry could not be read)"
+    problem = "message 2 is missing from this session's files (1 entry could not be read)"
 
     assert check_sessions(home.files, repair=False) == [Finding(session_id=session_id, problem=problem)]
     assert check_sessions(home.files, repair=True) == [
@@ -76,7 +76,7 @@ def test_a_session_of_a_newer_version_is_read_and_never_written(home: Home) -> N
     document.write_bytes(newer[:-30])
     found = check_sessions(home.files, repair=True)
     assert [one.problem for one in found] == [
-        "the file is truncated; message 1 cannot be read (1 entry could not be read)"
+        "the file is truncated; message 1 is missing from this session's files (1 entry could not be read)"
     ]
     assert found == check_sessions(home.files, repair=False)
     assert document.read_bytes() == newer[:-30]

@@ -3,6 +3,7 @@ and resume; what cannot be read is reported, and no byte of a damaged file disap
 
 import json
 import random
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
+from ollm.services.chat_recording.library import check_sessions
 from tests.cli.running import Runner, running
 from tests.covers import covers
 from tests.damage_kinds import EVERY, JOURNALS, UNREADABLE
@@ -286,6 +288,107 @@ def test_a_session_goes_on_behind_a_record_without_its_line_feed(tmp_path, sound
         damaged = DamagedSession(tmp_path / str(place), session_id, files._replace(journal=files.journal[:cut]))
         assert damaged.resume() == [*WORDS, "going on"]
         assert not list(damaged.home.sessions.glob("*damaged*")), "a kill is no damage"
+
+
+def drop_lines(begin: bytes, *numbers: int) -> Callable[[bytes], bytes]:
+    """Remove the lines that begin so and have these places among them, as an editor would: with their commas."""
+
+    def change(lines: Lines) -> Lines:
+        places = [place for place, line in enumerate(lines) if line.startswith(begin)]
+        gone = {places[number - 1] for number in numbers or range(1, len(places) + 1)}
+        return [line for place, line in enumerate(lines) if place not in gone]
+
+    return lambda data: change_lines(change)(data).replace(b",\n]", b"\n]")
+
+
+def jump_from(number: int, by: int) -> Callable[[bytes], bytes]:
+    def renumber(found: re.Match[bytes]) -> bytes:
+        return b'"id":%d}' % (int(found[1]) + (by if int(found[1]) >= number else 0))
+
+    return lambda data: re.sub(rb'"id":(\d+)}', renumber, data)
+
+
+def unchanged(data: bytes) -> bytes:
+    return data
+
+
+ROLE = b'{"role":'
+GAPS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes], str]] = {
+    "nothing": (unchanged, unchanged, ""),
+    "document gone": (lambda data: b"", unchanged, "messages 1 to 9 are missing"),
+    "older document": (drop_lines(ROLE, 4, 5, 6, 7, 8, 9), unchanged, "messages 4 to 9 are missing"),
+    "first message": (drop_lines(ROLE, 1), unchanged, "message 1 is missing"),
+    "two messages": (drop_lines(ROLE, 2, 5), unchanged, "messages 2 and 5 are missing"),
+    "many messages": (drop_lines(ROLE, 1, 3, 5, 7, 9), unchanged, "messages 1, 3, 5, 7 and 1 more are missing"),
+    "calls": (drop_lines(b'{"id":'), unchanged, "3 tool calls are missing"),
+    "a call": (drop_lines(b'{"id":', 2), unchanged, "1 tool call is missing"),
+    "a message and calls": (
+        lambda data: drop_lines(b'{"id":')(drop_lines(ROLE, 1)(data)),
+        unchanged,
+        "message 1 and 3 tool calls are missing",
+    ),
+    "journal's beginning": (unchanged, change_lines(lambda lines: lines[6:]), "messages 10 to 12 are missing"),
+    "numbers jump": (unchanged, jump_from(12, 8), "messages 12 to 19 are missing"),
+    "document cut, journal gone": (
+        change_lines(lambda lines: [*lines[:5], lines[5][:20]]),
+        lambda data: b"",
+        "the file is truncated; messages 5 to 9 and 1 tool call are missing",
+    ),
+    "last message, journal gone": (drop_lines(ROLE, 9), lambda data: b"", "message 9 is missing"),
+}
+
+
+def place_gap(root: Path, session_id: str, files: Files, kind: str) -> tuple[DamagedSession, str]:
+    change, change_journal, told = GAPS[kind]
+    damaged = DamagedSession(root, session_id, Files(change(files.document), change_journal(files.journal)))
+    if not damaged.files.document:
+        damaged.home.document(session_id).unlink()
+    return damaged, told
+
+
+@covers("D606")
+@pytest.mark.parametrize("kind", GAPS)
+def test_what_is_missing_is_told_until_somebody_knows_it(tmp_path, sound, kind: str) -> None:
+    damaged, told = place_gap(tmp_path, *sound, kind)
+    texts, damage = damaged.read()
+    assert (damage or "").count("missing from this session's files") == bool(told)
+    assert told in (damage or "")
+    stays = check_sessions(damaged.home.files, repair=False)
+    assert [found.problem for found in stays] == [damage] * bool(told)
+    assert [found.problem for found in check_sessions(damaged.home.files, repair=True)] == [damage] * bool(told)
+    assert damaged.read() == (texts, None), "known from now on"
+    assert damaged.resume() == [*texts, "going on"]
+    assert damaged.read()[1] is None
+    damaged.home.document(damaged.session_id).write_bytes(
+        drop_lines(ROLE, 2)(damaged.home.document(damaged.session_id).read_bytes())
+    )
+    assert "missing" in str(damaged.read()[1]), "another gap is told"
+
+
+@covers("S10.2", "D606")
+async def test_every_command_tells_once_how_much_is_missing(tmp_path, sound) -> None:
+    session_id, files = sound
+    words = "messages 4 to 9 are missing from this session's files"
+    async with running(tmp_path, ["Going on.", "Still here."]) as runner:
+        damaged, _ = place_gap(runner.home, session_id, files, "older document")
+        shown = [await runner.run("sessions", *line) for line in (["list"], ["check"], ["view", session_id])]
+        assert [(done.out + done.err).count(words) for done in shown] == [1, 1, 1]
+        resumed = await runner.run("-p", "go on", "--session", session_id)
+        again = await runner.run("-p", "and on", "--session", session_id)
+        after = [await runner.run("sessions", *line) for line in (["list"], ["check"], ["view", session_id])]
+    assert (resumed.err.count(words), again.err.count(words)) == (1, 0)
+    assert not any("missing" in done.out + done.err for done in after)
+    assert damaged.read()[0] == [*WORDS[:2], *WORDS[6:], "go on", "Going on.", "and on", "Still here."]
+    assert damaged.is_kept()
+
+
+@covers("D606")
+async def test_renaming_a_damaged_session_tells_what_is_missing(tmp_path, sound) -> None:
+    async with running(tmp_path, []) as runner:
+        place_gap(runner.home, *sound, "calls")
+        renamed = await runner.run("sessions", "rename", sound[0], "Better")
+        again = await runner.run("sessions", "rename", sound[0], "Best")
+    assert ("3 tool calls are missing" in renamed.err, again.err) == (True, "")
 
 
 @settings(max_examples=size(100, 3000), deadline=None)

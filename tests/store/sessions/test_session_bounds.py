@@ -75,7 +75,7 @@ def test_a_damaged_session_with_one_readable_message_goes_on(tmp_path: Path) -> 
     writer.close()
 
     assert [message.text for message in loaded.session.messages] == ["kept"]
-    assert "cannot be read" in str(loaded.damage)
+    assert "could not be read" in str(loaded.damage)
 
 
 def open_writer(home: Home) -> writer.SessionWriter:

@@ -122,17 +122,22 @@ def rename(session: str, title: str) -> None:
         raise UsageError("A title needs at least one character.")
     library = ProcessScope().library
     session_id = library.places.find(session)
-    library.rename(session_id, title.strip())
+    _warn_damage(library.rename(session_id, title.strip()))
     print(f"Session {library.places.shorten_id(session_id)} renamed to {make_printable(title.strip())}.")
 
 
 def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
-    process.library.archive(session_id, archived)
+    _warn_damage(process.library.archive(session_id, archived))
     print(
         f"Session {process.session_files.places.shorten_id(session_id)} is {'archived' if archived else 'unarchived'}."
     )
+
+
+def _warn_damage(damage: str | None) -> None:
+    if damage:
+        warn(f"the session file was damaged: {make_printable(damage)}.")
 
 
 def _list_trashed(library: SessionLibrary) -> list[str]:

@@ -345,23 +345,25 @@ class SessionLibrary:
             if not isinstance(error, BusyError):
                 raise error
 
-    def rename(self, session_id: str, title: str) -> None:
-        self._change(session_id, {"title": title})
+    def rename(self, session_id: str, title: str) -> str | None:
+        """Returns the damage that was found and repaired on the way."""
+        return self._change(session_id, {"title": title})
 
-    def archive(self, session_id: str, archived: bool) -> None:
-        """Archived sessions stay, but are no longer offered."""
+    def archive(self, session_id: str, archived: bool) -> str | None:
+        """Archived sessions stay, but are no longer offered. Returns the damage that was repaired on the way."""
         state = self.files.describe_session(session_id).metadata.workspace_state
-        self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
+        return self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
         """List the problems in the files of all sessions; `repair` repairs those it can."""
         return check_sessions(self.files, repair=repair, progress=progress)
 
-    def _change(self, session_id: str, metadata: dict[str, Any]) -> None:
+    def _change(self, session_id: str, metadata: dict[str, Any]) -> str | None:
         writer, loaded = self.files.open(session_id, to_continue=False)
         _run_and_close(writer, lambda: writer.change_fields(loaded.session.last_activity, {}, metadata))
         if self.index:
             self.index.update_session(session_id)
+        return loaded.damage
 
     def _remove_if_free(self, found: SessionSummary, remove: Callable[[str], None]) -> bool:
         if found.status == "active":

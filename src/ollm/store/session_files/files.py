@@ -18,6 +18,7 @@ MAX_DEPTH = 100
 FIND_SECONDS = 4.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
 LOADING_SECONDS = 6.5  # to read all of them
 MAX_NOTES = 5
+Range = tuple[int, int]
 
 
 class DamageReport:
@@ -29,6 +30,7 @@ class DamageReport:
     def __init__(self, patience: float = 1) -> None:
         self.notes: list[str] = []
         self.lost = 0
+        self.missing = ""  # a sentence about messages and calls that are missing
         self.too_large = False
         self.size = 0  # of the files that are read, in bytes
         begun = time.process_time()
@@ -39,10 +41,16 @@ class DamageReport:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
-    def count_lost_entry(self, text: str) -> None:
+    def count_lost_entry(self, text: str = "") -> None:
         """One more entry that could not be read."""
         self.lost += 1
-        self.note(text)
+        if text:
+            self.note(text)
+
+    def report_missing(self, messages: list[Range], calls: int) -> None:
+        """Report what is missing after everything was read."""
+        if not self.too_large:
+            self.missing = format_missing(messages, calls)
 
     def refuse(self, text: str) -> None:
         self.too_large = True
@@ -61,7 +69,7 @@ class DamageReport:
 
         What is whole is read to its end, however long that takes.
         """
-        if not self.notes or time.process_time() < self._until:
+        if not (self.notes or self.lost) or time.process_time() < self._until:
             return False
         self.refuse(f"the file takes too long to read; entries after {entries} are not shown")
         return True
@@ -69,10 +77,9 @@ class DamageReport:
     @property
     def text(self) -> str | None:
         """None when everything was read."""
-        if not self.notes:
-            return None
-        counted = f" ({self.lost} {'entry' if self.lost == 1 else 'entries'} could not be read)" if self.lost else ""
-        return "; ".join(self.notes) + counted
+        said = "; ".join(filter(None, (*self.notes, self.missing)))
+        lost = f"{self.lost} {'entry' if self.lost == 1 else 'entries'} could not be read" if self.lost else ""
+        return f"{said} ({lost})" if said and lost else said or lost or None
 
 
 class DamageFoundError(Exception):
@@ -85,8 +92,37 @@ class StrictDamageReport(DamageReport):
     def note(self, text: str) -> None:
         raise DamageFoundError(text)
 
+    def count_lost_entry(self, text: str = "") -> None:
+        raise DamageFoundError(text)
+
     def refuse(self, text: str) -> None:
         raise DamageFoundError(text)
+
+    def report_missing(self, messages: list[Range], calls: int) -> None:
+        if found := format_missing(messages, calls):
+            raise DamageFoundError(found)
+
+
+def format_missing(messages: list[Range], calls: int, shown: int = 4) -> str:
+    """How much is missing, in a sentence; empty without anything."""
+    words = [str(first) if first == last else f"{first} to {last}" for first, last in messages[:shown]]
+    if rest := sum(last - first + 1 for first, last in messages[shown:]):
+        words.append(f"{rest} more")
+    if words and calls:
+        return f"{_join_numbers(words, messages)} and {_count_calls(calls)} are missing from this session's files"
+    if words:
+        verb = "is" if messages[0][0] == messages[-1][1] else "are"
+        return f"{_join_numbers(words, messages)} {verb} missing from this session's files"
+    return f"{_count_calls(calls)} {'is' if calls == 1 else 'are'} missing from this session's files" if calls else ""
+
+
+def _join_numbers(words: list[str], messages: list[Range]) -> str:
+    name = "message" if messages[0][0] == messages[-1][1] else "messages"
+    return f"{name} {' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))}"
+
+
+def _count_calls(calls: int) -> str:
+    return f"{calls:,} tool call{'' if calls == 1 else 's'}"
 
 
 def _format_size(size: int) -> str:
@@ -99,7 +135,6 @@ MAX_EXTENTS = 1000
 _LINE_BYTES = 1 << 12  # that are read at first for one line
 
 
-Range = tuple[int, int]
 Line = tuple[int, int, bytes]
 """Start and end of a line, and the line with its end, which only the last of a file may lack. Of a long one that
 cannot be an entry, or is longer than any that is asked for, only the beginning is kept."""

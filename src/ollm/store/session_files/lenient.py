@@ -155,7 +155,7 @@ def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | N
     except _ERRORS:
         found = _parse_message_leniently(data, damage)
     if found is None:
-        damage.count_lost_entry(f"message {number} cannot be read")
+        damage.count_lost_entry()
     elif not 0 < found.id <= MAX_NUMBER:
         found = msgspec.structs.replace(found, id=number)
     return found

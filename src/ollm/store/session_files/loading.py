@@ -135,25 +135,40 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
 
     Stops where damage makes it take too long.
     """
-    return _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, lenient.salvage_messages)
+    missing = reader.missing
+    missing.restart_messages()
+
+    def salvage(data: bytes, number: int, damage: DamageReport) -> Iterator[tuple[Message, bytes]]:
+        found = tuple(lenient.salvage_messages(data, number, damage))
+        if not found:
+            missing.add_unreadable()
+        return iter(found)
+
+    for found in _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, salvage):
+        missing.add_message(found[0])
+        yield found
+    missing.end_messages(under_way=bool(reader.partial))
 
 
 def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     """The same, and the answer under way as far as it got."""
-    last = 0
     for found in read_messages(reader):
-        last = max(last, found[0].id)
         reader.message_count += 1
         yield found
     if reader.partial:
         reader.message_count += 1
-        message = make_partial_message(reader, last + 1)
+        message = make_partial_message(reader, reader.missing.last_number + 1)
         yield message, journal.encode_json(message), True
 
 
 def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
     """Every call that can be read, in the same way."""
-    return _read_entries(reader, reader.iter_calls(), lenient.parse_strict_call, lenient.salvage_calls)
+    missing = reader.missing
+    missing.restart_calls()
+    for found in _read_entries(reader, reader.iter_calls(), lenient.parse_strict_call, lenient.salvage_calls):
+        missing.add_call(found[0])
+        yield found
+    missing.end_calls()
 
 
 def _read_entries(

@@ -26,6 +26,7 @@ from ollm.store.session_files.lenient import (
     parse_object,
     parse_record_leniently,
 )
+from ollm.store.session_files.missing import MissingEntries
 
 if TYPE_CHECKING:
     from ollm.store.session_files.scan import DocumentScan
@@ -102,10 +103,12 @@ class SessionReader:
             self._journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
             self.damage.size = sum(file.size for file in (self._document, self._journal) if file)
-            self._read_head()
+            self._read_head(expected=document is not None)
             if part:
                 self._narrow(part)
             self._read_journal_changes()
+            heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
+            self.missing = MissingEntries(heard, self.head, part=bool(begin or part))
         except BaseException:
             self.close()
             raise
@@ -177,6 +180,7 @@ class SessionReader:
         except OddLayoutError:
             return False
         self._left_out = message
+        self.missing = MissingEntries(self.damage, self.head, part=True)
         return True
 
     def iter_messages(self) -> Iterator[bytes]:
@@ -267,9 +271,11 @@ class SessionReader:
             found |= change
         return journal.encode_json(found)
 
-    def _read_head(self) -> None:
+    def _read_head(self, expected: bool) -> None:
         if not self._document:
             self.foreign = True
+            if expected and not self.damage.too_large:
+                self.damage.note("the session's document is missing")
             return
         first = detect_own_layout(self._document)
         if first:
@@ -312,12 +318,21 @@ class SessionReader:
                 self._change_head(place, record)
 
     def _change_head(self, place: Range, record: journal.JournalRecord) -> None:
+        if record.append:
+            self._check_growth(place, record.append)
         journal.change_head(self.head, record)
         if record.partial is not None:
             self.partial_start = self.partial_start if self.partial_at else place[0]
             self.partial_at = record.at
         elif isinstance(record.message, msgspec.Raw):
             self.partial_at = ""
+
+    def _check_growth(self, place: Range, grown: journal.GrownLists) -> None:
+        """Check that the lists which a record continues are as long as they were when it was written."""
+        held = self.head.get("metadata") or {}
+        for name, (start, _) in grown.items():
+            if isinstance(before := held.get(name), list) and len(before) < start:
+                self.damage.note(f"the journal lacks a record before byte {place[0]}")
 
     def _iter_records(self, damage: DamageReport, begin: int, stop: int) -> Iterator[PlacedRecord]:
         """Every whole record with its place. A torn last one was never acknowledged."""

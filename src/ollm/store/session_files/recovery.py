@@ -17,6 +17,7 @@ from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, lenient
+from ollm.store.session_files.document import LAST_MESSAGE, MISSING
 from ollm.store.session_files.files import DamageFoundError, DamageReport, StrictDamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
@@ -85,9 +86,11 @@ def recover_session(
         found = (to_continue and _read_end(paths, writer, since, known)) or None
         hold = hold or found is not None
         found = found or _read_whole(paths, writer, StrictDamageReport(), hold=hold)
-    damage = None
+    damage, missing = None, None
     if found is None:
-        damage = _rewrite(places, paths, writer, clock, REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR)
+        damage, missing = _rewrite(
+            places, paths, writer, clock, REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR
+        )
         paths = places.get_document_path(session_id), places.get_journal_path(session_id)
         found = _read_whole(paths, writer, DamageReport(), hold=hold)
         assert found
@@ -98,6 +101,8 @@ def recover_session(
         path.unlink(missing_ok=True)
     loaded = msgspec.structs.replace(found.loaded, damage=damage) if damage else found.loaded
     writer.adopt((found.count, found.last), loaded.calls_so_far, loaded.journal_good, found.partial)
+    if missing:
+        writer.change_fields(loaded.session.last_activity, {}, {MISSING: missing})
     return _finish_interrupted(writer, loaded, clock) if to_continue else loaded
 
 
@@ -125,7 +130,7 @@ def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownDocum
             if not loaded.read_only and _is_sound(loaded.session, known):
                 finished = _list_finished(loaded)
                 count = known.message_count + sum(message.id > known.last_number for message in finished)
-                return _make_found(stream, loaded, count, _find_last_number(finished))
+                return _make_found(stream, loaded, count)
     return None
 
 
@@ -138,14 +143,11 @@ def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, ho
         refuse_read_only(stream, paths[0])
         if hold:
             loaded = load_session(stream)
-            finished = _list_finished(loaded)
-            return _make_found(stream, loaded, len(finished), _find_last_number(finished))
-        count = last = 0
-        for message, _, _ in read_messages(stream.reader):
-            count, last = count + 1, max(last, message.id)
+            return _make_found(stream, loaded, len(_list_finished(loaded)))
+        count = sum(1 for _ in read_messages(stream.reader))
         for _ in read_calls(stream.reader):
             pass  # the first that is wrong ends it
-        return _make_found(stream, make_loaded_session(stream, (), ()), count, last)
+        return _make_found(stream, make_loaded_session(stream, (), ()), count)
     return None
 
 
@@ -166,8 +168,8 @@ def _open_stream(
         yield None if reader.foreign else stream
 
 
-def _make_found(stream: SessionStream, loaded: LoadedSession, count: int, last: int) -> _Found:
-    return _Found(loaded=loaded, count=count, last=last, partial=stream.reader.partial)
+def _make_found(stream: SessionStream, loaded: LoadedSession, count: int) -> _Found:
+    return _Found(loaded=loaded, count=count, last=stream.reader.missing.last_number, partial=stream.reader.partial)
 
 
 def _list_finished(loaded: LoadedSession) -> tuple[Message, ...]:
@@ -185,10 +187,12 @@ def _is_sound(session: Session, known: KnownDocument) -> bool:
     return (known.surely or asked <= calls) and _find_last_number(session.messages) >= known.last_number
 
 
-def _rewrite(places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: Clock, patience: float) -> str | None:
+def _rewrite(
+    places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: Clock, patience: float
+) -> tuple[str | None, JsonObject | None]:
     """Write a clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
 
-    Returns what is damaged. Raises `DamagedError` if it must not be written.
+    Returns what is damaged, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
     """
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths, damage=DamageReport(patience))) as reader:
@@ -196,7 +200,9 @@ def _rewrite(places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: 
         refuse_read_only(stream, paths[0])
 
         def iter_chunks() -> Iterator[bytes]:
-            yield from stream.iter_document(make_current_head(reader.head, stream.session))
+            head = make_current_head(reader.head, stream.session)
+            head["metadata"].pop(LAST_MESSAGE, None)
+            yield from stream.iter_document(head)
             refuse_read_only(stream, paths[0])
             if stream.damage:
                 refuse_unreadable(stream, paths)
@@ -205,12 +211,12 @@ def _rewrite(places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: 
                 keep_copies(home, session_id, clock, "original")
 
         replace_file(places.get_document_path(session_id), iter_chunks())
-        damage = stream.damage
+        damage, missing = stream.damage, reader.missing.describe_known() if reader.damage.missing else None
     places.get_journal_path(session_id).unlink(missing_ok=True)
     if home != places.directory:  # an earlier version's files, once their content is in our own directory
         for path in paths:
             path.unlink(missing_ok=True)
-    return damage
+    return damage, missing
 
 
 def refuse_read_only(stream: SessionStream, document: Path) -> None:

@@ -216,7 +216,8 @@ class SessionWriter:
 
     def _iter_folded(self, reader: SessionReader) -> Iterator[bytes]:
         """The new document; files in which something cannot be read are kept beside it."""
-        yield from document.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
+        head = {**self.head, "metadata": {**self.head.get("metadata", {}), document.LAST_MESSAGE: self.last_number}}
+        yield from document.iter_document(head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
             from ollm.store.session_files.places import keep_copies
 

@@ -187,7 +187,7 @@ def read_journal_tail(journal_path: Path, line: SessionRow, take: EntrySink | No
 def _read_tail(reader: SessionReader, line: SessionRow, take: EntrySink | None) -> SessionRow | None:
     count, number = line.message_count, line.last_number
     for message, _, _ in read_messages(reader):
-        if message.id <= number:
+        if message.id != number + 1:
             return None
         count, number = count + 1, message.id
         if take:
