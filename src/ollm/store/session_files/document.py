@@ -29,8 +29,6 @@ from ollm.store.session_files.lenient import (
 OPEN = b',"messages":[\n'
 MIDDLE = b'],"toolCalls":[\n'
 CLOSE = b"]}\n"
-LAST_MESSAGE = "lastMessage"  # in the metadata: the number of the document's last message
-MISSING = "missing"  # in the metadata: gaps that the user was told about
 FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metadata")
 
 

@@ -17,7 +17,15 @@ import msgspec
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import DocumentSections, OddLayoutError, SessionDocument, detect_own_layout
-from ollm.store.session_files.files import MAX_BYTES, DamageReport, Range, SessionFile, convert_to_utf8, open_file
+from ollm.store.session_files.files import (
+    MAX_BYTES,
+    DamageReport,
+    MissingEntries,
+    Range,
+    SessionFile,
+    convert_to_utf8,
+    open_file,
+)
 from ollm.store.session_files.lenient import (
     MAX_NUMBER,
     find_records,
@@ -26,7 +34,6 @@ from ollm.store.session_files.lenient import (
     parse_object,
     parse_record_leniently,
 )
-from ollm.store.session_files.missing import MissingEntries
 
 if TYPE_CHECKING:
     from ollm.store.session_files.scan import DocumentScan

@@ -17,8 +17,7 @@ from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, lenient
-from ollm.store.session_files.document import LAST_MESSAGE, MISSING
-from ollm.store.session_files.files import DamageFoundError, DamageReport, StrictDamageReport
+from ollm.store.session_files.files import LAST_MESSAGE, MISSING, DamageFoundError, DamageReport, StrictDamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
     SessionStream,

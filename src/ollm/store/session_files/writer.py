@@ -15,6 +15,7 @@ from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, StorageError, UnsavedError, suggest_storage_fix
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import document, journal
+from ollm.store.session_files.files import LAST_MESSAGE
 from ollm.store.session_files.journal import MarkSchedule
 from ollm.store.session_files.places import DocumentGuard, SessionPlaces
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
@@ -216,7 +217,7 @@ class SessionWriter:
 
     def _iter_folded(self, reader: SessionReader) -> Iterator[bytes]:
         """The new document; files in which something cannot be read are kept beside it."""
-        head = {**self.head, "metadata": {**self.head.get("metadata", {}), document.LAST_MESSAGE: self.last_number}}
+        head = {**self.head, "metadata": {**self.head.get("metadata", {}), LAST_MESSAGE: self.last_number}}
         yield from document.iter_document(head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
             from ollm.store.session_files.places import keep_copies
