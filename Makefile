@@ -63,6 +63,7 @@ check-pages:  ## types of the pages' JavaScript, where Node is at hand
 format: $(VENV)/.test  ## rewrite the code in the house format
 	@$(BIN)/ruff format -q .
 	@$(BIN)/ruff check -q --fix .
+	@$(BIN)/python -m ollm.tools.catalogue
 
 soak: $(VENV)/.test  ## the same tests with thousands of kills, trees and races
 	@OLLM_SOAK=1 $(BIN)/python -m pytest -q -m soak $(PYTEST_ARGS)

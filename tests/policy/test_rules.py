@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ollm.domain.tools import Risk
-from ollm.policy.rules import RuleSet, RuleSource, find_strictest_rule, read_rules
+from ollm.domain.tools import PolicyRequest, Risk
+from ollm.policy.rules import RuleSet, RuleSource, is_under, read_rules, rule_matches
+from tests.policy.conftest import Place
 
 CONDITION = {"param": "command", "operator": "program", "value": ["rm", "dd"], "flags": ["force"]}
 MISTAKES: list[tuple[Any, str]] = [
@@ -64,11 +65,49 @@ def test_a_workspace_allows_nothing_and_only_tightens() -> None:
     assert [(rule.tool, rule.action, rule.tightens) for rule in rules] == [("b", "deny", True), ("*", "ask", True)]
 
 
-def test_the_strictest_rule_counts_and_among_equals_the_first() -> None:
+def test_the_strictest_rule_counts_and_among_equals_the_first(place: Place) -> None:
     written = {"a": "allow", "b": "deny", "c": "deny", "d": "ask"}
-    rules = read_rules([{"tool": tool, "action": action} for tool, action in written.items()])
-    found = find_strictest_rule(rules)
+    engine = place.engine([{"tool": "x", "action": action, "message": name} for name, action in written.items()])
 
-    assert found is not None
-    assert found.tool == "b"
-    assert find_strictest_rule([]) is None
+    assert engine.evaluate(PolicyRequest(tool="x", params={})).reason == "b"
+
+
+CASES: list[tuple[str, str, Any, Any, bool]] = [  # action, operator, the rule's value, what is given, does it hold
+    ("deny", "equals", "a", "a", True), ("deny", "equals", "a", "b", False), ("allow", "equals", "a", "./a", True),
+    ("deny", "equals", ["a", "b"], "b", True), ("deny", "contains", ".py", "src/a.py", True),
+    ("deny", "contains", "..", "src/../a", True), ("allow", "contains", "..", "src/../a", False),
+    ("deny", "startsWith", "src", "src/a", True), ("deny", "startsWith", "src", "a/../src/a", True),
+    ("allow", "startsWith", "src", "src/../a", False), ("deny", "matches", "^s.c/", "src/a", True),
+    ("deny", "matches", "^x", "src/a", False), ("deny", "under", "src", "src/a.py", True),
+    ("deny", "under", "src", "srcs", False), ("deny", "under", "src", "src", True), ("deny", "program", "a", "a", True),
+    ("deny", "under", "/etc", "src/dir-out/x", True), ("allow", "under", "src", "src/dir-out/x", False),
+    ("deny", "under", "src", "src/dir-out/x", True), ("allow", "under", "src", "src/a.py", True),
+    ("deny", "under", "~", "../home/x", True), ("deny", "under", "~/x", "../home/y", False), ("deny", "equals", "a", 3, False),
+    ("deny", "under", "src", 3, False), ("deny", "contains", "a", 3, False), ("deny", "program", "a", "b", False),
+    ("allow", "equals", "a", ["a", "b"], False), ("deny", "equals", "a", ["a", "b"], True), ("deny", "equals", "a", [], False),
+    ("allow", "equals", "a", [], False), ("allow", "equals", "a", ["a", "./a"], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("action", "operator", "value", "given", "held"), CASES)
+def test_a_condition_on_a_path(place: Place, action: str, operator: str, value: Any, given: Any, held: bool) -> None:
+    condition = {"param": "path", "operator": operator, "value": value}
+    (rule,) = read_rules([{"tool": "x", "action": action, "conditions": [condition]}])
+
+    assert rule_matches(rule, {"path": given}, place.boundary) is held
+    assert rule_matches(rule, {}, place.boundary) is False
+
+
+def test_a_text_that_is_no_path_is_not_taken_for_one(place: Place) -> None:
+    condition = {"param": "text", "operator": "equals", "value": "a"}
+    (rule,) = read_rules([{"tool": "x", "action": "deny", "conditions": [condition]}])
+
+    assert not rule_matches(rule, {"text": "./a"}, place.boundary)
+
+
+def test_a_path_is_compared_from_where_it_is_meant(place: Place) -> None:
+    source = place.workspace / "src"
+
+    assert is_under("a.py", "src", place.boundary, allows=True, base=source)
+    assert not is_under("a.py", "src", place.boundary, allows=True)
+    assert not is_under("a\0b", "src", place.boundary, allows=False)

@@ -9,7 +9,7 @@ import pytest
 from ollm.domain.tools import Risk
 from ollm.policy.grants import Grant
 from ollm.policy.rules import RuleSet, read_rules
-from ollm.policy.shell import analyse_command
+from ollm.policy.shell.analysis import analyse_command
 from ollm.policy.shell.verdict import JudgedLine, ShellJudge
 from tests.policy.conftest import Place, judge, name_verdict, rule, shell
 

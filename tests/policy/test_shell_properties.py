@@ -5,7 +5,7 @@ import shlex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ollm.policy.shell import analyse_command
+from ollm.policy.shell.analysis import analyse_command
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 from tests.policy.verdicts import load_sections

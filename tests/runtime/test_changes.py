@@ -1,12 +1,15 @@
 """Steps that change a conversation: each recorded, each with a snapshot before it."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.runtime import changes
-from ollm.tools.framework.base import ToolSpec
+from ollm.system.paths import Boundary
+from ollm.tools.framework.base import ToolContext, ToolSpec
 from ollm.tools.framework.tool_selection import make_find_spec
 from tests.runtime.talking import Talking
 
@@ -116,7 +119,7 @@ async def test_a_restored_snapshot_brings_its_mode_back(talking: Talking) -> Non
         assert parts.session.load().metadata.context_history[-1]["snapshotId"] == taken.id
 
 
-async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talking: Talking) -> None:
+async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talking: Talking, tmp_path: Path) -> None:
     def make(name: str) -> ToolSpec:
         return msgspec.structs.replace(make_find_spec(list), name=name, category=None, description="Reach far.")
 
@@ -134,7 +137,8 @@ async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talkin
         assert ("far_one" in named, {"far_two", "far_three"} <= named, permitted) == (False, True, {"far_two"})
         find = parts.registry.get().get("find_tool")
         assert find is not None
-        assert {tool.name for tool in find.parse({"query": "far"}).tools} == {"far_two", "far_three"}
+        found = await find.parse({"query": "far"}).run(ToolContext(boundary=Boundary.around(tmp_path)))
+        assert found.return_display == "far_three, far_two"
 
 
 DEBUG = "debug the crash with this traceback"

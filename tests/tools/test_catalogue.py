@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.catalogue import TOOLS, build_registry, describe_catalogue, list_categories
+from ollm.tools.catalogue import TOOLS, build_registry, describe_catalogue, describe_classes, list_categories
 from tests.covers import covers
 
 
@@ -31,11 +30,8 @@ def test_every_tool_is_described_and_has_a_category() -> None:
     assert (categories["shell"], categories["web_fetch"], categories["write_todos"]) == ("run", "web", "notes")
 
 
-def test_what_was_worked_out_is_remembered(tmp_path: Path) -> None:
-    first = describe_catalogue(tmp_path / "tools.json")
-
-    assert (tmp_path / "tools.json").is_file()
-    assert describe_catalogue(tmp_path / "tools.json") == first
+def test_the_written_descriptions_are_what_the_classes_say() -> None:
+    assert describe_catalogue() == describe_classes(), "run `make format`"
 
 
 class Services:
@@ -103,11 +99,9 @@ def test_a_tool_is_given_what_it_needs_when_it_is_called(name: str) -> None:
     assert services.asked == NEEDS[name]
 
 
-def test_describing_them_from_memory_imports_no_tool(tmp_path: Path) -> None:
-    describe_catalogue(tmp_path / "tools.json")
+def test_describing_them_imports_no_tool() -> None:
     script = (
-        "import sys; from pathlib import Path; from ollm.tools.catalogue import describe_catalogue; "
-        f"describe_catalogue(Path({str(tmp_path / 'tools.json')!r})); "
+        "import sys; from ollm.tools.catalogue import describe_catalogue; describe_catalogue(); "
         "print([name for name in sys.modules if name in ('ollm.tools.shell', 'ollm.tools.grep', 'ollm.tools.web_fetch')])"
     )
 

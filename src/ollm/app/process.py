@@ -267,11 +267,6 @@ class ProcessScope:
         context = ExtensionContext(self.workspace or Path.cwd(), self.tool_environment, self.settings)
         return load_extensions(enabled, self.home.extensions, context)
 
-    @property
-    def tool_cache(self) -> Path:
-        """File that caches the descriptions of the tools."""
-        return self.home.cache / "tools.json"
-
     @cached_property
     def model_store(self) -> ModelStore:
         from ollm.providers.local_models.model_store import ModelStore

@@ -234,7 +234,7 @@ class TaskToolbox(Toolbox):
     def registry(self) -> ToolRegistry:
         from ollm.tools.catalogue import build_registry
 
-        registry = build_registry(self, self.process.tool_cache)
+        registry = build_registry(self)
         for spec in self._parent.registry.list():
             if spec.category is None and registry.get(spec.name) is None:
                 registry.register(spec)  # of the parent's servers and extensions; policy says which may be called

@@ -181,7 +181,7 @@ class Toolbox:
         """Every tool of ours with what it needs, and those that are brought from outside."""
         from ollm.tools.catalogue import build_registry
 
-        registry = build_registry(self, self.process.tool_cache)
+        registry = build_registry(self)
         if any(place.is_dir() for place in self.storage.agent_directories):
             from ollm.app.agents import offer_agents
 

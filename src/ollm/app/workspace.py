@@ -249,7 +249,7 @@ class WorkspaceScope:
     def _list_categories(self) -> Mapping[str, ToolCategory]:
         from ollm.tools.catalogue import list_categories
 
-        return list_categories(self.process.tool_cache)
+        return list_categories()
 
 
 def build_rule_set(loaded: LoadedSettings, *, builtin: bool = True) -> RuleSet:

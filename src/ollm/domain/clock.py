@@ -10,7 +10,6 @@ import msgspec
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
-PROCESS_STARTED_NS = time.time_ns()  # when this process began to import us
 
 
 def now() -> datetime:

@@ -9,7 +9,6 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -29,8 +28,7 @@ from ollm.policy.builtin import (
     list_builtin_rules,
 )
 from ollm.policy.grants import GrantBook, covers_call, suggest_grant
-from ollm.policy.matching import rule_matches
-from ollm.policy.rules import STRICTNESS, Rule, RuleSet, find_strictest_rule
+from ollm.policy.rules import STRICTNESS, Rule, RuleSet, find_glob_base, rule_matches
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import render_command
 
@@ -68,7 +66,7 @@ def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern
         return None
     try:
         judged = boundary.judge(target)
-        fixed = judged if not _GLOB_CHARACTERS & set(target) else boundary.judge(_find_glob_base(target))
+        fixed = judged if not _GLOB_CHARACTERS & set(target) else boundary.judge(find_glob_base(target))
     except ToolFailure as failure:
         return PathConcern(decision="ask", text=str(failure))
     inside = judged.inside and fixed.inside
@@ -88,15 +86,6 @@ def _make_outside_concern(boundary: Boundary, target: str, access: Access, resol
         return PathConcern(decision="ask", text=f"{target} is outside the workspace", resolved=(resolved,))
     text = f"{target} is outside the workspace {boundary.workspace}; writing and running there is not allowed"
     return PathConcern(decision="deny", text=text, error_type="OutsideWorkspace")
-
-
-def _find_glob_base(target: str) -> str:
-    kept = []
-    for part in target.split("/"):
-        if _GLOB_CHARACTERS & set(part):
-            break
-        kept.append(part)
-    return "/".join(kept) or ("/" if target.startswith("/") else ".")
 
 
 class PolicyEngine:
@@ -120,7 +109,6 @@ class PolicyEngine:
         self.approval: Approval = approval
         self.categories = categories
         self.sandbox = sandbox
-        self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
 
     @cached_property
     def builtin_rules(self) -> dict[str, Rule]:
@@ -141,7 +129,7 @@ class PolicyEngine:
         """The verdict on one validated call."""
         if request.tool == "shell" and isinstance(request.params.get("command"), str):
             return self._evaluate_shell(request)
-        verdict = self._apply_rule(request, self._tighten_rule(request, self._find_rule(request)))
+        verdict = self._apply_rule(request, self._find_rule(request))
         if verdict.decision == "ask":
             verdict = self._apply_grants(request, verdict)
         verdict = self._apply_protection(request, verdict)
@@ -152,33 +140,17 @@ class PolicyEngine:
     def get_plain_action(self, tool: str) -> Decision | None:
         """Return the decision of configured rules that ignore parameters; None if there is none."""
         request = PolicyRequest(tool=tool, params={})
-        rule = self._tighten_rule(request, self._find_rule(request))
+        rule = self._find_rule(request)
         return rule.action if rule is not None and rule.reference.layer != "built-in" else None
 
     def _find_rule(self, request: PolicyRequest) -> Rule | None:
-        for group in self._group_rules(request.tool):
-            found = find_strictest_rule(rule for rule in group if rule_matches(rule, request.params, self.boundary))
-            if found is not None:
-                return found
-        if not self.rules.builtin:
-            return None
-        return BACKGROUND_COMMAND_RULE if _manages_background_command(request) else self.builtin_rules.get(request.tool)
+        def weigh(rule: Rule) -> float | None:
+            return STRICTNESS[rule.action] if rule_matches(rule, request.params, self.boundary) else None
 
-    def _tighten_rule(self, request: PolicyRequest, rule: Rule | None) -> Rule | None:
-        theirs = [one for one in self.rules.rules if one.tightens and applies_to_tool(one, request.tool)]
-        found = find_strictest_rule(one for one in theirs if rule_matches(one, request.params, self.boundary))
-        action = self.rules.default_action if rule is None else rule.action
-        return found if found is not None and STRICTNESS[found.action] > STRICTNESS[action] else rule
-
-    def _group_rules(self, tool: str) -> tuple[tuple[Rule, ...], ...]:
-        if not self.rules.rules:
-            return ()
-        if tool not in self._grouped:
-            own = [rule for rule in self.rules.rules if not rule.tightens]
-            named = tuple(rule for rule in own if names_tool(rule, tool))
-            general = tuple(rule for rule in own if rule.tool == "*")
-            self._grouped[tool] = (named, general)
-        return self._grouped[tool]
+        managing = _manages_background_command(request)
+        builtin = BACKGROUND_COMMAND_RULE if managing else self.builtin_rules.get(request.tool)
+        found = self.rules.find_rule(request.tool, weigh, builtin)
+        return None if found is None else found[0]
 
     def _apply_rule(self, request: PolicyRequest, rule: Rule | None) -> Verdict:
         category = self.categories.get(request.tool)
@@ -188,8 +160,7 @@ class PolicyEngine:
             text = f"no rule matches {request.tool}; the default is {action}"
             reference = RuleReference(layer="default", text=f"defaultAction: {action}")
             return Verdict(decision=action, reason=text, risk=risk, rule=reference)
-        reason = rule.message or f"the rule “{rule.reference.text}” says so"
-        return Verdict(decision=rule.action, reason=reason, risk=rule.risk or risk, rule=rule.reference)
+        return Verdict(decision=rule.action, reason=rule.reason, risk=rule.risk or risk, rule=rule.reference)
 
     def _apply_grants(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         for grant in self.grants.list_grants():
@@ -211,7 +182,7 @@ class PolicyEngine:
     def _is_foreign_allowed(self, request: PolicyRequest, verdict: Verdict) -> bool:
         """A tool from outside that a rule of the user's allows by name: nobody here knows better what it does."""
         rule = self._find_rule(request)
-        named = rule is not None and names_tool(rule, request.tool) and rule.reference.layer == "configured"
+        named = rule is not None and rule.names_tool(request.tool) and rule.reference.layer == "configured"
         return named and verdict.decision == "allow" and request.tool not in self.categories
 
     def _find_locations(self, request: PolicyRequest) -> Sequence[Location]:
@@ -281,16 +252,6 @@ def ask_about_outside(verdict: Verdict, why: str) -> Verdict:
     text = f"{reason}; {verdict.reason}" if verdict.decision == "ask" else reason
     rule = RuleReference(layer="sandbox", text="outside")
     return msgspec.structs.replace(verdict, decision="ask", reason=text, rule=rule, locked=True, risk=Risk.HIGH)
-
-
-def names_tool(rule: Rule, tool: str) -> bool:
-    """A name, or a pattern such as `mcp_*`; `*` alone is the general group."""
-    return rule.tool == tool or ("*" in rule.tool and rule.tool != "*" and fnmatchcase(tool, rule.tool))
-
-
-def applies_to_tool(rule: Rule, tool: str) -> bool:
-    """By its name, by a pattern, or as one for all tools."""
-    return rule.tool == "*" or names_tool(rule, tool)
 
 
 def allow_verdict(verdict: Verdict, layer: str, text: str, reason: str) -> Verdict:

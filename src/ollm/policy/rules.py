@@ -5,12 +5,19 @@ A rule that cannot be read is not dropped: it becomes a rule that makes its tool
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
+from itertools import takewhile
+from operator import itemgetter
+from pathlib import Path
 from typing import Any, Literal, get_args
 
+from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Decision, Risk, RuleReference
+from ollm.system.paths import Boundary, resolve_path
 
 Operator = Literal["equals", "contains", "startsWith", "matches", "under", "program"]
 OPERATORS: tuple[str, ...] = get_args(Operator)
@@ -47,6 +54,14 @@ class Rule(Data, frozen=True):
     problem: str = ""
     tightens: bool = False
 
+    @property
+    def reason(self) -> str:
+        return self.message or f"the rule “{self.reference.text}” says so"
+
+    def names_tool(self, tool: str) -> bool:
+        """By its name, or by a pattern such as `mcp_*`; `*` alone is the general group."""
+        return self.tool == tool or ("*" in self.tool and self.tool != "*" and fnmatchcase(tool, self.tool))
+
 
 class RuleSet(Data, frozen=True):
     """Everything that was configured. With `builtin` false the built-in rules do not count (`--rules FILE`)."""
@@ -58,6 +73,27 @@ class RuleSet(Data, frozen=True):
     @property
     def problems(self) -> tuple[str, ...]:
         return tuple(rule.problem for rule in self.rules if rule.problem)
+
+    def find_rule(
+        self, tool: str, weigh: Callable[[Rule], float | None], builtin: Rule | None
+    ) -> tuple[Rule, float] | None:
+        """The rule that decides about a call of a tool, and its weight: the strictest of those that name the tool, else
+        of those for all tools, else the built-in one; then a workspace's own if it is stricter. `weigh` returns None
+        for a rule that does not match."""
+
+        def find_strictest(rules: Iterable[Rule]) -> tuple[Rule, float] | None:
+            matching = ((rule, weight) for rule in rules if (weight := weigh(rule)) is not None)
+            return max(matching, key=itemgetter(1), default=None)
+
+        own = [rule for rule in self.rules if not rule.tightens]
+        found = find_strictest(rule for rule in own if rule.names_tool(tool))
+        found = found or find_strictest(rule for rule in own if rule.tool == "*")
+        if found is None and builtin is not None and self.builtin:
+            found = builtin, STRICTNESS[builtin.action]
+        theirs = [rule for rule in self.rules if rule.tightens and (rule.tool == "*" or rule.names_tool(tool))]
+        stricter = find_strictest(theirs)
+        weight = STRICTNESS[self.default_action] if found is None else found[1]
+        return stricter if stricter is not None and stricter[1] > weight else found
 
 
 class RuleSource(Data, frozen=True):
@@ -173,11 +209,6 @@ def compile_pattern(text: str, *, longest: bool = False) -> Any:
         raise BadRuleError(f"{text!r} is not a regular expression: {why}") from error
 
 
-def find_strictest_rule(rules: Iterable[Rule]) -> Rule | None:
-    """Deny beats ask beats allow; among equals the one written first."""
-    return max(rules, key=lambda rule: STRICTNESS[rule.action], default=None)
-
-
 def _check_keys(entry: Mapping[Any, Any], keys: set[str]) -> None:
     unknown = [str(key) for key in entry if key not in keys]
     if unknown:
@@ -203,3 +234,81 @@ def _parse_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise BadRuleError(f"{name} must be text")
     return value
+
+
+PATH_PARAMETERS = frozenset({"path", "paths", "cwd", "file", "directory"})
+
+
+def rule_matches(rule: Rule, params: Mapping[str, Any], boundary: Boundary) -> bool:
+    """True if every condition of the rule holds for these parameters."""
+    allows = rule.action == "allow"
+    return all(condition_matches(condition, params, boundary, allows=allows) for condition in rule.conditions)
+
+
+def condition_matches(condition: Condition, params: Mapping[str, Any], boundary: Boundary, *, allows: bool) -> bool:
+    if condition.param not in params:
+        return False
+    value = params[condition.param]
+    items = value if isinstance(value, (list, tuple)) else [value]
+    if not items:
+        return False
+    every = all if allows else any
+    return every(_item_matches(condition, item, boundary, allows=allows) for item in items)
+
+
+def _item_matches(condition: Condition, item: Any, boundary: Boundary, *, allows: bool) -> bool:
+    if condition.operator == "under":
+        return isinstance(item, str) and any(
+            is_under(item, value, boundary, allows=allows) for value in condition.values
+        )
+    forms = _list_path_forms(condition.param, item, boundary, allows=allows)
+    return any(_compare(condition.operator, form, value) for form in forms for value in condition.values)
+
+
+def _list_path_forms(param: str, item: Any, boundary: Boundary, *, allows: bool) -> list[Any]:
+    """A path counts without `.` and `..`, from the workspace and from the root; to restrict, as it was given too."""
+    if param not in PATH_PARAMETERS or not isinstance(item, str):
+        return [item]
+    plain = os.path.normpath(boundary.workspace / item)
+    relative = os.path.relpath(plain, boundary.workspace)
+    return [relative, plain] if allows else [item, relative, plain]
+
+
+def _compare(operator: str, item: Any, value: Any) -> bool:
+    if operator == "equals":
+        return bool(item == value) or (not isinstance(item, str) and _format_value(item) == str(value))
+    if not isinstance(item, str):
+        return False
+    if operator == "contains":
+        return value in item
+    if operator == "startsWith":
+        return item.startswith(value)
+    if operator == "matches":
+        return compile_pattern(value).search(item) is not None
+    return operator == "program" and item == value
+
+
+def _format_value(item: Any) -> str:
+    return str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def is_under(item: str, directory: str, boundary: Boundary, *, allows: bool, base: Path | None = None) -> bool:
+    """A path inside a directory, or the directory itself, compared by components after following links. To allow,
+    both the path as written and where it leads must be inside; to restrict, one of them is enough."""
+    start = base or boundary.workspace
+    home = boundary.places.user_home
+    if home is not None and (directory == "~" or directory.startswith("~/")):
+        directory = str(home / directory[2:])
+    written = Path(os.path.normpath(start / item)), Path(os.path.normpath(boundary.workspace / directory))
+    try:
+        real = resolve_path(item, start), resolve_path(directory, boundary.workspace)
+    except ToolFailure:
+        return False
+    inside = [path.is_relative_to(above) for path, above in (written, real)]
+    return all(inside) or (not allows and any(inside)) or (allows and inside[1] and written[0] == real[0])
+
+
+def find_glob_base(pattern: str) -> str:
+    """The directory that everything a pattern matches is in."""
+    fixed = "/".join(takewhile(lambda part: not set(part) & set("*?["), pattern.split("/")))
+    return fixed or ("/" if pattern.startswith("/") else ".")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ollm.domain.clock import PROCESS_STARTED_NS
-from ollm.domain.struct import Data
 from ollm.tools.framework.base import (
     Invocation,
     ToolDescription,
@@ -26,8 +22,6 @@ from ollm.tools.framework.base import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from ollm.domain.lazy import Lazy
     from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
@@ -47,87 +41,7 @@ if TYPE_CHECKING:
     from ollm.tools.web_search import WebSearchNeeds
     from ollm.tools.write_todos import TodoList
 
-PACKAGE_ROOT = Path(__file__).parents[1]
-TOOL_PACKAGES = (
-    "tools",
-    "policy",
-    "services",
-    "providers",
-    "store",
-    "config",
-    "system",
-    "domain",
-)  # what a tool may import
-LIBRARY_VERSIONS = f"{sys.hexversion:x} {msgspec.__version__}"
-FileStamps = tuple[tuple[str, int, int], ...]
-
-
-class SchemaCache(Data, frozen=True):
-    """`stamp` holds name, time and size of every file that had a part in it."""
-
-    libraries: str
-    stamp: FileStamps
-    tools: tuple[ToolDescription, ...]
-
-
-def describe_tools(places: Mapping[str, str], memory: Path | None = None) -> tuple[ToolDescription, ...]:
-    """The tools by name, from `memory` when they are what they were; `places` maps names to `module:Class`."""
-    if memory is None:
-        return _describe_classes(places)
-    found = _load_cache(memory)
-    if found is None:
-        tools = _describe_classes(places)
-        found = SchemaCache(libraries=LIBRARY_VERSIONS, stamp=_stamp_files(_list_files()), tools=tools)
-        _save_cache(memory, found)
-    return found.tools
-
-
-def _describe_classes(places: Mapping[str, str]) -> tuple[ToolDescription, ...]:
-    return tuple(describe_class(load_tool_class(place)) for place in places.values())
-
-
-def load_tool_class(place: str) -> type[Tool[Any]]:
-    """The class at `module:Class` in this package."""
-    module, _, name = place.partition(":")
-    found: type[Tool[Any]] = getattr(import_module(f"ollm.tools.{module}"), name)
-    return found
-
-
-def _list_files() -> list[str]:
-    """Everything imported that the tools may build on, as paths in our package. All of it is more than they use."""
-    every = sys.modules.copy()  # another thread may import something meanwhile
-    loaded = [(name.split("."), module.__file__) for name, module in every.items() if name.startswith("ollm.")]
-    return sorted(
-        os.path.relpath(file, PACKAGE_ROOT) for (_, floor, *_), file in loaded if floor in TOOL_PACKAGES and file
-    )
-
-
-def _stamp_files(files: Iterable[str]) -> FileStamps:
-    found = ((name, os.stat(f"{PACKAGE_ROOT}/{name}")) for name in files)  # noqa: PTH116 - a hundred of them at every start
-    return tuple((name, status.st_mtime_ns, status.st_size) for name, status in found)
-
-
-def _load_cache(memory: Path) -> SchemaCache | None:
-    try:
-        found = msgspec.json.decode(memory.read_bytes(), type=SchemaCache)
-        current = found.libraries == LIBRARY_VERSIONS and found.stamp == _stamp_files(
-            name for name, _, _ in found.stamp
-        )
-    except (OSError, ValueError, msgspec.MsgspecError):
-        return None
-    return found if current else None
-
-
-def _save_cache(memory: Path, found: SchemaCache) -> None:
-    """Unless a file changed since it was imported: which one was it? A home that is not there yet is not made."""
-    if any(changed >= PROCESS_STARTED_NS for _, changed, _ in found.stamp):
-        return
-    from ollm.system.atomic import make_private_directory, replace_file
-
-    with contextlib.suppress(OSError):
-        if memory.parent.parent.is_dir():
-            make_private_directory(memory.parent)
-            replace_file(memory, msgspec.json.encode(found), durable=False)
+DESCRIPTIONS = Path(__file__).with_name("descriptions.json")  # written by `make format`
 
 
 class ToolServices(Protocol):
@@ -172,20 +86,33 @@ class ToolServices(Protocol):
     def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 
 
-def describe_catalogue(cache: Path | None = None) -> tuple[ToolDescription, ...]:
-    """What the classes say of the tools; remembered in the file `cache`."""
-    return describe_tools({name: place for name, (place, _) in TOOLS.items()}, cache)
+def describe_classes() -> tuple[ToolDescription, ...]:
+    """What the classes say of the tools. Imports all of them."""
+    return tuple(describe_class(load_tool_class(place)) for place, _ in TOOLS.values())
 
 
-def list_categories(cache: Path | None = None) -> dict[str, ToolCategory]:
-    """What each tool is for, as policy needs to know it."""
-    return {found.name: found.category for found in describe_catalogue(cache) if found.category}
+def load_tool_class(place: str) -> type[Tool[Any]]:
+    """The class at `module:Class` in this package."""
+    module, _, name = place.partition(":")
+    found: type[Tool[Any]] = getattr(import_module(f"ollm.tools.{module}"), name)
+    return found
 
 
-def build_registry(services: ToolServices, cache: Path | None = None) -> ToolRegistry:
+@cache
+def describe_catalogue() -> tuple[ToolDescription, ...]:
+    """The same, without an import of any tool."""
+    return msgspec.json.decode(DESCRIPTIONS.read_bytes(), type=tuple[ToolDescription, ...])
+
+
+def list_categories() -> dict[str, ToolCategory]:
+    """The purpose of each tool, for policy."""
+    return {found.name: found.category for found in describe_catalogue() if found.category}
+
+
+def build_registry(services: ToolServices) -> ToolRegistry:
     """A registry with all of them."""
     registry = ToolRegistry()
-    for description in describe_catalogue(cache):
+    for description in describe_catalogue():
         if description.name != "outline" or find_spec("tree_sitter"):  # of the extra `[code]`
             registry.register(_make_spec(description, services))
     return registry
@@ -256,3 +183,7 @@ TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
     "web_search": ("web_search:WebSearch", lambda services: services.search),
     "shell": ("shell:Shell", lambda services: services.jobs),
 }
+
+if __name__ == "__main__":
+    lines = b",\n".join(map(msgspec.json.encode, describe_classes()))
+    DESCRIPTIONS.write_bytes(b"[\n" + lines + b"\n]\n")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -11,9 +14,10 @@ from msgspec import Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.edit_matching import Edit, apply_edits
 from ollm.tools.files.file_change import (
     CurrentFile,
     describe_broken_change,
@@ -94,8 +98,7 @@ class EditFile(Tool[EditLedger], frozen=True):
         return {**arguments, "edits": [_rename_keys(edit) if isinstance(edit, dict) else edit for edit in listed]}
 
     def summary(self) -> str:
-        count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
-        return f"Edit {self.path} ({count})"
+        return f"Edit {self.path} ({format_count(len(self.edits), 'edit')})"
 
     def locations(self) -> list[Location]:
         return [Location(target=self.path, access="write")]
@@ -114,7 +117,7 @@ class EditFile(Tool[EditLedger], frozen=True):
         text, notes = self._make_edits(before)
         assert before.encoding is not None
         await write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
-        count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
+        count = format_count(len(self.edits), "edit")
         remarks = "".join(f" Note: {note}." for note in notes)
         remarks += describe_broken_change(context, self.path, before.text, text)
         return make_result(f"Edited {self.path}: {count} made.{remarks}", make_diff(self.path, before.text, text))
@@ -136,12 +139,216 @@ class EditFile(Tool[EditLedger], frozen=True):
         for number, edit in enumerate(self.edits, 1):
             if edit.target == edit.replacement:
                 raise ToolFailure("ValidationError", NO_CHANGE_MESSAGE.format(number))
-        edits = tuple(
-            Edit(target=edit.target, replacement=edit.replacement, replace_all=edit.replace_all) for edit in self.edits
-        )
-        text, places = apply_edits(before.text, edits, self.path)
+        text, places = apply_edits(before.text, self.edits, self.path)
         return text, [place.note for place in places if place.note]
 
 
 def _rename_keys(edit: JsonObject) -> JsonObject:
     return {_OTHER_NAMES.get(key, key) if _OTHER_NAMES.get(key) not in edit else key: edit[key] for key in edit}
+
+
+MAX_SEARCHED_LINES = 50_000
+MAX_SHOWN_LINES = 12
+SHORT_FILE_CHARS = 1_000  # characters of a file that is shown whole
+
+
+def find_closest_text(text: str, target: str) -> str:
+    """A sentence with the closest lines, or that nothing comes near."""
+    from rapidfuzz import fuzz, process
+
+    standing = text.split("\n")[:MAX_SEARCHED_LINES]
+    wanted = target.strip("\n").split("\n")
+    anchor = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+    near = process.extract(wanted[anchor][:500], standing, scorer=fuzz.ratio, limit=5, score_cutoff=50)
+    if not near or not wanted[anchor].strip():
+        whole = f"It says:\n{text}" if 0 < len(text) <= SHORT_FILE_CHARS else "Read the file again."
+        return f"No similar text. {whole}"
+    starts = {max(index - anchor, 0) for _line, _score, index in near}
+    block = "\n".join(wanted)[:20_000]
+    first = max(
+        starts, key=lambda start: (fuzz.ratio("\n".join(standing[start : start + len(wanted)])[:20_000], block), -start)
+    )
+    found = standing[first : first + len(wanted)]
+    shown = "\n".join(found[:MAX_SHOWN_LINES]) + ("\n…" if len(found) > MAX_SHOWN_LINES else "")
+    return f"The closest text is at line {first + 1}:\n{shown}\n{_describe_difference(found, wanted, first)}"
+
+
+def _describe_difference(found: list[str], wanted: list[str], first: int) -> str:
+    for offset, line in enumerate(wanted):
+        there = found[offset] if offset < len(found) else None
+        if there is None:
+            return f"The text ends before line {offset + 1} of the target."
+        if there != line:
+            has, asked = _cut_around_difference(there, line), _cut_around_difference(line, there)
+            return f"Line {first + offset + 1} reads {has!r} where the target has {asked!r}."
+    return "Only whitespace or line endings differ."
+
+
+def _cut_around_difference(line: str, other: str) -> str:
+    """A line from a little before where it differs."""
+    same = next(
+        (index for index, (a, b) in enumerate(zip(line, other, strict=False)) if a != b), min(len(line), len(other))
+    )
+    start = max(same - 20, 0)
+    return ("…" if start else "") + line[start : start + 80] + ("…" if len(line) > start + 80 else "")
+
+
+_NUMBERED = re.compile(r"^\s*\d+\t")
+_BESIDE_SIGNS = re.compile(r" ?([^\w\s]) ?")
+MAX_LISTED_LINES = 10
+
+
+class EditMatch(Data, frozen=True):
+    """A stretch of the text and what takes its place; `note` says when it was not matched to the letter."""
+
+    edit: int
+    start: int
+    end: int
+    replacement: str
+    note: str = ""
+
+
+class FlatText:
+    """A text with its CRLFs as LFs, and the way back to where each character was."""
+
+    def __init__(self, raw: str) -> None:
+        self.raw = raw
+        self.flat = raw.replace("\r\n", "\n")
+        self._breaks = list(self._find_crlfs()) if len(self.flat) != len(raw) else []
+
+    @property
+    def newline(self) -> str:
+        """The line end most lines have."""
+        return "\r\n" if 2 * len(self._breaks) > self.flat.count("\n") else "\n"
+
+    def find_raw_offset(self, offset: int) -> int:
+        return offset + bisect_left(self._breaks, offset)
+
+    def get_line_number(self, offset: int) -> int:
+        return self.flat.count("\n", 0, offset) + 1
+
+    def _find_crlfs(self) -> Iterator[int]:
+        found = self.raw.find("\r\n")
+        count = 0
+        while found >= 0:
+            yield found - count
+            count += 1
+            found = self.raw.find("\r\n", found + 2)
+
+
+def apply_edits(text: str, edits: tuple[Replacement, ...], given: str) -> tuple[str, list[EditMatch]]:
+    """The text with every edit made, all against the text as it was, or a ToolFailure that names the one at fault."""
+    flat = FlatText(text)
+    places = [place for number, edit in enumerate(edits, 1) for place in _find_matches(flat, edit, number, given)]
+    places.sort(key=lambda place: (place.start, place.end))
+    for one, following in pairwise(places):
+        if following.start < one.end:
+            raise ToolFailure(
+                "EditsOverlap",
+                f"Edits {one.edit} and {following.edit} change the same text of {given}, at line "
+                f"{flat.get_line_number(following.start)}; nothing changed. Make them one edit.",
+            )
+    return _replace_matches(flat, places), places
+
+
+def _replace_matches(flat: FlatText, places: list[EditMatch]) -> str:
+    parts, position = [], 0
+    for place in places:
+        parts.append(flat.raw[position : flat.find_raw_offset(place.start)])
+        parts.append(place.replacement.replace("\n", flat.newline))
+        position = flat.find_raw_offset(place.end)
+    return "".join([*parts, flat.raw[position:]])
+
+
+def _find_matches(flat: FlatText, edit: Replacement, number: int, given: str) -> list[EditMatch]:
+    target, replacement = edit.target.replace("\r\n", "\n"), edit.replacement.replace("\r\n", "\n")
+    starts = list(_find_occurrences(flat.flat, target))
+    if len(starts) > 1 and not edit.replace_all:
+        lines = ", ".join(str(flat.get_line_number(start)) for start in starts[:MAX_LISTED_LINES])
+        more = ", …" if len(starts) > MAX_LISTED_LINES else ""
+        raise ToolFailure(
+            "EditTargetAmbiguous",
+            f"Edit {number}: its target is found {len(starts)} times in {given}, at lines {lines}{more}; nothing was "
+            "changed. Include more of the surrounding text in the target, or set replaceAll.",
+        )
+    if starts:
+        end = len(target)
+        return [EditMatch(edit=number, start=start, end=start + end, replacement=replacement) for start in starts]
+    tolerant = _find_tolerant_match(flat, target, replacement, number)
+    if tolerant is not None:
+        return [tolerant]
+    raise ToolFailure(
+        "EditTargetNotFound",
+        f"Edit {number}: its target is not in {given}; nothing changed. {find_closest_text(flat.flat, target)}",
+    )
+
+
+def _find_occurrences(text: str, target: str) -> Iterator[int]:
+    found = text.find(target)
+    while found >= 0:
+        yield found
+        found = text.find(target, found + len(target))
+
+
+def _find_tolerant_match(flat: FlatText, target: str, replacement: str, number: int) -> EditMatch | None:
+    """The one place that matches but for white space, or but for line numbers copied along with the text."""
+    lines = target.strip("\n").split("\n")
+    if not target.strip():
+        return None
+    bare = [_NUMBERED.sub("", line) for line in lines]
+    ways: list[tuple[list[str], Callable[[str], str], str]] = [
+        (lines, str.rstrip, "trailing whitespace was ignored"),
+        (lines, _squeeze_whitespace, "whitespace was ignored"),
+        (lines, _squeeze_signs, "whitespace was ignored"),
+    ]
+    if all(_NUMBERED.match(line) for line in lines):
+        ways.append((bare, str.rstrip, "the line numbers in the target were removed"))
+    standing = flat.flat.split("\n")
+    for wanted, form, note in ways:
+        found = _find_windows(standing, wanted, form)
+        if len(found) == 1:
+            return _make_match(standing, found[0], wanted, replacement, number, note, keep_end=target.endswith("\n"))
+    return None
+
+
+def _squeeze_whitespace(line: str) -> str:
+    return " ".join(line.split())
+
+
+def _squeeze_signs(line: str) -> str:
+    """`port=80` for `port = 80`: white space beside a sign; between words it matters."""
+    return _BESIDE_SIGNS.sub(r"\1", _squeeze_whitespace(line))
+
+
+def _find_windows(standing: list[str], wanted: list[str], form: Callable[[str], str]) -> list[int]:
+    """Lines where the wanted ones begin, in this form."""
+    have, want = [form(line) for line in standing], [form(line) for line in wanted]
+    first = [index for index, line in enumerate(have) if line == want[0]]
+    return [index for index in first if have[index : index + len(want)] == want]
+
+
+def _make_match(
+    standing: list[str], first: int, wanted: list[str], replacement: str, number: int, note: str, *, keep_end: bool
+) -> EditMatch:
+    start = sum(len(line) + 1 for line in standing[:first])
+    end = start + sum(len(line) + 1 for line in standing[first : first + len(wanted)]) - 1
+    text = _reindent_replacement(replacement, _find_indent(wanted), _find_indent(standing[first : first + len(wanted)]))
+    if keep_end:
+        text = text.removesuffix("\n")
+    return EditMatch(edit=number, start=start, end=end, replacement=text, note=f"edit {number}: {note}")
+
+
+def _find_indent(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    return first[: len(first) - len(first.lstrip())]
+
+
+def _reindent_replacement(replacement: str, given: str, standing: str) -> str:
+    """The replacement with the indentation the text has, when the target's differed from it."""
+    if given == standing:
+        return replacement
+    moved = [
+        standing + line.removeprefix(given) if line.strip() and line.startswith(given) else line
+        for line in replacement.split("\n")
+    ]
+    return "\n".join(moved)

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
@@ -30,7 +30,6 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
 
     name: ClassVar[str] = "glob"
     category: ClassVar[ToolCategory] = "read"
-    risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
         "glob": "pattern",

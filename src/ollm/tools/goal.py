@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure, UsageError
-from ollm.domain.tools import Risk, ToolCategory, ToolResult
+from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.services.goals import GoalKeeper, describe_goals
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
@@ -21,8 +21,6 @@ class GoalTool(Tool[GoalKeeper], frozen=True):
 
     name: ClassVar[str] = "goal"
     category: ClassVar[ToolCategory] = "notes"
-    risk: ClassVar[Risk] = Risk.LOW
-    reads_only: ClassVar[bool] = False
     aliases: ClassVar[dict[str, str]] = {"content": "text", "description": "text", "type": "action"}
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 8, "debug": 8, "plan": 7, "assistant": 10}
     small: ClassVar[SmallForm] = SmallForm(

@@ -13,7 +13,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.ripgrep import (
     MAX_COUNTED_MATCHES,
@@ -47,7 +47,6 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
 
     name: ClassVar[str] = "grep"
     category: ClassVar[ToolCategory] = "read"
-    risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
         "query": "pattern", "regex": "pattern", "include": "filePattern", "glob": "filePattern", "type": "fileType",

@@ -13,7 +13,7 @@ from msgspec import Meta
 from ollm.domain.context import ModeName
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
@@ -37,7 +37,6 @@ class Ls(Tool["FileDiscoveryService"], frozen=True):
 
     name: ClassVar[str] = "ls"
     category: ClassVar[ToolCategory] = "read"
-    risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {"directory": "path", "dir": "path", "depth": "maxDepth"}
     priority: ClassVar[Mapping[ModeName, int]] = {"plan": 4, "assistant": 7}

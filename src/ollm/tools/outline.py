@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
+import msgspec
 from msgspec import Meta
 
+from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.text import format_count
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.struct import Data
+from ollm.domain.text import format_count, format_suggestion
+from ollm.domain.tools import Location, ToolCategory, ToolResult
+from ollm.services.code_map.definition import CodeDefinition, fit_outline, match_symbol
+from ollm.services.code_map.syntax_tree import find_parse_error, has_grammar, outline_text
+from ollm.tools.files.file_text import (
+    Encoding,
+    Excerpt,
+    LineRange,
+    count_lines,
+    detect_text_encoding,
+    make_too_large_failure,
+)
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.output import show_controls, take_head
 from ollm.tools.search.scope import CodeNeeds, PositiveInt, find_code_files, render_with_notes, resolve_scope
 
 if TYPE_CHECKING:
@@ -25,7 +42,6 @@ class Outline(Tool[CodeNeeds], frozen=True):
 
     name: ClassVar[str] = "outline"
     category: ClassVar[ToolCategory] = "read"
-    risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
         "file_path": "path", "filePath": "path", "file": "path", "directory": "path", "query": "about",
@@ -48,8 +64,6 @@ class Outline(Tool[CodeNeeds], frozen=True):
         scope = await resolve_scope(context, needs.discovery, self.path)
         most = self.max_tokens or needs.code_map.settings.max_tokens
         if scope.file is not None:
-            from ollm.tools.files.code_outline import render_file_outline
-
             with context.open_file(self.path) as file:
                 text = await render_file_outline(self.path, file, most, needs.count)
             lines = text.count("\n") + 1
@@ -73,3 +87,138 @@ class Outline(Tool[CodeNeeds], frozen=True):
         if self.about:
             return ToolFailure("NotFound", f"No file in {place} has to do with that; ask in other words.")
         return ToolFailure("NotFound", f"No code was found in {place}. Use ls to see what there is.")
+
+
+MAX_OUTLINED_BYTES = 10 * 1024 * 1024
+MAX_LISTED_MATCHES = 12
+
+
+class SymbolLines(Data, frozen=True):
+    """Where one definition is, and in words what else is defined for it, such as `impl` blocks."""
+
+    lines: LineRange
+    others: str = ""
+
+
+async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count: Callable[[str], int]) -> str:
+    """Its definitions within the budget, below a line that says how long the file is. Raises ToolFailure."""
+    data = _read_all(path, file)
+    definitions = await asyncio.to_thread(outline_text, path, data)
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    head = f"{path}: {lines:,} {'line' if lines == 1 else 'lines'}"
+    if not definitions:
+        why = "nothing in it is a definition" if has_grammar(path) else "its language cannot be parsed here"
+        return f"{head}; {why}. Read it with read_file."
+    if line := await asyncio.to_thread(find_parse_error, path, data):
+        head = f"{head}; line {line} does not parse, so something may be missing here"
+    kept = await asyncio.to_thread(fit_outline, definitions, max_tokens - count(f"{head}\n"), count)
+    return "\n".join([head, *kept])
+
+
+async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> SymbolLines:
+    """Find the lines of one definition. Raises ToolFailure when there is none of that name, or more than one."""
+    data = _read_all(path, file)
+    file.seek(0)
+    definitions = await asyncio.to_thread(outline_text, path, data)
+    matches = match_symbol(symbol, definitions)
+    if not matches:
+        raise _make_unknown_failure(path, symbol, definitions)
+    found = [match for match in matches if match.kind != "impl"] or matches  # the type, before what is done for it
+    places = {(match.first, match.last) for match in found}
+    if len(places) > 1 and not _is_overloaded(found):
+        told = f"{path} defines {symbol} more than once: {list_matches(found)}. Read one with startLine and endLine."
+        raise ToolFailure("NotFound", told)
+    first, last = min(first for first, _ in places), max(last for _, last in places)
+    others = list_matches([match for match in matches if match not in found])
+    return SymbolLines(lines=LineRange(first=first, last=last, numbered=numbered), others=others)
+
+
+def list_matches(found: Sequence[CodeDefinition]) -> str:
+    listed = ", ".join(
+        f"{match.signature if match.kind == 'impl' else match.full_name} (lines {match.first} to {match.last})"
+        for match in found[:MAX_LISTED_MATCHES]
+    )
+    return f"{listed}, …" if len(found) > MAX_LISTED_MATCHES else listed
+
+
+def _is_overloaded(found: Sequence[CodeDefinition]) -> bool:
+    ordered = sorted(found, key=lambda match: match.first)
+    close = all(later.first - earlier.last <= 2 for earlier, later in pairwise(ordered))
+    return close and len({match.full_name for match in found}) == 1
+
+
+def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefinition]) -> ToolFailure:
+    if not has_grammar(path):
+        told = f"{path} cannot be parsed here; find {symbol} with grep and read it with startLine."
+        return ToolFailure("NotFound", told)
+    names = list(dict.fromkeys(found.full_name for found in definitions))
+    listed = f"it defines {', '.join(names[:20])}{', …' if len(names) > 20 else ''}." if names else "see outline."
+    return ToolFailure("NotFound", f"{path} does not define {symbol}; {format_suggestion(symbol, names, listed)}")
+
+
+def _read_all(path: str, file: BinaryIO) -> bytes:
+    """The file as UTF-8, whatever it is written in."""
+    size = os.fstat(file.fileno()).st_size
+    data = file.read(MAX_OUTLINED_BYTES + 1)
+    if len(data) > MAX_OUTLINED_BYTES:
+        raise make_too_large_failure(path, size, MAX_OUTLINED_BYTES)
+    encoding: Encoding = detect_text_encoding(path, data, len(data))
+    return encoding.decode(data).encode("utf-8", "replace")
+
+
+MIN_DEFINITIONS = 3
+NOTE_TOKENS = 60
+NOTE_CHARS = 300
+NOTE_LINES = 3
+
+
+class ResultRoom(Data, frozen=True):
+    """What a result may take: in tokens of the model that asks, where that is known, in characters and in lines."""
+
+    count: Callable[[str], int]
+    outline_tokens: int
+    limits: OutputSettings
+    max_tokens: int | None = None
+
+
+async def shorten_long_file(path: str, excerpt: Excerpt, result: ToolResult, room: ResultRoom) -> ToolResult:
+    """The result as it is when there is no outline to give in place of the rest."""
+    if excerpt.content is None:
+        return result
+    return await asyncio.to_thread(_replace_rest, path, excerpt.content, result, room)
+
+
+def _replace_rest(path: str, content: bytes, result: ToolResult, room: ResultRoom) -> ToolResult:
+    definitions = outline_text(path, content)
+    if len(definitions) < MIN_DEFINITIONS:
+        return result
+    whole = show_controls(content.decode("utf-8", "replace"))
+    budget = room.outline_tokens if room.max_tokens is None else min(room.outline_tokens, room.max_tokens // 2)
+    outline = fit_outline(definitions, budget, room.count)
+    head = _take_head(whole, "\n".join(outline), room)
+    shown, total = head.count("\n"), count_lines(whole)
+    rest = [found for found in definitions if found.last > shown]
+    if len(rest) < len(definitions):
+        outline = fit_outline(rest, budget, room.count)
+    note = (
+        f"[lines 1 to {shown:,} of {total:,} are shown; read on with startLine {shown + 1}, or name a symbol. "
+        "Outline of the rest:]"
+    )
+    return msgspec.structs.replace(
+        result,
+        llm_content="\n".join([f"{head}{note}", *outline]),
+        return_display=f"{path}: {shown:,} of {total:,} lines and an outline of the rest",
+        full_output=whole,
+    )
+
+
+def _take_head(whole: str, outline: str, room: ResultRoom) -> str:
+    """Whole lines from the beginning, as many as fit beside the outline."""
+    chars = max(room.limits.max_chars - len(outline) - NOTE_CHARS, 1)
+    lines = max(room.limits.max_lines - outline.count("\n") - NOTE_LINES, 1)
+    head = take_head(whole, chars, lines)
+    if room.max_tokens is not None:
+        left = max(room.max_tokens - room.count(outline) - NOTE_TOKENS, 0)
+        while head and (needed := room.count(head)) > left:
+            head = take_head(head, min(int(len(head) * left / needed), len(head) - 1), lines)
+    return head[: head.rfind("\n") + 1]

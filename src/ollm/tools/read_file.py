@@ -103,7 +103,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         is_cut = any("read on with startLine" in note for note in excerpt.notes)
         if not is_cut and (most is None or needs.count(result.llm_content) <= most):
             return result
-        from ollm.tools.files.code_outline import ResultRoom, shorten_long_file
+        from ollm.tools.outline import ResultRoom, shorten_long_file
 
         outline_tokens = needs.code().code_map.settings.max_tokens
         room = ResultRoom(
@@ -112,7 +112,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         return await shorten_long_file(self.path, excerpt, result, room)
 
     async def _read_symbol(self, symbol: str, context: ToolContext, needs: ReadFileNeeds) -> ToolResult:
-        from ollm.tools.files.code_outline import find_symbol_lines
+        from ollm.tools.outline import find_symbol_lines
 
         if needs.code is not None and context.boundary.check(self.path).is_dir():
             from ollm.tools.search.scope import find_symbol_file

@@ -10,7 +10,7 @@ from msgspec import Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.session import TaskReport, TaskRequest
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 WIDE_WINDOW_TOKENS = 32_000
@@ -24,7 +24,6 @@ class Task(Tool[RunTask], frozen=True):
 
     name: ClassVar[str] = "task"
     category: ClassVar[ToolCategory] = "read"
-    risk: ClassVar[Risk] = Risk.LOW
     aliases: ClassVar[dict[str, str]] = {
         "question": "prompt", "description": "prompt", "subagent_type": "agent", "paths": "files",
     }  # fmt: skip

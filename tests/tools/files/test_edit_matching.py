@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.files.edit_matching import Edit, EditMatch, FlatText, apply_edits, find_closest_text
+from ollm.tools.edit_file import EditMatch, FlatText, Replacement, apply_edits, find_closest_text
 from tests.covers import covers
 
 
@@ -22,7 +22,7 @@ TEXT = st.text(alphabet="ab \n\t", max_size=60)
 @given(text=TEXT, target=st.text(alphabet="ab \n", min_size=1, max_size=5), new=TEXT)
 def test_an_edit_replaces_the_one_occurrence_or_says_why_not(text: str, target: str, new: str) -> None:
     count = text.count(target)
-    kind, after, places = outcome(text, Edit(target=target, replacement=new))
+    kind, after, places = outcome(text, Replacement(target=target, replacement=new))
 
     if kind:
         assert (count == 0) == (kind == "EditTargetNotFound")
@@ -33,7 +33,7 @@ def test_an_edit_replaces_the_one_occurrence_or_says_why_not(text: str, target: 
         assert places[0].note
 
 
-def outcome(text: str, edit: Edit) -> tuple[str, str, list[EditMatch]]:
+def outcome(text: str, edit: Replacement) -> tuple[str, str, list[EditMatch]]:
     try:
         return ("", *apply_edits(text, (edit,), "a"))
     except ToolFailure as failure:
@@ -46,33 +46,33 @@ def test_edits_of_a_large_file_are_quick() -> None:
     text = "".join(f"line {number} of the file\n" for number in range(100_000))
     started = time.perf_counter()
     with pytest.raises(ToolFailure):
-        apply_edits(text, (Edit(target="line 5000x of the file", replacement=""),), "a")
+        apply_edits(text, (Replacement(target="line 5000x of the file", replacement=""),), "a")
 
     assert time.perf_counter() - started < 20
 
 
-def apply(text: str, *edits: Edit) -> str:
+def apply(text: str, *edits: Replacement) -> str:
     return apply_edits(text, edits, "f")[0]
 
 
-def notes(text: str, *edits: Edit) -> list[str]:
+def notes(text: str, *edits: Replacement) -> list[str]:
     return [match.note for match in apply_edits(text, edits, "f")[1]]
 
 
 @pytest.mark.parametrize(
     ("text", "edit", "after"),
     [
-        ("a b c", Edit(target="b", replacement="X"), "a X c"),
-        ("aaa", Edit(target="a", replacement="bb", replace_all=True), "bbbbbb"),
-        ("aaa", Edit(target="aa", replacement="b", replace_all=True), "ba"),
-        ("x\r\ny\r\n", Edit(target="x\ny", replacement="1\n2"), "1\r\n2\r\n"),
-        ("x\r\ny\n", Edit(target="y", replacement="1\n2"), "x\r\n1\n2\n"),
-        ("x\r\ny\r\nz\n", Edit(target="z", replacement="1\n2"), "x\r\ny\r\n1\r\n2\n"),
-        ("x\ny", Edit(target="x\r\ny", replacement="1\r\n2"), "1\n2"),
-        ("a", Edit(target="a", replacement=""), ""),
+        ("a b c", Replacement(target="b", replacement="X"), "a X c"),
+        ("aaa", Replacement(target="a", replacement="bb", replace_all=True), "bbbbbb"),
+        ("aaa", Replacement(target="aa", replacement="b", replace_all=True), "ba"),
+        ("x\r\ny\r\n", Replacement(target="x\ny", replacement="1\n2"), "1\r\n2\r\n"),
+        ("x\r\ny\n", Replacement(target="y", replacement="1\n2"), "x\r\n1\n2\n"),
+        ("x\r\ny\r\nz\n", Replacement(target="z", replacement="1\n2"), "x\r\ny\r\n1\r\n2\n"),
+        ("x\ny", Replacement(target="x\r\ny", replacement="1\r\n2"), "1\n2"),
+        ("a", Replacement(target="a", replacement=""), ""),
     ],
 )
-def test_a_target_is_replaced_to_the_letter(text: str, edit: Edit, after: str) -> None:
+def test_a_target_is_replaced_to_the_letter(text: str, edit: Replacement, after: str) -> None:
     assert apply(text, edit) == after
     assert set(notes(text, edit)) == {""}
 
@@ -96,7 +96,7 @@ def test_a_target_is_replaced_to_the_letter(text: str, edit: Edit, after: str) -
 def test_white_space_is_forgiven_where_one_place_matches(
     text: str, target: str, replacement: str, after: str, note: str
 ) -> None:
-    edit = Edit(target=target, replacement=replacement)
+    edit = Replacement(target=target, replacement=replacement)
 
     assert apply(text, edit) == after
     assert notes(text, edit) == [note]

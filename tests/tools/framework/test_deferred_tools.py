@@ -156,8 +156,8 @@ async def test_finding_is_a_call_that_only_reads(context: ToolContext) -> None:
     result = await call.run(context)
     assert result.return_display == "git__log"
     assert result.llm_content.startswith("git__log: Show the history.")
-    nothing = await spec.parse("zebra").run(context)
+    nothing = await spec.parse({"query": "zebra"}).run(context)
     assert nothing.return_display == "nothing found"
     assert nothing.llm_content.startswith("No tool fits 'zebra'.")
     many = make_find_spec(lambda: [tool(f"log{number}") for number in range(9)])
-    assert (await many.parse("log").run(context)).return_display.count("log") == MAX_FOUND_TOOLS == 5
+    assert (await many.parse({"query": "log"}).run(context)).return_display.count("log") == MAX_FOUND_TOOLS == 5

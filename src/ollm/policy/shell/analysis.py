@@ -11,10 +11,18 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.policy.shell.effects import add_effects, find_program_name
-from ollm.policy.shell.model import CommandAnalysis, CommandPart, Directories, Redirection, SimpleCommand
+from ollm.policy.shell.model import (
+    CommandAnalysis,
+    CommandPart,
+    Directories,
+    Redirection,
+    ShellScope,
+    SimpleCommand,
+    is_harmless_variable,
+)
 from ollm.policy.shell.options import scan_options
 from ollm.policy.shell.parse import close_here_document, parse_script, split_unparsed
-from ollm.policy.shell.paths import PathJudge, is_stream
+from ollm.policy.shell.paths import PathJudge, add_objections, is_stream
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.programs.inner_commands import (
     find_called_commands,
@@ -24,7 +32,6 @@ from ollm.policy.shell.programs.inner_commands import (
     strip_command_prefix,
 )
 from ollm.policy.shell.programs.record import InnerCommand, Program
-from ollm.policy.shell.scope import ShellScope, is_harmless_variable
 from ollm.policy.shell.walk import ScriptWalker
 from ollm.policy.shell.words import ShellWord, make_literal
 from ollm.system.paths import Boundary, Judgement
@@ -38,6 +45,7 @@ _PROGRAM_VARIABLES = (
     r"\w*(PAGER|EDITOR|ASKPASS|COMMAND)|(GIT_)?SSH|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|GIT_EXTERNAL_DIFF|ENV"
 )
 _CRON_PREFIX = r"(?m)^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})\s*"
+_DEFINED_REMARK = "is defined by the line itself"
 _OUTPUT_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
@@ -125,23 +133,17 @@ class _CommandAnalyser:
         duplicates = found.operator in (">&", "<&") and re.fullmatch(r"\d*-?", target.text) and target.static
         if duplicates or (target.static and is_stream(target.text)):
             return
-        part = CommandPart(words=(), text=found.text, directories=found.directories, guess=place.guess)
-        if found.operator in _OUTPUT_OPERATORS:
-            objections = judge.check_write(target)
-            wrote = f"it writes {target.text or 'a file computed at run time'}"
-            part = msgspec.structs.replace(
-                part,
-                remarks=(wrote, *objections.remarks),
-                locks=objections.locks,
-                opens=objections.opens,
-                write_target=target.text or None,
-            )
-        else:
-            objections = judge.check_read(target)
-            part = msgspec.structs.replace(
-                part, remarks=objections.remarks, locks=objections.locks, opens=objections.opens
-            )
-        self.parts.append(part)
+        writes = found.operator in _OUTPUT_OPERATORS
+        wrote = f"it writes {target.text or 'a file computed at run time'}"
+        part = CommandPart(
+            words=(),
+            text=found.text,
+            directories=found.directories,
+            guess=place.guess,
+            remarks=(wrote,) if writes else (),
+            write_target=(target.text or None) if writes else None,
+        )
+        self.parts.append(add_objections(part, judge.check_write(target) if writes else judge.check_read(target)))
 
     def _analyse_command(self, command: SimpleCommand, functions: set[str], place: _ScriptContext) -> None:
         remarks = [*command.remarks, *self._analyse_assignments(command, place)]
@@ -167,9 +169,8 @@ class _CommandAnalyser:
         name = find_program_name(part) or part.words[0].text.rpartition("/")[2]
         program = get_program(name)
         bare = part.words[0].static and "/" not in part.words[0].text
-        rest = split_off_command(program, part.words) if bare else None
-        if rest is not None and name in find_redefined_names(part):
-            rest = None
+        redefined = any(remark.endswith(_DEFINED_REMARK) for remark in part.remarks)
+        rest = split_off_command(program, part.words) if bare and not redefined else None
         if rest:
             own = part.words[: len(part.words) - len(rest) + 8]
             self.parts.append(msgspec.structs.replace(part, words=own, transparent=True))
@@ -224,15 +225,6 @@ def _check_size(text: str, place: _ScriptContext) -> str:
     if len(text) > _MAX_PARSED_CHARS:
         return f"it is longer than {_MAX_PARSED_CHARS:,} characters"
     return "it is nested too deeply" if place.depth > _MAX_DEPTH else ""
-
-
-def find_redefined_names(part: CommandPart) -> frozenset[str]:
-    """The part's own name when the line defines it again."""
-    defined = any(remark.endswith(_DEFINED_REMARK) for remark in part.remarks)
-    return frozenset({part.words[0].text}) if defined else frozenset()
-
-
-_DEFINED_REMARK = "is defined by the line itself"
 
 
 def _remark_on_program(word: ShellWord, functions: set[str]) -> Iterable[str]:

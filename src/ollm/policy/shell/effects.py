@@ -13,9 +13,8 @@ from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import OptionScan, check_mentions, find_ungranted, scan_options
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections, selects_secrets
 from ollm.policy.shell.programs import get_program
-from ollm.policy.shell.programs.file_targets import find_targets
 from ollm.policy.shell.programs.inner_commands import abbreviates
-from ollm.policy.shell.programs.record import Program, Reading, WordDangers
+from ollm.policy.shell.programs.record import Program, Reading, WordDangers, find_targets
 from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
 
 _VERSION_OPTIONS = frozenset({"--version", "-V", "-v", "-version"})

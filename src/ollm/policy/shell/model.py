@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
 from ollm.domain.struct import Data
@@ -75,3 +78,71 @@ class CommandAnalysis(Data, frozen=True):
 
     parts: tuple[CommandPart, ...]
     remarks: tuple[str, ...] = ()
+
+
+_HARMLESS_NAMES = frozenset(
+    {"CI", "NO_COLOR", "FORCE_COLOR", "LANG", "TZ", "TERM", "COLUMNS", "LINES", "DEBUG", "NODE_ENV"}
+)
+_CD_COMMANDS = frozenset({"cd", "pushd", "popd"})
+_MAX_DIRECTORIES = 8
+
+
+def is_harmless_variable(name: str) -> bool:
+    """Variables whose setting changes nothing but looks."""
+    return name in _HARMLESS_NAMES or name.startswith("LC_")
+
+
+class ShellScope:
+    """State at one place of a command line."""
+
+    def __init__(self, directories: Directories, home: Path | None, assigned: dict[str, str] | None = None) -> None:
+        self.directories = directories
+        self.home = home
+        self.certain: dict[str, str] = {} if home is None else {"HOME": str(home)}
+        self.assigned: dict[str, str] = dict(assigned or {})
+        self.piped = False
+        self.stdin: str | None = None
+
+    def enter_subshell(self) -> ShellScope:
+        """The same, for a subshell: what changes there does not come back."""
+        twin = copy(self)
+        twin.certain, twin.assigned = dict(self.certain), dict(self.assigned)
+        return twin
+
+
+def follow_cd(words: Sequence[ShellWord], directories: Directories, home: Path | None) -> Directories:
+    """The working directories that are possible after this command."""
+    texts = [word.text for word in words]
+    while texts[:1] in (["command"], ["builtin"]):
+        texts, words = texts[1:], words[1:]
+    if not texts or texts[0] not in _CD_COMMANDS:
+        return directories
+    operands = [word for word in words[1:] if not (word.static and word.text.startswith("-") and word.text != "-")]
+    if texts[0] == "popd" or (directories is None and not operands):
+        return None
+    if not operands:
+        return (home,) if home is not None and texts[0] == "cd" else None
+    target = operands[0]
+    if not target.static or target.glob or target.text == "-" or target.text.startswith(("+", "-")):
+        return None
+    given = expand_home(target.text, home)
+    if given is None or (directories is None and not given.startswith("/")):
+        return None
+    places = tuple(dict.fromkeys(Path(os.path.normpath(start / given)) for start in directories or (Path("/"),)))
+    return places if all(place.is_dir() for place in places) else merge_directories(directories, places)
+
+
+def merge_directories(one: Directories, other: Directories) -> Directories:
+    if one is None or other is None:
+        return None
+    both = tuple(dict.fromkeys((*one, *other)))
+    return both if len(both) <= _MAX_DIRECTORIES else None
+
+
+def expand_home(text: str, home: Path | None) -> str | None:
+    """A path with its leading `~` filled in; None when that is someone else's home or not known."""
+    if not text.startswith("~"):
+        return text
+    if home is None or (text != "~" and not text.startswith("~/")):
+        return None
+    return str(home / text[2:])

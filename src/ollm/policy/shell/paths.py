@@ -14,8 +14,8 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.policy.shell.model import CommandPart, Directories
-from ollm.policy.shell.scope import expand_home
+from ollm.policy.rules import find_glob_base
+from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, is_environment_file
 
@@ -64,7 +64,7 @@ class PathJudge:
     def check_names(self, word: ShellWord) -> Objections:
         """Return the objection to listing the names a pattern matches."""
         return (
-            self._check_path(_find_glob_base(word.text), writing=False) if word.static and word.glob else NO_OBJECTIONS
+            self._check_path(find_glob_base(word.text), writing=False) if word.static and word.glob else NO_OBJECTIONS
         )
 
     def check_write(self, word: ShellWord) -> Objections:
@@ -193,7 +193,7 @@ class PathJudge:
         return self._judged_before[path]
 
     def _check_glob(self, text: str) -> Objections:
-        found = self._check_path(_find_glob_base(text), writing=False) + self._check_path(text, writing=False)
+        found = self._check_path(find_glob_base(text), writing=False) + self._check_path(text, writing=False)
         given = expand_home(text, self._home)
         if given is None or found.locks or not self._directories:
             return found
@@ -255,11 +255,6 @@ def _is_repository(directory: Path) -> bool:
 def _iter_matches(pattern: str, directory: Path) -> Iterator[str]:
     """The first names that a pattern stands for, as in bash: hidden ones only when asked for."""
     return itertools.islice(glob.iglob(pattern, root_dir=directory), _MAX_GLOB_MATCHES)  # noqa: PTH207
-
-
-def _find_glob_base(text: str) -> str:
-    fixed = "/".join(itertools.takewhile(lambda part: not set(part) & set("*?["), text.split("/")))
-    return fixed or ("/" if text.startswith("/") else ".")
 
 
 def selects_secrets(pattern: ShellWord) -> bool:

@@ -12,11 +12,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from ollm.policy.matching import is_under
-from ollm.policy.rules import Condition, compile_pattern
-from ollm.policy.shell import CommandPart, ShellWord
+from ollm.policy.rules import Condition, compile_pattern, is_under
+from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.programs.record import Program
+from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary
 
 _FLAG_LETTERS: dict[str, str] = {

@@ -13,9 +13,9 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import Decision, Risk, RuleReference, Verdict, VerdictPart
 from ollm.policy.builtin import READ_ONLY_COMMAND_RULE, SHELL_RULE
 from ollm.policy.grants import Grant
-from ollm.policy.matching import condition_matches, rule_matches
-from ollm.policy.rules import STRICTNESS, Rule, RuleSet
-from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
+from ollm.policy.rules import STRICTNESS, Rule, RuleSet, condition_matches, rule_matches
+from ollm.policy.shell.analysis import analyse_command
+from ollm.policy.shell.model import CommandAnalysis, CommandPart
 from ollm.policy.shell.parse import explain_bash_refusal
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
@@ -144,10 +144,6 @@ class ShellJudge:
         self._find_level = find_level
         self._rules = rules
         self._boundary = boundary
-        own = [rule for rule in rules.rules if not rule.tightens]
-        self._named = [rule for rule in own if rule.tool == "shell" or _names_shell(rule)]
-        self._general = [rule for rule in own if rule.tool == "*"]
-        self._tightening = [rule for rule in rules.rules if rule.tightens and _applies_to_shell(rule)]
         self._writing = [rule for rule in rules.rules if rule.tool in ("write_file", "*") and rule.action == "deny"]
 
     def judge(self, params: Mapping[str, Any], grants: Sequence[Grant], approval: Approval) -> JudgedLine:
@@ -193,10 +189,10 @@ class ShellJudge:
             return _apply_floor(part, action, f"no rule matches; the default is {action}", reference)
         rule, certain = found
         if not certain:
-            reason = f"{_explain_rule(rule)}, which may apply at run time"
+            reason = f"{rule.reason}, which may apply at run time"
             return _apply_floor(part, "ask", reason, rule.reference)
         covered = max((count_covered_words(one, view) for one in rule.conditions), default=0)
-        return _apply_floor(part, rule.action, _explain_rule(rule), rule.reference, risk=rule.risk, covered=covered)
+        return _apply_floor(part, rule.action, rule.reason, rule.reference, risk=rule.risk, covered=covered)
 
     def _judge_restricted(self, part: CommandPart, found: tuple[Rule, bool] | None) -> JudgedPart | None:
         """A guess can only forbid; a harmless wrapper can be forbidden or asked about by name."""
@@ -208,28 +204,22 @@ class ShellJudge:
         return JudgedPart(
             part=part,
             decision=rule.action,
-            reason=_explain_rule(rule),
+            reason=rule.reason,
             rule=rule.reference,
             risk=rule.risk,
             plain=False,
         )
 
     def _find_rule(self, view: CommandView, params: Mapping[str, Any]) -> tuple[Rule, bool] | None:
-        """The rule that decides and whether it surely holds; a workspace's rule only when it is the stricter one."""
-        found = self._find_strictest(self._named, view, params) or self._find_strictest(self._general, view, params)
-        if found is None and self._rules.builtin:
-            found = (READ_ONLY_COMMAND_RULE if self._only_reads(view.part) else SHELL_RULE), "yes"
-        theirs = self._find_strictest(self._tightening, view, params)
-        weight = STRICTNESS[self._rules.default_action] if found is None else _weigh_rule(*found)
-        if theirs is not None and _weigh_rule(*theirs) > weight:
-            found = theirs
-        return None if found is None else (found[0], found[1] == "yes")
+        """The rule that decides, and whether it surely holds: one that only may hold weighs half a step less."""
 
-    def _find_strictest(
-        self, group: Sequence[Rule], view: CommandView, params: Mapping[str, Any]
-    ) -> tuple[Rule, RuleMatch] | None:
-        matches = [(rule, held) for rule in group if (held := self._match_rule(rule, view, params)) != "no"]
-        return max(matches, key=lambda match: _weigh_rule(*match), default=None)
+        def weigh(rule: Rule) -> float | None:
+            held = self._match_rule(rule, view, params)
+            return None if held == "no" else STRICTNESS[rule.action] - 0.5 * (held == "maybe")
+
+        builtin = READ_ONLY_COMMAND_RULE if self._only_reads(view.part) else SHELL_RULE
+        found = self._rules.find_rule("shell", weigh, builtin)
+        return None if found is None else (found[0], found[1] == STRICTNESS[found[0].action])
 
     def _match_rule(self, rule: Rule, view: CommandView, params: Mapping[str, Any]) -> RuleMatch:
         allows = rule.action == "allow"
@@ -263,27 +253,8 @@ def _is_exact(part: CommandPart) -> bool:
     return reading is not None and reading.exact and all(word.static for word in part.words)
 
 
-def _names_shell(rule: Rule) -> bool:
-    from fnmatch import fnmatchcase
-
-    return "*" in rule.tool and rule.tool != "*" and fnmatchcase("shell", rule.tool)
-
-
-def _applies_to_shell(rule: Rule) -> bool:
-    return rule.tool in ("shell", "*") or _names_shell(rule)
-
-
-def _weigh_rule(rule: Rule, held: RuleMatch) -> float:
-    """Deny beats ask beats allow; a deny that only may hold weighs as an ask."""
-    return STRICTNESS[rule.action] if held == "yes" else 1.5 if rule.action == "deny" else 1.0
-
-
-def _explain_rule(rule: Rule) -> str:
-    return rule.message or f"the rule “{rule.reference.text}” says so"
-
-
 def deny_part(part: CommandPart, rule: Rule) -> JudgedPart:
-    return JudgedPart(part=part, decision="deny", reason=_explain_rule(rule), rule=rule.reference, plain=False)
+    return JudgedPart(part=part, decision="deny", reason=rule.reason, rule=rule.reference, plain=False)
 
 
 def _apply_floor(

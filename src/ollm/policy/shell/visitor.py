@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ollm.policy.shell.model import Assignment, Redirection, SimpleCommand
+from ollm.policy.shell.model import Assignment, Redirection, ShellScope, SimpleCommand
 from ollm.policy.shell.parse import Node, ParsedScript
-from ollm.policy.shell.scope import ShellScope
 from ollm.policy.shell.words import ShellWord, WordDecoder, decode_ansi
 
 _FIELD = r"%[sbq]"

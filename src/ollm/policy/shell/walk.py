@@ -5,17 +5,146 @@ Working directories are followed through `cd`, and values through assignments an
 
 from __future__ import annotations
 
-from ollm.policy.shell.expansions import ExpansionVisitor, find_integer_names
-from ollm.policy.shell.model import Assignment, Redirection
-from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes
-from ollm.policy.shell.scope import ShellScope, follow_cd, is_harmless_variable, merge_directories
-from ollm.policy.shell.visitor import guess_output
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ollm.policy.shell.model import (
+    Assignment,
+    Redirection,
+    ShellScope,
+    SimpleCommand,
+    follow_cd,
+    is_harmless_variable,
+    merge_directories,
+)
+from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes, parse_script, split_unparsed, take_balanced
+from ollm.policy.shell.programs import get_program
+from ollm.policy.shell.visitor import SyntaxVisitor, guess_output
 from ollm.policy.shell.words import ShellWord, make_literal
 
 _MAX_LOOP_ITEMS = 32
+_NUMBER = r"\d+(#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+"
+_NAME = r"[A-Za-z_]\w*"
+_NUMERIC_PARAMETERS = frozenset({"#", "?", "$", "!", "UID", "EUID", "PPID"})
+_BINDING_TYPES = frozenset({"ForClause", "CallExpr", "DeclClause", "BinaryArithm"})
+_PLAIN_KEYS = ("Excl", "Width", "Index", "Slice", "Repl", "Names", "Exp")
 
 
-class ScriptWalker(ExpansionVisitor):
+def find_integer_names(statements: object) -> frozenset[str]:
+    """The names that a script gives integers and nothing else, wherever it sets them."""
+    given: dict[str, bool] = {}
+    for node in iter_nodes(statements):
+        for name, whole in _find_bindings(node) if node.get("Type") in _BINDING_TYPES else ():
+            given[name] = given.get(name, True) and whole
+    return frozenset(name for name, whole in given.items() if whole)
+
+
+def _find_bindings(node: Node) -> Iterator[tuple[str, bool]]:
+    """The names that get a value right here, each with whether that is an integer."""
+    if node.get("Type") == "ForClause" and (node.get("Loop") or {}).get("Type") == "WordIter":
+        loop = node["Loop"]
+        items = loop.get("Items") or ()
+        yield _get_name(loop), bool(items) and not node.get("Select") and all(map(_is_number_word, items))
+    elif node.get("Type") == "CallExpr":
+        for one in node.get("Assigns") or ():
+            plain = not (one.get("Index") or one.get("Array") or one.get("Append"))
+            yield _get_name(one), plain and _is_number_word(one.get("Value") or {})
+    elif node.get("Type") == "DeclClause":
+        for one in node.get("Args") or ():
+            yield _get_name(one), False
+    elif node.get("Type") == "BinaryArithm" and node.get("Op") == "=":
+        name = _get_literal(node.get("X") or {})
+        if re.fullmatch(_NAME, name):
+            yield name, True
+
+
+def _get_name(node: Node) -> str:
+    return str((node.get("Name") or {}).get("Value", ""))
+
+
+def _get_literal(word: Node) -> str:
+    parts: list[Node] = word.get("Parts") or []
+    return str(parts[0]["Value"]) if len(parts) == 1 and parts[0].get("Type") == "Lit" else ""
+
+
+def _is_number_word(word: Node) -> bool:
+    text = _get_literal(word)
+    ranged = re.fullmatch(r"\{-?\d+\.\.-?\d+(\.\.-?\d+)?\}", text)
+    return bool(re.fullmatch(r"-?\d+", text) or ranged)
+
+
+def is_surely_integer(node: object, names: frozenset[str]) -> bool:
+    """True if an arithmetic expression holds nothing but numbers, names of integers and operators."""
+    if not isinstance(node, dict):
+        return node is None
+    if node.get("Parts"):
+        return all(_is_integer_part(part, names) for part in node["Parts"])
+    match node.get("Type"):
+        case "BinaryArithm":
+            return is_surely_integer(node.get("X"), names) and is_surely_integer(node.get("Y"), names)
+        case "UnaryArithm" | "ParenArithm":
+            return is_surely_integer(node.get("X"), names)
+    return False
+
+
+def _is_integer_part(part: Node, names: frozenset[str]) -> bool:
+    match part.get("Type"):
+        case "Lit":
+            text = str(part.get("Value", "")).strip()
+            return bool(re.fullmatch(_NUMBER, text)) or text in names
+        case "DblQuoted":
+            return all(_is_integer_part(one, names) for one in part.get("Parts") or ())
+        case "ArithmExp":
+            return True  # its value is a number; what is in it is looked at by itself
+        case "ParamExp":
+            return _is_integer_parameter(part, names)
+        case "CmdSubst":
+            return _prints_number(part)
+    return False
+
+
+def _is_integer_parameter(part: Node, names: frozenset[str]) -> bool:
+    name = str((part.get("Param") or {}).get("Value", ""))
+    if any(part.get(key) for key in _PLAIN_KEYS):
+        return False
+    return bool(part.get("Length")) or name in _NUMERIC_PARAMETERS or name in names
+
+
+def _prints_number(part: Node) -> bool:
+    """`$(… | wc -l)`, `$(nproc)`, `$(date +%s)`."""
+    statements: list[Node] = part.get("Stmts") or []
+    command = statements[0].get("Cmd") if len(statements) == 1 else None
+    while command and command.get("Type") == "BinaryCmd" and command.get("Op") == "|":
+        command = command["Y"].get("Cmd")
+    if not command or command.get("Type") != "CallExpr" or command.get("Assigns"):
+        return False
+    program, *words = [_get_literal(word) for word in command.get("Args") or ()]
+    reading = get_program(program).reads
+    counts = None if reading is None else reading.counts
+    return counts is not None and all(word in counts for word in words)
+
+
+def find_evaluated(node: Node, check: Callable[[object], bool]) -> list[str]:
+    """Return the evaluated part of an expansion that may not be a number: its subscript, slice or indirection."""
+    found: list[str] = []
+    index: Any = node.get("Index")
+    listed = index is not None and _get_literal(index) in ("@", "*")
+    if index is not None and not listed and not check(index):
+        found.append("a subscript in it is evaluated when it runs")
+    cut = node.get("Slice") or {}
+    if not (check(cut.get("Offset")) and check(cut.get("Length"))):
+        found.append("a part of a value is cut out by what is only known when it runs")
+    if node.get("Excl") and not node.get("Names") and not listed:
+        found.append("which variable it reads is only known when it runs")
+    return found
+
+
+_ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"})
+_ARITHMETIC_TESTS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+
+
+class ScriptWalker(SyntaxVisitor):
     """Walks a whole script; `functions` are the names it defines."""
 
     def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
@@ -169,3 +298,116 @@ class ScriptWalker(ExpansionVisitor):
         scope.certain.pop(name, None)
         if items:
             scope.assigned[name] = items[-1].text
+
+    def _visit_subshell(self, node: Node, scope: ShellScope) -> None:
+        before = self._quoted, self._loose, self._arithmetic_depth
+        self._quoted, self._loose, self._arithmetic_depth = False, False, 0
+        self._visit_children(node, scope.enter_subshell())
+        self._quoted, self._loose, self._arithmetic_depth = before
+
+    _Subshell = _CmdSubst = _ProcSubst = _visit_subshell
+
+    def _DblQuoted(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
+        before, self._quoted = self._quoted, True
+        self._visit_children(node, scope)
+        self._quoted = before
+
+    def _visit_arithmetic_expansion(self, node: Node, scope: ShellScope) -> None:
+        """Arithmetic: what is in single quotes is expanded all the same, and so is what a name stands for."""
+        self._check_arithmetic(node, node.get("X"), scope)
+        self._arithmetic_depth += 1
+        self._visit_children(node, scope)
+        self._arithmetic_depth -= 1
+
+    _ArithmExp = _ArithmCmd = _visit_arithmetic_expansion
+
+    def _check_arithmetic(self, node: Node, expression: object, scope: ShellScope) -> None:
+        if not self._is_integer(expression):
+            self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
+
+    def _is_integer(self, expression: object) -> bool:
+        return is_surely_integer(expression, self._integers)
+
+    def _SglQuoted(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
+        if self._arithmetic_depth:
+            self._visit_evaluated_text(node.get("Value", ""), scope)
+
+    def _ParamExp(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
+        expansion = node.get("Exp") or {}
+        name = (node.get("Param") or {}).get("Value", "")
+        if expansion.get("Op") in ("=", ":=") and not is_harmless_variable(name):
+            self._add_command(node, (), scope, (), f"it sets {name}")
+            scope.assigned.setdefault(name, self._make_decoder(scope).decode_word(expansion.get("Word")).text)
+        for remark in find_evaluated(node, self._is_integer):
+            self._add_command(node, (), scope, (), remark)
+        if expansion.get("Op") == "@" and self._make_decoder(scope).decode_word(expansion.get("Word")).text == "P":
+            self._add_command(node, (), scope, (), "it runs what a variable holds")
+        if expansion or node.get("Repl") or node.get("Slice") or node.get("Index"):
+            self._visit_hidden_commands(node, scope)
+            if self._quoted and set(self._parsed.get_text(node)) & set("'\"\\"):
+                self._add_command(node, (), scope, (), "it is not sure where a quoted part of it ends")
+        before, self._loose = self._loose, True
+        self._visit_children(node, scope)
+        self._loose = before
+
+    def _ExtGlob(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
+        self._visit_evaluated_text((node.get("Pattern") or {}).get("Value", ""), scope)
+
+    def _visit_arithmetic_operator(self, node: Node, scope: ShellScope) -> None:
+        if node.get("Op") in _ASSIGNING:
+            target = self._make_decoder(scope).decode_word(node.get("X"))
+            if target.text.isupper() and not is_harmless_variable(target.text):
+                self._add_command(node, (), scope, (), f"it sets {target.text}")
+        self._visit_children(node, scope)
+
+    _BinaryArithm = _UnaryArithm = _visit_arithmetic_operator
+
+    def _visit_test(self, node: Node, scope: ShellScope) -> None:
+        if node.get("Op") in _ARITHMETIC_TESTS:
+            sides = [side for side in (node.get("X"), node.get("Y")) if side]
+            if not all(self._is_integer(side) or self._is_plain_name(node, side) for side in sides):
+                self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
+            for side in sides:
+                if side.get("Parts"):
+                    self._visit_evaluated_text(self._make_decoder(scope).decode_word(side).text, scope)
+        self._visit_children(node, scope)
+
+    _UnaryTest = _BinaryTest = _visit_test
+
+    def _is_plain_name(self, test: Node, word: Node) -> bool:
+        """The name in `-v NAME`, where it has no subscript."""
+        parts: list[Node] = word.get("Parts") or []
+        literal = parts[0].get("Value", "") if len(parts) == 1 and parts[0].get("Type") == "Lit" else ""
+        return test.get("Op") in ("-v", "-R") and literal.isidentifier()
+
+    def _visit_evaluated_text(self, text: str, scope: ShellScope) -> None:
+        """Text that bash evaluates once more: substitutions in it are run although they were quoted."""
+        if "$(" in text or "`" in text or "${" in text:
+            self._visit_script(': "' + text.replace('"', '\\"') + '"', scope)
+
+    def _visit_script(self, script: str, scope: ShellScope) -> None:
+        nested = type(self)(parse_script(script), self._integers)
+        nested.walk(scope.enter_subshell())
+        self.found += nested.found
+        if parse_script(script).error:
+            for words in split_unparsed(script):
+                remark = "a quoted part of it may run"
+                self.found.append(
+                    SimpleCommand(
+                        words=tuple(map(make_literal, words)),
+                        text=" ".join(words),
+                        directories=scope.directories,
+                        remarks=(remark,),
+                    )
+                )
+
+    def _visit_hidden_commands(self, node: Node, scope: ShellScope) -> None:
+        """Visit commands in `${…}` that the parser does not show: process substitutions, and, inside quotes or another
+        expansion, text in single quotes or behind backslashes."""
+        raw = self._parsed.get_text(node)
+        for start in (match.start() for match in re.finditer(r"[<>]\(", raw)):
+            self._visit_script(f": {take_balanced(raw[start:])}", scope)
+        if self._quoted or self._loose:
+            bare = re.sub(r"['\"\\]", "", raw) if self._loose else raw.replace("'", "")
+            if bare != raw:
+                self._visit_evaluated_text(bare[2:].rstrip("}"), scope)

@@ -6,16 +6,16 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 import msgspec
 
 from ollm.domain.context import ModeName
-from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, ToolSchema, Verdict
+from ollm.domain.tools import Risk, ToolResult, ToolSchema
 from ollm.services.modes import shows_tool
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.framework.base import ToolContext, ToolDescription, ToolSpec
+from ollm.tools.framework.base import Tool, ToolContext, ToolDescription, ToolSpec, bind_tool
 
 FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
 MAX_FOUND_TOOLS = 5
@@ -118,50 +118,30 @@ def unwrap_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
     return (inner, given) if isinstance(given, dict) else (name, arguments)
 
 
-class FindInvocation(msgspec.Struct, frozen=True):
-    """A search among the tools from outside."""
+class FindTool(Tool[Callable[[], Sequence[ToolSchema]]], frozen=True):
+    """Find more tools by what they do."""
+
+    name: ClassVar[str] = FIND_TOOL
 
     query: str
-    tools: Sequence[ToolSchema]
-
-    @property
-    def params(self) -> JsonObject:
-        return {"query": self.query}
 
     def summary(self) -> str:
         return f"Find a tool: {self.query}"
 
-    def locations(self) -> list[Location]:
-        return []
-
-    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
-        return None
-
-    async def preview(self, context: ToolContext) -> str:
-        return ""
-
-    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
-        return ()
-
-    async def run(self, context: ToolContext) -> ToolResult:
-        found = find_tools(self.query, self.tools)[:MAX_FOUND_TOOLS]
-        text = render_found_tools(found) if found else render_names(self.query, self.tools)
+    async def run(self, context: ToolContext, needs: Callable[[], Sequence[ToolSchema]]) -> ToolResult:
+        tools = needs()
+        found = find_tools(self.query, tools)[:MAX_FOUND_TOOLS]
+        text = render_found_tools(found) if found else render_names(self.query, tools)
         return ToolResult(llm_content=text, return_display=", ".join(tool.name for tool in found) or "nothing found")
 
 
 def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
-    def parse(arguments: object) -> FindInvocation:
-        query = arguments.get("query") if isinstance(arguments, dict) else arguments
-        if not isinstance(query, str):
-            raise ToolFailure("ValidationError", "find_tool was not run: query must be a text.")
-        return FindInvocation(query, list_tools())
-
     return ToolSpec(
         name=FIND_TOOL,
         description="Find more tools by what they do.",
         parameters=FIND_PARAMETERS,
         category="read",
-        parse=parse,
+        parse=lambda arguments: bind_tool(FindTool, arguments, list_tools),
         risk=Risk.LOW,
         reads_only=True,
     )

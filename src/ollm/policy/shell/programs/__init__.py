@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ollm.policy.shell.programs.build_tools import BUILD_TOOLS
 from ollm.policy.shell.programs.record import Program
 from ollm.policy.shell.programs.script_tools import SCRIPT_TOOLS
 from ollm.policy.shell.programs.search_tools import FIND_TOOLS, SEARCH_TOOLS
-from ollm.policy.shell.programs.system_tools import FILE_TOOLS, SYSTEM_TOOLS
+from ollm.policy.shell.programs.system_tools import BUILD_TOOLS, FILE_TOOLS, SYSTEM_TOOLS
 from ollm.policy.shell.programs.text_tools import TEXT_TOOLS
 from ollm.policy.shell.programs.wrappers import LAUNCHERS, SHELLS, WRAPPERS
 

@@ -10,7 +10,6 @@ import msgspec
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import OptionScan, scan_options
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
-from ollm.policy.shell.programs.file_targets import find_targets
 from ollm.policy.shell.programs.inner_commands import make_guess
 from ollm.policy.shell.programs.record import (
     InnerCommand,
@@ -18,6 +17,7 @@ from ollm.policy.shell.programs.record import (
     Reading,
     WordDangers,
     Writing,
+    find_targets,
     list_options,
     share_record,
     split_names,

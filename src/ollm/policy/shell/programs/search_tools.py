@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ollm.policy.shell.evaluated import find_jq_dangers
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
 from ollm.policy.shell.programs.record import InnerCommand, Program, WordDangers, read_files, share_record, split_names
+from ollm.policy.shell.programs.system_tools import find_jq_dangers
 from ollm.policy.shell.words import UNKNOWN_WORD, ShellWord
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from ollm.policy.shell.evaluated import find_printf_dangers, find_status_dangers, find_test_dangers
 from ollm.policy.shell.options import OptionGrammar
+from ollm.policy.shell.programs.git import GIT
 from ollm.policy.shell.programs.inner_commands import unwrap_command_builtin, unwrap_ssh
 from ollm.policy.shell.programs.record import (
     Granting,
+    Launching,
     Program,
     Reading,
     Wrapping,
@@ -18,6 +21,53 @@ from ollm.policy.shell.programs.record import (
     share_record,
     write_files,
 )
+from ollm.policy.shell.words import ShellWord
+
+_PLAIN_NAME = r"[A-Za-z_]\w*(\[\d+\])?"
+_COUNT_FORMAT = r"%[^%A-Za-z]*[hlqjztL]*n"
+_JQ_MODULE = r"(?<![\w.$\"])(import|include|modulemeta|get_search_list|input_filename)\b"
+_NAME_TESTS = frozenset({"-v", "-R"})
+
+
+def find_test_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+    """`-v NAME` evaluates the subscript of a name, and a word that is not known may be `-v`."""
+    found = [(place, "its words are only known when it runs") for place, word in enumerate(words) if word.several]
+    ends = len(words) - (words[0].text == "[")
+    for place in range(2, ends):
+        before, word = words[place - 1], words[place]
+        may_name = before.text in _NAME_TESTS or (not before.static and before.might_be_option)
+        plain = word.static and not word.glob and "[" not in word.text
+        named = word.static and not word.glob and re.fullmatch(_PLAIN_NAME, word.text)
+        if (before.text in _NAME_TESTS and not named) or (may_name and not plain and not named):
+            found.append((place, "a name in it is evaluated when it runs"))
+    return found
+
+
+def find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+    """`%n` sets a variable, `PATH` too."""
+    place = 2 if len(words) > 2 and words[1].text == "--" else 1
+    if len(words) <= place:
+        return []
+    form = words[place]
+    unknown = not form.static or form.glob
+    if unknown and len(words) == place + 1 and not form.several and not form.glob:
+        return []  # without a second word there is no variable to set
+    if unknown or re.search(_COUNT_FORMAT, form.text):
+        return [(place, "printf may set a variable")]
+    return []
+
+
+def find_status_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+    """`exit 1` and `exit $?`: some shells evaluate what is written there and is no number."""
+    written = [(place, word) for place, word in enumerate(words[1:], 1) if word.static]
+    return [(place, "its status is no number") for place, word in written if not word.text.isdecimal()]
+
+
+def find_jq_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+    """Modules and files that a jq program names."""
+    places = [place for place, word in enumerate(words[1:], 1) if re.search(_JQ_MODULE, word.text)]
+    return [(place, "the jq program may read other files") for place in places]
+
 
 _STOPPING = OptionGrammar(stops=True)
 
@@ -166,4 +216,58 @@ FILE_TOOLS: dict[str, Program] = {
         writes=Writing(shape="option", targets=("out",)),
     ),
     "split": write_files("option", "abClnt"),
+}
+
+_PACKAGES = Granting(
+    depth=2,
+    subcommands=("test", "start", "run", "build", "lint", "ls", "outdated"),
+    third=("run",),
+)
+_NPM = Granting(depth=2, subcommands=_PACKAGES.subcommands, third=("run", "exec"))
+_EXEC = Launching(after=("exec", "dlx", "x"), own=1)
+_WHOLE = Granting(depth=1)
+_TWO_WORDS = Granting(depth=2)
+
+BUILD_TOOLS: dict[str, Program] = {
+    "git": GIT,
+    "npm": Program(
+        launches=_EXEC, grants=_NPM, steering="C", global_values="--prefix -w --workspace --loglevel --registry"
+    ),
+    "pnpm": Program(launches=_EXEC, grants=_PACKAGES, steering="C"),
+    "yarn": Program(launches=_EXEC, grants=_PACKAGES),
+    "bun": Program(launches=_EXEC, grants=_PACKAGES, steering="r", kind="interpreter", code=True),
+    "cargo": Program(
+        launches=Launching(after=("watch",), words=False),
+        grants=Granting(depth=2, subcommands=("build", "test", "check", "clippy", "fmt", "doc", "bench", "tree")),
+        steering="ZC",
+        global_values="--color --config -Z -C --manifest-path",
+    ),
+    "go": Program(grants=Granting(depth=2, subcommands=("test", "build", "vet", "fmt", "list")), steering="C"),
+    "make": Program(
+        commands="--eval",
+        acting="--file --makefile --directory --include-dir -f -C -I",
+        acting_words="SHELL=.*",
+        grants=_TWO_WORDS,
+        steering="fCIEW",
+        fed="commands",
+        versioned=True,
+    ),
+    "gh": Program(grants=Granting(depth=2, third=("pr", "issue"))),
+    "gradle": Program(grants=_TWO_WORDS, steering="IpDbcP"),
+    "mvn": Program(grants=_TWO_WORDS, steering="fsDl"),
+    "just": Program(grants=_TWO_WORDS, steering="fd"),
+    "tox": Program(grants=_TWO_WORDS, steering="cx"),
+    "dotnet": Program(grants=_TWO_WORDS),
+    "pytest": Program(grants=_WHOLE, steering="pco"),
+    "mypy": Program(grants=_WHOLE, steering="pm"),
+    "eslint": Program(grants=_WHOLE, steering="cof"),
+    "tsc": Program(grants=_WHOLE, steering="p"),
+    "flake8": Program(grants=_WHOLE, steering="r"),
+    **share_record("jest vitest", Program(grants=_WHOLE, steering="c")),
+    **share_record("ruff prettier black", Program(grants=_WHOLE)),
+    **share_record("pip terraform", Program(grants=Granting())),
+    "gcc": write_files(
+        "option", "oIDLl", targets=("o",), acting_words=r"-wrapper|-B.*|-specs.*|-fplugin.*", versioned=True
+    ),
+    **share_record("g++ clang cmake", Program(versioned=True)),
 }
