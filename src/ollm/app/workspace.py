@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ollm.store.lease import Lease
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
+    from ollm.system.folders import FolderMemory
     from ollm.system.paths import Boundary
     from ollm.system.sandbox.sandbox import Sandbox
 
@@ -131,9 +132,16 @@ class WorkspaceScope:
 
         named = self.process.environment.get("XDG_CONFIG_HOME")
         settings, home = self.process.settings.file_discovery, self.process.user_home
-        discovery = FileDiscoveryService(settings, home, Path(named) if named else None)
+        discovery = FileDiscoveryService(settings, home, Path(named) if named else None, self._folders)
         self._closing.callback(discovery.close)
         return discovery
+
+    @cached_property
+    def _folders(self) -> FolderMemory:
+        """The names in the folders of this workspace, for states of files and for boxes."""
+        from ollm.system.folders import FolderMemory
+
+        return FolderMemory()
 
     def create_checkpoints(self) -> FileCheckpoints:
         """States of this workspace's files. What is ours below it is never one of them."""
@@ -148,7 +156,8 @@ class WorkspaceScope:
             user_home=self.process.user_home,
             excluded=frozenset(own),
         )
-        return FileCheckpoints(place, self.process.settings.checkpoints, self.discovery.scan_tree, self.process.clock)
+        settings, clock = self.process.settings.checkpoints, self.process.clock
+        return FileCheckpoints(place, settings, self.discovery.scan_tree, clock, self._folders)
 
     @cached_property
     def code_map(self) -> CodeMapService:
@@ -210,6 +219,7 @@ class WorkspaceScope:
             cache=process.home.cache,
             taken=process.home.taken,
             find_session=find_session,
+            folders=self._folders,
         )
 
     def create_policy(self, grants: tuple[str, ...] = (), sandbox: Sandbox | None = None) -> PolicyEngine:

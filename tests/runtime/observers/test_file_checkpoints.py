@@ -86,10 +86,10 @@ async def test_a_turn_that_is_cancelled_while_files_are_saved_ends_its_record(ta
         checkpoints = talk.conversation.parts.checkpoints.get()
         take = checkpoints._trees._look
 
-        def wait() -> CapturedTree:
+        def wait(since: float) -> CapturedTree:
             saving.set()
             go_on.wait(60)
-            return take()
+            return take(since)
 
         checkpoints._trees._look = wait  # type: ignore[method-assign]
         async with talk.conversation.turn("work"):
@@ -145,10 +145,10 @@ async def test_a_turn_whose_beginning_was_not_saved_stays_so_and_the_next_is_sav
         checkpoints = talk.conversation.parts.checkpoints.get()
         take, failures = checkpoints._trees._look, iter([OSError("the disk is full.")])
 
-        def fail_once() -> CapturedTree:
+        def fail_once(since: float) -> CapturedTree:
             if failure := next(failures, None):
                 raise failure
-            return take()
+            return take(since)
 
         checkpoints._trees._look = fail_once  # type: ignore[method-assign]
         first = await talk.say("one")

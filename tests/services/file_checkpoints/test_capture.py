@@ -87,8 +87,8 @@ def scan_and_then(capture: TreeTaker, change: Callable[[], object]) -> None:
     """What the next look finds has changed by the time it looks closer."""
     scan = capture._scan
 
-    def scan_once(root: str, limit: int) -> Sequence[DirectoryContent]:
-        found, capture._scan = scan(root, limit), scan
+    def scan_once(root: str, limit: int, since: float) -> Sequence[DirectoryContent]:
+        found, capture._scan = scan(root, limit, since), scan
         change()
         return found
 

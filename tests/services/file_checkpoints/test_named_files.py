@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,9 +40,9 @@ def rewind(checkpoints: FileCheckpoints) -> dict[str, str]:
 def count_looks(checkpoints: FileCheckpoints) -> Callable[[], int]:
     take, looks = checkpoints._trees.take, [0]
 
-    def counted(needed: bytes | None = None) -> object:
+    def counted(*arguments: Any) -> object:
         looks[0] += 1
-        return take(needed)
+        return take(*arguments)
 
     checkpoints._trees.take = counted  # type: ignore[method-assign, assignment]
     return lambda: looks[0]

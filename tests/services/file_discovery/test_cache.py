@@ -32,9 +32,9 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read: list[str] = []
     visit = Walk.visit
 
-    def counted(self: Walk, place: object) -> object:
+    def counted(self: Walk, place: object, memory: object = None) -> object:
         read.append(place.relative)
-        return visit(self, place)
+        return visit(self, place, memory)
 
     monkeypatch.setattr(Walk, "visit", counted)
     return read

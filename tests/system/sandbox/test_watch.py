@@ -3,10 +3,15 @@
 import json
 import os
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
+from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.watch import SteeringWatch, describe_taken, recover_taken
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
@@ -121,3 +126,32 @@ def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_pat
     assert {Path(file.path).name for file in taken} >= {".mcp.json"}
     assert (work / "AGENTS.md").read_text() == "mine"
     assert not records.exists()
+
+
+def test_one_look_before_and_after_a_command_serves_states_of_files_too(tmp_path: Path) -> None:
+    """The folders are asked for their times twice, whether there is a box or not; what a command makes is still found."""
+    workspace, folders, looks = tmp_path / "work", CountingFolders(), []
+    (workspace / "src").mkdir(parents=True)
+    watch = SteeringWatch([str(workspace)], find_folder=lambda: tmp_path / "taken", folders=folders)
+    discovery = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home", None, folders)
+    place = CheckpointPlace(root=workspace, folder=tmp_path / "states", user_home=tmp_path / "home")
+    states = FileCheckpoints(place, CheckpointSettings(), discovery.scan_tree, lambda: datetime.now(UTC), folders)
+    for made in ("plain.txt", "src/.mcp.json"):
+        before = folders.looks
+        states.begin("session", 1)
+        watch.begin(shared=True)
+        (workspace / made).touch()
+        taken = [file.path for file in watch.look()]
+        record = states.end()
+        assert record is not None
+        looks.append((folders.looks - before, taken, [change.path for change in states.list_changes(record)]))
+
+    assert looks == [(2, [], ["plain.txt"]), (3, [str(workspace / "src/.mcp.json")], [])]
+
+
+class CountingFolders(FolderMemory):
+    looks = 0
+
+    def look(self, since: float = float("inf")) -> None:
+        self.looks += self.looked < since
+        super().look(since)

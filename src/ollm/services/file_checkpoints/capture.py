@@ -34,9 +34,10 @@ INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in 
 _CLOCK_STEP_NANOSECONDS = 20_000_000  # a file's time moves in steps: what is younger than one proves nothing
 _COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
 _CHUNK_BYTES = 1 << 16
+NOW = float("inf")
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
-ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
+ScanTree = Callable[[str, int, float], Sequence[DirectoryContent]]
 FileStamp = tuple[int, int, int, int, int]
 """Modified, changed, size, inode, mode: as long as all five are the same, so is the content."""
 
@@ -108,10 +109,11 @@ class TreeTaker:
         self._began = 0
         self._read = 0
 
-    def take(self, needed: bytes | None = None) -> CapturedTree:
+    def take(self, needed: bytes | None = None, since: float = NOW) -> CapturedTree:
         """The tree as it is, with every content kept, or nothing of it. What is `needed` besides is not thrown away to
-        make room for it. The caller holds the lock."""
-        tree = self._look()
+        make room for it. Names in folders may be those of a look after the moment `since`. The caller holds the
+        lock."""
+        tree = self._look(since)
         self._unsaved_reads += tree.read
         limit = self._settings.max_total
         if self._objects.save_growth().bytes > limit:
@@ -128,10 +130,10 @@ class TreeTaker:
         finally:
             self.off = self.off or viewer.off
 
-    def _look(self) -> CapturedTree:
+    def _look(self, since: float = NOW) -> CapturedTree:
         try:
             with self._objects.put_together(), pause_collection():
-                return self._take()
+                return self._take(since)
         except BaseException as error:
             self._files, self._trees, self._directories = None, {}, {}  # what was thrown away again is not known
             if isinstance(error, TreeTooLarge):
@@ -146,9 +148,9 @@ class TreeTaker:
         self.off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
         return CheckpointsOffError(self.off)
 
-    def _take(self) -> CapturedTree:
+    def _take(self, since: float) -> CapturedTree:
         self._check_generation()
-        directories = self._scan(str(self._place.root), self._settings.max_files)
+        directories = self._scan(str(self._place.root), self._settings.max_files, since)
         self._began, self._read = time.time_ns(), 0
         known, self._files = self._files or {}, {}
         digests: dict[str, bytes] = {}

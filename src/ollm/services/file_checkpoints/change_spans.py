@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import StorageError
-from ollm.services.file_checkpoints.capture import CheckpointsOffError, ScanTree, TreeTaker
+from ollm.services.file_checkpoints.capture import NOW, CheckpointsOffError, ScanTree, TreeTaker
 from ollm.services.file_checkpoints.plan import RULE_FILES, RestorePlan, list_parents
 from ollm.services.file_checkpoints.records import (
     CheckpointRecord,
@@ -39,6 +40,9 @@ from ollm.services.file_checkpoints.tree import (
 from ollm.store.file_objects import FileObjects
 from ollm.store.workspace_place import name_workspace
 from ollm.system.beneath import LinkFound
+from ollm.system.folders import FolderMemory
+
+MAX_LOOK_AGE_SECONDS = 0.25  # names that the sandbox looked for when the last command ended need no second look
 
 
 class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at the whole tree instead
@@ -228,7 +232,14 @@ def _pick_changed(
 class ChangeSpans:
     """The spans of one workspace, as one conversation uses them. One at a time is open."""
 
-    def __init__(self, place: CheckpointPlace, settings: CheckpointSettings, scan: ScanTree, clock: Clock) -> None:
+    def __init__(
+        self,
+        place: CheckpointPlace,
+        settings: CheckpointSettings,
+        scan: ScanTree,
+        clock: Clock,
+        folders: FolderMemory | None = None,
+    ) -> None:
         self.root = place.root
         self.objects = FileObjects(place.folder)
         self._trees = TreeTaker(place, settings, scan, self.objects)
@@ -237,6 +248,7 @@ class ChangeSpans:
         self._open: tuple[str, CheckpointRecord] | None = None
         self._newest: tuple[str, CheckpointRecord] | None = None  # the last that ended, with its session
         self._heartbeat: Heartbeat | None = None
+        self._folders = FolderMemory() if folders is None else folders
         self._cleaned = False
 
     @property
@@ -256,13 +268,16 @@ class ChangeSpans:
         files that are written and no others: only these are looked at if that tells enough, and what happens to others
         meanwhile is somebody else's."""
         self.require_on()
+        self._folders.offered = ""
         if self._open and not self._open[1].named:
             return self._open[1]
         self.end()
         with self.objects.hold_lock():
             self._clean_up()
             record = self._begin_named(session_id, message_id, names) if names else None
-            record = record or self._add_record(session_id, message_id, kind, names=names)
+            if record is None:
+                record = self._add_record(session_id, message_id, kind, names=names)
+                self._folders.offered = "before"
         self._open = session_id, record
         self._heartbeat = Heartbeat(self.objects.find_beat(session_id))
         return record
@@ -373,7 +388,8 @@ class ChangeSpans:
                 return self._renew(bytes.fromhex(record.begin), record.named)
             except LookFurther:
                 pass
-        tree = self._trees.take(bytes.fromhex(record.begin))
+        since = time.monotonic() - MAX_LOOK_AGE_SECONDS if self._folders.take_offer("after") else NOW
+        tree = self._trees.take(bytes.fromhex(record.begin), since)
         self._trees.save_index(tree.files)
         return tree.digest
 

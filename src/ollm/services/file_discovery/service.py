@@ -38,15 +38,9 @@ from ollm.services.file_discovery.explain import (
 from ollm.services.file_discovery.layers import GitFinder, Signature, read_signature
 from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import BadIgnoreRule
-from ollm.services.file_discovery.walk import (
-    CLOCK_STEP_NANOSECONDS,
-    DirectoryListing,
-    PathReader,
-    TreeScanner,
-    Walk,
-    make_walk,
-)
+from ollm.services.file_discovery.walk import DirectoryListing, PathReader, Walk, make_walk
 from ollm.services.file_discovery.watch import RootWatches
+from ollm.system.folders import CLOCK_STEP_NANOSECONDS, FolderMemory
 
 _MAX_RESULTS = 8
 _MAX_CHECKED_DIRECTORIES = 1500  # directories whose times can be read while nobody notices, watch or not
@@ -180,16 +174,23 @@ class FileDiscoveryService:
     """Finds the files of a project. One service serves any number of roots; walks run in a thread.
 
     `home` is where git keeps a person's own settings, `config_home` what XDG_CONFIG_HOME says if it says something.
+    `folders` are shared with others who look at the same trees.
     """
 
-    def __init__(self, settings: FileDiscoverySettings, home: Path, config_home: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: FileDiscoverySettings,
+        home: Path,
+        config_home: Path | None = None,
+        folders: FolderMemory | None = None,
+    ) -> None:
         self._settings = settings
         self._git = GitFinder(str(home), str(config_home or home / ".config"))
         self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()  # the newest last
         self._watches = RootWatches(self._make_watch_walk)
         self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadIgnoreRule] = set()
-        self._scanners: dict[str, TreeScanner] = {}
+        self._folders = FolderMemory() if folders is None else folders
 
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
         """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
@@ -215,13 +216,14 @@ class FileDiscoveryService:
         self._warn(walk)
         return PathText(text=text, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
-    def scan_tree(self, root: str, max_files: int) -> list[DirectoryContent]:
-        """Every directory as it is now, each before what is below it; links are names like others. Of what is known
-        only the names of a directory are used that shows no change. Raises TreeTooLarge."""
+    def scan_tree(self, root: str, max_files: int, since: float = float("inf")) -> list[DirectoryContent]:
+        """Every directory as it is now, or as it was at the last look if that was after the moment `since`, each before
+        what is below it; links are names like others. Raises TreeTooLarge."""
         walk = self._make_walk(self._complete_options(DiscoveryOptions(root=root, follow_symlinks=False)))
         found: list[DirectoryContent] = []
         count = 0
-        for listing in self._scanners.setdefault(walk.get_path(""), TreeScanner()).iter_listings(walk):
+        self._folders.look(since)
+        for listing in walk.iter_from(walk.start, self._folders):
             files, folders, others = listing.files, listing.folders, listing.others
             count += len(files) + len(others)
             if count > max_files:

@@ -7,56 +7,15 @@ import os
 import stat
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.layers import GitFinder, RuleLayers, RuleReader, Signature, is_below, read_signature
 from ollm.services.file_discovery.patterns import NameSearch, compile_globs
 from ollm.system.cores import count_cores
-
-CLOCK_STEP_NANOSECONDS = 20_000_000  # a directory's time moves in steps: what is younger than one proves nothing
-_COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
-DirectoryStamp = tuple[int, int, int, int]
-
-
-class DirectoryReading(NamedTuple):
-    """The names in a directory: files and folders in order, then all others. An unreadable or missing one has none."""
-
-    signature: Signature
-    files: list[str]
-    folders: list[str]
-    others: list[str]
-    failure: OSError | None = None
-
-
-def read_directory(path: str, *, signed: bool = True) -> DirectoryReading:
-    """Read a directory. Its signature is taken first: a change while the names are read shows as one."""
-    signature, others = read_signature(path) if signed else None, _EntryList()
-    try:
-        with os.scandir(path) as entries:
-            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) or others.add(entry)]
-    except OSError as error:
-        return DirectoryReading(signature, [], [], [], error)
-    files.sort()
-    if not others:
-        return DirectoryReading(signature, files, [], [])
-    folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
-    if len(folders) == len(others):
-        folders.sort()
-        return DirectoryReading(signature, files, folders, [])
-    links = sorted(entry.name for entry in others if not entry.is_dir(follow_symlinks=False))
-    return DirectoryReading(signature, files, sorted(folders), links)
-
-
-class _EntryList(list["os.DirEntry[str]"]):
-    """The entries that are no files, gathered while the names of those are read: no other entry is kept in memory."""
-
-    def add(self, entry: os.DirEntry[str]) -> bool:
-        self.append(entry)
-        return False
+from ollm.system.folders import FolderMemory, FolderNames, read_names
 
 
 class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
@@ -118,27 +77,29 @@ class Walk:
         """One directory after the other, each before what is below it."""
         return self.iter_from(self.start)
 
-    def iter_from(self, place: PendingDirectory, scanner: TreeScanner | None = None) -> Iterator[DirectoryListing]:
-        """A directory and all that is below it."""
-        visit = scanner.visit if scanner else Walk.visit
+    def iter_from(self, place: PendingDirectory, memory: FolderMemory | None = None) -> Iterator[DirectoryListing]:
+        """A directory and all that is below it; with a memory, as it was at the last look."""
         waiting = [place]
         while waiting:
-            listing = visit(self, waiting.pop())
+            listing = self.visit(waiting.pop(), memory)
             if listing is not None:
                 waiting.extend(reversed(listing.below))
                 yield listing
 
-    def visit(self, place: PendingDirectory) -> DirectoryListing | None:
-        """Read one directory; None when it is gone or may not be read."""
+    def visit(self, place: PendingDirectory, memory: FolderMemory | None = None) -> DirectoryListing | None:
+        """Read one directory; None when it is gone or may not be read. Its signature is taken first: a change while the
+        names are read shows as one."""
         path = self.get_path(place.prefix[:-1])
-        return self.apply_rules(place, path, read_directory(path, signed=self._signed))
+        if memory is not None:
+            return self._apply_rules(place, path, memory.read(path))
+        self.directories[path] = read_signature(path) if self._signed else None
+        return self._apply_rules(place, path, read_names(path))
 
-    def apply_rules(self, place: PendingDirectory, path: str, reading: DirectoryReading) -> DirectoryListing | None:
+    def _apply_rules(self, place: PendingDirectory, path: str, reading: FolderNames) -> DirectoryListing | None:
         """Filter the names in a directory, which is at `path`, by the rules."""
-        signature, files, folders, others, failure = reading
+        files, folders, others, failure = reading
         prefix, layers = place.prefix, place.layers
         base = self._offset + prefix
-        self.directories[path] = signature
         if failure is not None:
             if not isinstance(failure, FileNotFoundError):
                 self.unreadable.append(place.relative or ".")
@@ -180,9 +141,7 @@ class Walk:
             return [name for name in names if name[0] != "."]
         return [name for name in names if name != ".git"]
 
-    def _follow_links(
-        self, path: str, reading: DirectoryReading
-    ) -> tuple[list[str], list[str], list[str], frozenset[str]]:
+    def _follow_links(self, path: str, reading: FolderNames) -> tuple[list[str], list[str], list[str], frozenset[str]]:
         """Add the links to files and directories to those; the names of all links that lead somewhere."""
         kinds = {name: self._resolve_link(f"{path}/{name}") for name in reading.others}
         files = sorted([*reading.files, *(name for name, kind in kinds.items() if kind == "file")])
@@ -253,40 +212,6 @@ def _drop_hidden(
     hides = layers.matcher.hides
     hidden = {name for name in candidates.intersection(names) if hides(os.fsencode(base + name), directory=directories)}
     return [name for name in names if name not in hidden] if hidden else names
-
-
-class TreeScanner:
-    """Walk one tree repeatedly; a directory whose names did not change is not read again. Rules are applied each time:
-    they may have changed."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[DirectoryStamp, DirectoryReading]] = {}
-        self._before = self._known
-
-    def iter_listings(self, walk: Walk) -> Iterator[DirectoryListing]:
-        """One directory after the other, each before what is below it."""
-        self._before, self._known = self._known, {}
-        return walk.iter_from(walk.start, self)
-
-    def visit(self, walk: Walk, place: PendingDirectory) -> DirectoryListing | None:
-        path, began = walk.get_path(place.relative), time.time_ns()
-        try:
-            status = os.lstat(path)
-        except OSError:
-            return walk.visit(place)
-        stamp = status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
-        found = self._before.get(path)
-        reading = found[1] if found is not None and found[0] == stamp else read_directory(path)
-        if reading.failure is None and _is_settled(stamp, began):
-            self._known[path] = stamp, reading
-        return walk.apply_rules(place, path, reading)
-
-
-def _is_settled(stamp: DirectoryStamp, began: int) -> bool:
-    """Return True if a name that comes or goes later must show in the directory's times."""
-    modified, changed, _, _ = stamp
-    coarse = not modified % 1_000_000_000 and not changed % 1_000_000_000
-    return max(modified, changed) < began - (_COARSE_STEP_NANOSECONDS if coarse else CLOCK_STEP_NANOSECONDS)
 
 
 Part = DirectoryListing | PendingDirectory

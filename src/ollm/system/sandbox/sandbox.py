@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.box import (
     SCRATCH_PREFIX,
     WHOLE_LEVELS,
@@ -64,10 +65,12 @@ class Sandbox:
         cache: Path | None = None,
         taken: Path | None = None,
         find_session: Callable[[], str | None] = lambda: None,
+        folders: FolderMemory | None = None,
     ) -> None:
         """`own` are the agent's own folders, hidden like the others; hooks and servers see those that are `shared`.
         `executed` are files of the workspace that hooks and servers run: no command changes them. `programs` is the
-        PATH commands are found by. New files that steer tools are moved to `taken`, in the folder of the session."""
+        PATH commands are found by. New files that steer tools are moved to `taken`, in the folder of the session.
+        `folders` are shared with others who look at the workspace."""
         self.mode = mode
         self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -83,6 +86,7 @@ class Sandbox:
         self._cache = cache
         self._taken = taken
         self._find_session = find_session
+        self._folders = folders
         self._scratch = ""
 
     @cached_property
@@ -166,6 +170,7 @@ class Sandbox:
             self._executed,
             find_folder=find_folder,
             records=None if self._taken is None else self._taken / RECORDS,
+            folders=self._folders,
         )
 
     def make_box(
@@ -180,10 +185,10 @@ class Sandbox:
         the folders they are kept in. Hand the process to `attach` when it runs."""
         if self.level == "none":
             return None
-        opened = tuple(map(os.path.realpath, approved))
+        opened, words = tuple(map(os.path.realpath, approved)), tuple(program)
         protected: list[str] = []
         if kind == "working" and self._taken is not None:
-            protected = self.watch.begin(opened)
+            protected = self.watch.begin(opened, shared=not words)
         return Box(
             kind,
             self.workspace,
@@ -191,7 +196,7 @@ class Sandbox:
             network="none" if kind == "reading" else network or self.network,
             covered=self._covered,
             visible=self.visible,
-            readable=tuple(self._find_own_folders(program)),
+            readable=tuple(self._find_own_folders(words)),
             writable=self._writable,
             caches=self._make_caches(),
             hidden=(*self._own, *self._hidden),
@@ -222,10 +227,9 @@ class Sandbox:
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         return (os.path.realpath(self.caches),)
 
-    def _find_own_folders(self, program: Iterable[str]) -> Iterator[str]:
+    def _find_own_folders(self, words: tuple[str, ...]) -> Iterator[str]:
         """The folders in which the words of a program lie, if those are not visible: a script's own folder, or the file
         alone in a folder of the agent's own and directly in a home."""
-        words = list(program)
         if words:
             yield from filter(os.path.exists, self._shared)
         covered = [*self._covered, *self._own, *self._hidden]

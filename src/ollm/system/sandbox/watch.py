@@ -1,9 +1,9 @@
 """Find the files that steer tools in the folders a box may write, and move aside those that a command makes.
 
 Those that exist are protected by mounts or, at level `landlock`, by the broker; a link, which no mount can hold, is put
-back. A new one is found after the command by comparing the ctime of every folder with the last look, which no program
-can forge, and moved to `~/.ollm/taken/{session}/{number}/` under its own path: never deleted, and one command puts it
-back. Background jobs and servers are looked after at every step's end. A record on disk says what was there before,
+back. A new one is found after the command by the ctime of every folder (`FolderMemory`), which no program can forge,
+and moved to `~/.ollm/taken/{session}/{number}/` under its own path: never deleted, and one command puts it back.
+Background jobs and servers are looked after at every step's end. A record on disk says what was there before,
 so that after a crash the next start can do the same.
 """
 
@@ -23,89 +23,81 @@ from typing import Any, NamedTuple, Protocol
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import LinkFound, open_parent_directory
 from ollm.system.file_names import is_environment_file, normalize_name
+from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.box import is_inside
 from ollm.system.sandbox.names import GITHUB_STEERING_NAMES, REBASES, is_harmless, list_git_parts, steers_by_name
 
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
-SETTLED_NANOSECONDS = 50_000_000  # a folder changed this shortly before it was read may have changed again unseen
 MAX_SHOWN = 5
 
 
-class FolderListing(NamedTuple):
-    """What matters of one folder, and when it was changed and read."""
+class FolderFindings(NamedTuple):
+    """The paths in one folder that matter, and the names they were found among."""
 
-    changed: int
-    read: int
-    folders: tuple[str, ...]
-    steering: tuple[str, ...]
-    environment: tuple[str, ...]
-    repositories: tuple[str, ...]
+    names: FolderNames
+    folders: list[str]
+    steering: list[str]
+    environment: list[str]
+    repositories: list[str]
 
 
 class TreeNames:
-    """Knows a tree from the last look, and reads again only the folders that have changed."""
+    """Finds the files that steer tools, and the `.env` files, among the names in folders. Only changed folders are gone
+    through again; links are not followed."""
 
-    def __init__(self, executed: Iterable[str] = ()) -> None:
+    def __init__(self, roots: Iterable[str], executed: Iterable[str], folders: FolderMemory) -> None:
+        self._roots = tuple(roots)
         self._executed = frozenset(executed)
-        self._listings: dict[str, FolderListing] = {}
+        self._folders = folders
+        self._known: dict[str, FolderFindings] = {}
+        self._state: object = None
+        self._repositories: list[str] = []
+        self._steering: list[str] = []
+        self.environment: list[str] = []
 
-    def find(self, roots: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Return the outermost files and folders that steer tools, and the `.env` files. Links are not followed."""
-        steering: list[str] = []
-        environment: list[str] = []
-        seen: dict[str, FolderListing] = {}
-        waiting = []
-        for root in roots:
-            if os.path.basename(root) == ".git":  # of a linked worktree
-                steering += list_git_parts(root)
-            else:
-                waiting.append(root)
+    def find_steering(self) -> list[str]:
+        """Return the outermost files and folders that steer tools, as of the last look at the folders."""
+        if self._state is not self._folders.state:
+            self._walk()
+        return [*self._steering, *(part for git in self._repositories for part in list_git_parts(git))]
+
+    def _walk(self) -> None:
+        self._state = self._folders.state  # before: somebody else may look meanwhile
+        known, self._known, self._steering, self.environment = self._known, {}, [], []
+        self._repositories = [root for root in self._roots if os.path.basename(root) == ".git"]  # of a linked worktree
+        waiting = [root for root in self._roots if root not in self._repositories]
         while waiting:
             folder = waiting.pop()
-            listing = self._list(folder)
-            if listing is None:
-                continue
-            seen[folder] = listing
-            steering += listing.steering
-            environment += listing.environment
-            waiting += listing.folders
-            for repository in listing.repositories:
-                steering += list_git_parts(repository)
-        self._listings = seen
-        return steering, environment
+            names, found = self._folders.read(folder), known.get(folder)
+            if found is None or found.names is not names:
+                found = self._sort_names(folder, names)
+            self._known[folder] = found
+            waiting += found.folders
+            self._steering += found.steering
+            self.environment += found.environment
+            self._repositories += found.repositories
 
-    def _list(self, folder: str) -> FolderListing | None:
-        try:
-            changed = os.stat(folder, follow_symlinks=False).st_ctime_ns
-        except OSError:
-            return None
-        known = self._listings.get(folder)
-        if known is not None and known.changed == changed and known.read - changed > SETTLED_NANOSECONDS:
-            return known
-        folders, steering, environment, repositories = [], [], [], []
+    def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
+        found = FolderFindings(names, [], [], [], [])
         in_github = normalize_name(os.path.basename(folder)) == ".github"
-        now = time.time_ns()
-        try:
-            entries = list(os.scandir(folder))
-        except OSError:
-            return None
-        for entry in entries:
-            plain, path = normalize_name(entry.name), entry.path
-            if plain.startswith(".env") and is_environment_file(entry.name):
-                environment.append(path)
+        links, folders = set(names.others), set(names.folders)
+        for name in (*names.files, *names.folders, *names.others):
+            plain, path = normalize_name(name), os.path.join(folder, name)
+            if plain.startswith(".env") and is_environment_file(name):
+                found.environment.append(path)
             if plain == ".git":
-                repositories.append(path)
+                found.repositories.append(path)
             elif (
                 steers_by_name(plain)
                 or path in self._executed
                 or (in_github and plain in GITHUB_STEERING_NAMES)
-                or (plain == ".github" and entry.is_symlink())
+                or (plain == ".github" and name in links)
             ):
-                steering.append(path)
-            elif plain not in INSTALLED_FOLDERS and entry.is_dir(follow_symlinks=False):
-                folders.append(path)
-        return FolderListing(changed, now, tuple(folders), tuple(steering), tuple(environment), tuple(repositories))
+                found.steering.append(path)
+            elif name in folders and plain not in INSTALLED_FOLDERS:
+                found.folders.append(path)
+        return found
 
 
 class TakenFile(NamedTuple):
@@ -134,10 +126,12 @@ class SteeringWatch:
         *,
         find_folder: Callable[[], Path],
         records: Path | None = None,
+        folders: FolderMemory | None = None,
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
         self._executed = tuple(executed)
-        self._names = TreeNames(self._executed)
+        self._folders = FolderMemory() if folders is None else folders
+        self._names = TreeNames(self._roots, self._executed, self._folders)
         self._find_folder = find_folder
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
@@ -149,11 +143,17 @@ class SteeringWatch:
         self._written = ""
 
     def find_environment_files(self) -> list[str]:
-        return self._names.find(self._roots)[1]
+        self._folders.look()
+        self._names.find_steering()
+        return self._names.environment
 
-    def begin(self, approved: Iterable[str] = ()) -> list[str]:
-        """A command starts: return the paths to protect. What it was allowed to make is left alone."""
-        self._untold += self._look()
+    def begin(self, approved: Iterable[str] = (), *, shared: bool = False) -> list[str]:
+        """A command starts: return the paths to protect. What it was allowed to make is left alone. With `shared`, a
+        look that was taken for this very command is enough."""
+        if self._open:
+            self._untold += self._look()
+        elif not (shared and self._folders.take_offer("before")):
+            self._folders.look()
         self.allow(approved)
         self._make_placeholders()
         if not self._open:
@@ -211,6 +211,7 @@ class SteeringWatch:
         self._open = any(not process.gone for process in self._running)
         if not self._open:
             self._remove_placeholders()
+        self._folders.look()
         found = self._find_steering()
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         new = [path for path in found if path not in self._known and not is_harmless(path, self._roots)]
@@ -219,11 +220,13 @@ class SteeringWatch:
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
         for path in changed:
             taken += [] if self._is_allowed(path) else self._put_back(path)
+        if not taken and not changed:
+            self._folders.offered = "after"
         self._known |= {path: target for path, target in found.items() if self._is_allowed(path)}
         return taken
 
     def _find_steering(self) -> dict[str, str | None]:
-        found = [*self._names.find(self._roots)[0], *self._find_linked_scripts()]
+        found = [*self._names.find_steering(), *self._find_linked_scripts()]
         if self._allowed:
             found = list(self._expand(found))
         found = [path for path in found if not self._is_own_state(path)]
