@@ -7,9 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.config.environment import copy_environment, find_home, find_user_home, read_log_level
 from ollm.domain.clock import Clock, now
@@ -19,7 +17,7 @@ from ollm.domain.lazy import Lazy
 if TYPE_CHECKING:
     from ollm.config.environment import Home
     from ollm.config.load import LoadedSettings
-    from ollm.config.settings import ProviderSettings, Settings
+    from ollm.config.settings import EnvironmentSettings, ProviderSettings, Settings
     from ollm.domain.events import Event
     from ollm.domain.model_facts import ModelFacts
     from ollm.extensions.loader import Extensions
@@ -37,7 +35,15 @@ if TYPE_CHECKING:
     from ollm.store.session_files import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
+Fields = TypeVar("Fields", "ProviderSettings", "ModelFacts", "EnvironmentSettings")
 READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
+
+
+def _replace(value: Fields, **changes: Any) -> Fields:
+    """The same with other values in some fields. msgspec is imported here: commands that only list do without it."""
+    import msgspec
+
+    return msgspec.structs.replace(value, **changes)
 
 
 class ProcessScope:
@@ -127,7 +133,7 @@ class ProcessScope:
         configured, tools = self.settings.environment, self.settings.tools
         keys = self.settings.provider.api_key_env, tools.web_search.api_key_env, self.settings.archive.url_env
         named = tuple(name for name in keys if name)
-        rules = msgspec.structs.replace(configured, deny_patterns=(*configured.deny_patterns, *named))
+        rules = _replace(configured, deny_patterns=(*configured.deny_patterns, *named))
         self._making_rules = True
         try:
             return EnvironmentSanitizationService(rules)
@@ -247,7 +253,7 @@ class ProcessScope:
 
     def create_registry_for(self, model: str) -> ProviderRegistry:
         """The same choice of server, with another model."""
-        return self._create_registry(msgspec.structs.replace(self.settings.provider, model=model))
+        return self._create_registry(_replace(self.settings.provider, model=model))
 
     def _create_registry(self, settings: ProviderSettings) -> ProviderRegistry:
         from ollm.providers.registry import ProviderRegistry
@@ -302,7 +308,7 @@ class ProcessScope:
         self.extend_timeout(choice.provider, size, facts)
         said = size
         if anew:
-            facts = msgspec.structs.replace(facts, served_window=None, said_window=None)
+            facts = _replace(facts, served_window=None, said_window=None)
         facts = await self.compare_set_window(choice.provider, choice.model, facts)
         if facts.served_window and facts.said_window == said and facts.served_window < said:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
@@ -321,19 +327,19 @@ class ProcessScope:
             return facts
         less = served if served and served < wanted else None
         self.save_model_facts(facts.key, {"served_window": less, "said_window": wanted})
-        return msgspec.structs.replace(facts, served_window=less, said_window=wanted)
+        return _replace(facts, served_window=less, said_window=wanted)
 
     async def choose_call_form(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
         """Choose the form of tool calls: as set, as learnt, or as expected of the family and size."""
         wanted = self.settings.provider.call_form
         if wanted != "auto":
             result = "user" if wanted == "text" else facts.result_form
-            facts = msgspec.structs.replace(facts, call_form=wanted, result_form=result)
+            facts = _replace(facts, call_form=wanted, result_form=result)
         sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
         if facts.call_form != "unknown" and not sized:
             return facts
         if facts.first_form and self.settings.provider.context_window is not None:
-            return msgspec.structs.replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
+            return _replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
         from ollm.providers.model_families import choose_first_form, count_parameters
 
         try:
@@ -344,7 +350,7 @@ class ProcessScope:
         if self.settings.provider.context_window is not None:
             self.save_model_facts(facts.key, found)
         form = found["first_form"] if facts.call_form == "unknown" else facts.call_form
-        return msgspec.structs.replace(facts, call_form=form, **found)
+        return _replace(facts, call_form=form, **found)
 
     def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
         """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""

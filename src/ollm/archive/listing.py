@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import NotFoundError, OllmError
 
@@ -42,6 +40,8 @@ def list_archived_rows(
     owner, its machine, and where it is in use. `ask` refreshes an old list, `tasks` includes tasks."""
     if not is_archive_used(process, ask=ask):
         return []
+    import msgspec
+
     from ollm.archive.state import ArchiveState
 
     with contextlib.closing(ArchiveState(process.home.archive_state, process.clock)) as state:
@@ -85,6 +85,8 @@ def search_archived(
     """Search sessions that are only in the archive; each hit has `archive`."""
     if not is_archive_used(process, ask=True):
         return []
+    import msgspec
+
     from ollm.archive.reading import search_messages
     from ollm.archive.team_archive import TeamArchive
 

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import msgspec
-
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
 
@@ -18,6 +16,8 @@ def now() -> datetime:
 
 def format_stamp(moment: datetime) -> str:
     """UTC, ISO 8601 with milliseconds and `Z`: the form of every time on disk and on the wire."""
+    import msgspec  # not needed by commands that only read times
+
     in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     text: str = msgspec.to_builtins(in_utc)  # six digits of a second, or none: eight times as fast as isoformat
     return text[: len("2026-01-27T10:00:00.000")] + "Z" if in_utc.microsecond else text[:-1] + ".000Z"

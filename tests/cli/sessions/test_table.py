@@ -43,23 +43,24 @@ def test_list_shows_a_table_and_json(home):
     assert json_of("sessions", "list", "--json", "--workspace", "/tmp", home=home) == []
 
 
-def test_list_imports_neither_asyncio_nor_rich(home):
+def test_list_imports_nothing_heavy(home):
     home.recorded("x")
     code = (
         "import sys; sys.argv = ['ollm', 'sessions', 'list']\n"
         "from ollm.cli.main import run\n"
         "try: run()\n"
         "except SystemExit: pass\n"
-        "heavy = {'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair'} & set(sys.modules)\n"
+        "heavy = {'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair', 'msgspec'} & set(sys.modules)\n"
         "print(sorted(heavy), file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "OLLM_HOME": str(home.root)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    for _ in range(2):  # the second one finds an index that is up to date
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OLLM_HOME": str(home.root)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     assert done.stderr.strip().endswith("[]")
 
 
