@@ -93,7 +93,7 @@ def compute_verbatim_cap(state: Budget, others: int) -> int:
 
 def compute_shortened_cap(state: Budget) -> int:
     """Tokens of the user's earlier words once some are shortened."""
-    return state.window // 5
+    return state.window * 22 // 100
 
 
 def compute_summaries_cap(state: Budget) -> int:

@@ -12,6 +12,7 @@ from ollm.services import budget
 from ollm.services.chat_compression.records import (
     CheckpointManager,
     RecordCaps,
+    WordRarity,
     count_lines,
     count_tokens,
     fold_lines,
@@ -162,25 +163,44 @@ def test_new_words_are_verbatim_until_some_are_shortened() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=300), max_size=12), st.integers(0, 600))
-def test_folded_lines_fit_and_only_the_oldest_go(texts: list[str], tokens: int) -> None:
+def test_folded_lines_fit_and_only_old_ones_go(texts: list[str], tokens: int) -> None:
     lines = [RequestLine(number=n, text=text) for n, text in enumerate(texts)]
 
     folded = fold_lines(lines, tokens, cost)
 
     assert count_lines(folded, cost) <= tokens
-    assert [line.number for line in folded] == list(range(len(texts) - len(folded), len(texts)))
+    kept = [line.number for line in folded]
+    newest = max(0, len(kept) - 1) // 2
+    assert kept == sorted(kept)
+    assert kept[len(kept) - newest :] == list(range(len(texts) - newest, len(texts)))
+
+
+def test_of_old_words_those_stay_that_were_said_once_in_any_language() -> None:
+    said = [
+        "Mach bitte weiter wie bisher.",
+        "Mach bitte so weiter.",
+        "Die Tür der Werft wird safrangelb.",
+        "So weiter.",
+    ]
+    lines = [RequestLine(number=n, text=text) for n, text in enumerate([*said, *["Mach bitte weiter."] * 8])]
+
+    folded = fold_lines(lines, count_lines(lines, cost) // 2, cost)
+
+    assert said[2] in [line.text for line in folded]
+    assert len(folded) < len(lines)
 
 
 def test_the_sentence_that_names_things_stays_wherever_it_is() -> None:
     fact = "The settings of resamo-svc live in /etc/resamo/a91f.toml."
     for text in (f"{fact} {FILLER}", f"{FILLER} {fact}", f"{FILLER} {fact} {FILLER}"):
-        line = shorten_request(text, 40, cost)
+        line = shorten_request(text, 40, cost, WordRarity([text, FILLER]))
         assert "/etc/resamo/a91f.toml" in line
         assert cost(line) <= 42
     trace = "\n".join(f"    at module_{n}.call({n})" for n in range(40))
-    assert "9f31c2" in shorten_request(f"Why does the build of billing fail since commit 9f31c2?\n{trace}", 50, cost)
+    broken = f"Why does the build of billing fail since commit 9f31c2?\n{trace}"
+    assert "9f31c2" in shorten_request(broken, 50, cost, WordRarity([broken]))
     chinese = "请先检查配置。" * 30 + "端口是 8443，不要改。" + "然后继续。" * 30
-    assert "8443" in shorten_request(chinese, 40, cost)
+    assert "8443" in shorten_request(chinese, 40, cost, WordRarity([chinese]))
 
 
 def test_a_shortened_summary_has_no_bare_heading_and_keeps_facts_and_the_top_of_each_section() -> None:

@@ -1,14 +1,16 @@
 """Records of old messages (H: checkpoints): the user's words, and a summary of what was done.
 
 There is one record. The user's words come first and are only appended to, so that what a server has read of them stays:
-verbatim while they fit, then the oldest are shortened first and at last left to their numbers, well below their cap, so
-that this is rare. The summary behind them is merged with every new one; no model is needed to shorten it: it keeps its
-facts, then the first lines of each section. The archive has everything under the numbers a record cites.
+verbatim while they fit, then the oldest are shortened first; of the older half, the lines that tell least are at last
+left to their numbers. All this happens well below their cap, so that it is rare. The summary behind them is merged with
+every new one; no model is needed to shorten it: it keeps its facts, then the first lines of each section. The archive
+has everything under the numbers a record cites.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -21,7 +23,7 @@ from ollm.services.token_counting import TokenCounter
 TextCost = Callable[[str], int]
 
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_WORDS_SHARE = 0.75  # of their cap, when the user's words are shortened: room for the next ones
+MERGED_WORDS_SHARE = 0.6  # of their cap, when the user's words are shortened: room for the next ones
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "
@@ -31,28 +33,50 @@ MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
+RATED_WORDS_OFFSET = 3  # so that a sentence of one rare word does not go before all others
 
 _SENTENCE = compile_late(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
-_TELLING = compile_late(
-    r"\b(?:remember|note|important|must|never|always|decided?|agreed|keep in mind|fact|todo|do not|don't|by the way)\b",
-    re.IGNORECASE,
-)
+_WORD = compile_late(r"\w+")
 _PASTED = compile_late(r"\s{2,}\S|\s*(?:at |File \"|[|+\-]{3}|\d+[:|] )|[{}()\[\];<>]")
 
 
-def shorten_request(text: str, tokens: int, cost: TextCost) -> str:
+class WordRarity:
+    """Rates text by how much it tells: words that few of these texts hold, and names, numbers and places. Works in any
+    language, since what everybody says all the time is found by counting."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts: Counter[str] = Counter()
+        for text in texts:
+            self._texts.update(set(_split_words(text)))
+
+    def rate_word(self, word: str) -> float:
+        return sum(1 / max(1, self._texts[part]) for part in set(_split_words(word))) + 2 * len(find_facts([word]))
+
+    def rate_sentence(self, sentence: str) -> float:
+        """Rate a sentence for each word that it takes."""
+        words = sentence.split()
+        return sum(map(self.rate_word, set(words))) / (len(words) + RATED_WORDS_OFFSET)
+
+
+def _split_words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
     """A request in at most so many tokens: whole, or the sentences that tell most, in their order."""
     plain = " ".join(text.split())
     if cost(plain) <= tokens:
         return plain
     sentences = _split_sentences(text)
-    ranked = sorted(range(len(sentences)), key=lambda place: _rank(sentences, place))
+    rated = [rarity.rate_sentence(sentence) for sentence in sentences]
     chosen: dict[int, str] = {}
     left = tokens
-    for place in ranked:
+    for place in sorted(range(len(sentences)), key=lambda place: -rated[place]):
         available = left - (1 if chosen else 0)
-        said = sentences[place] if cost(sentences[place]) <= available else _clip(sentences[place], available, cost)
+        said = sentences[place]
+        if cost(said) > available:
+            said = _clip(said, available, cost, rarity)
         if not said:
             continue
         chosen[place] = said
@@ -83,30 +107,31 @@ def _replace_fence(block: re.Match[str]) -> str:
     return f" [{block.group().count(chr(10))} lines of code] "
 
 
-def _rank(sentences: Sequence[str], place: int) -> tuple[float, int]:
-    """Sentences with names, numbers and places first, then the first one, then those that ask to be remembered."""
-    sentence = sentences[place]
-    facts = len(find_facts([sentence]))
-    telling = bool(_TELLING.search(sentence))
-    weight = min(facts, 4) * 2.0 + (2.5 if telling and facts else 1.5 if telling else 0) + (1.0 if place == 0 else 0)
-    return -weight, place
-
-
-def _clip(sentence: str, tokens: int, cost: TextCost) -> str:
-    """The beginning of a sentence, or its end where that names more."""
+def _clip(sentence: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
+    """The run of words in a sentence that tells most; the beginning of one without blanks."""
     if tokens < MIN_LINE_TOKENS:
         return ""
-    size = len(sentence)
-    while cost(sentence[:size]) > tokens - 1 and size > MIN_CLIPPED_CHARS:
+    words = sentence.split()
+    costs = [cost(f" {word}") for word in words]
+    rated = list(map(rarity.rate_word, words))
+    best, start, used, worth = (0.0, 0, 0), 0, 0, 0.0
+    for end, word_cost in enumerate(costs, 1):
+        used, worth = used + word_cost, worth + rated[end - 1]
+        while used > tokens - 2:
+            used, worth, start = used - costs[start], worth - rated[start], start + 1
+        if worth > best[0]:
+            best = (worth, start, end)
+    _, start, end = best
+    if start == end:
+        return _clip_characters(sentence, tokens, cost)
+    return f"{'…' * (start > 0)}{' '.join(words[start:end])}{'…' * (end < len(words))}"
+
+
+def _clip_characters(text: str, tokens: int, cost: TextCost) -> str:
+    size = len(text)
+    while cost(text[:size]) > tokens - 1 and size > MIN_CLIPPED_CHARS:
         size = int(size * 0.85)
-    head, tail = sentence[:size], sentence[len(sentence) - size :]
-    if cost(tail) <= tokens - 1 and len(find_facts([tail])) > len(find_facts([head])):
-        return f"…{tail.partition(' ')[2] or tail}"
-    lost = [fact for fact in find_facts([sentence]) if fact not in head]
-    if lost and not find_facts([head]):
-        start = max(0, sentence.find(lost[0]) - size // 2)
-        return f"…{sentence[start : start + size].strip()}…"
-    return f"{head.rstrip()}…"
+    return f"{text[:size]}…"
 
 
 def make_lines(
@@ -117,27 +142,32 @@ def make_lines(
     added = [RequestLine(number=number, text=text.strip()) for number, text in new]
     if all(line.whole for line in known) and count_lines((*known, *added), cost) <= cap:
         return tuple(added)
-    return tuple(_shorten_line(line, NEW_LINE_TOKENS, cost) for line in added)
+    rarity = WordRarity(line.text for line in (*known, *added))
+    return tuple(_shorten_line(line, NEW_LINE_TOKENS, cost, rarity) for line in added)
 
 
 def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tuple[RequestLine, ...]:
-    """Lines within so many tokens: the oldest are shortened first, and the very oldest left to their numbers."""
+    """Lines within so many tokens: the oldest are shortened first, then old ones that tell least left to their
+    numbers."""
     folded = list(lines)
     total = count_lines(folded, cost)
+    rarity = WordRarity(line.text for line in lines)
     for size in LINE_TOKENS:
         for place, line in enumerate(folded):
             if total <= tokens:
                 return tuple(folded)
-            folded[place] = _shorten_line(line, size, cost)
+            folded[place] = _shorten_line(line, size, cost, rarity)
             total += cost(folded[place].text) - cost(line.text)
     while folded and total > tokens:
-        total -= count_lines(folded[:1], cost)
-        folded.pop(0)
+        older = folded[: len(folded) // 2 + 1]
+        dropped = min(older, key=lambda line: rarity.rate_sentence(line.text))
+        total -= count_lines([dropped], cost)
+        folded.remove(dropped)
     return tuple(folded)
 
 
-def _shorten_line(line: RequestLine, tokens: int, cost: TextCost) -> RequestLine:
-    text = shorten_request(line.text, tokens, cost)
+def _shorten_line(line: RequestLine, tokens: int, cost: TextCost, rarity: WordRarity) -> RequestLine:
+    text = shorten_request(line.text, tokens, cost, rarity)
     return line if text == line.text else RequestLine(number=line.number, text=text, whole=False)
 
 
