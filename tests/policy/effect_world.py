@@ -5,6 +5,7 @@ it, but inside an outer box whose workspace is the whole place, so that nothing 
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -112,7 +113,7 @@ class EffectWorld:
             "argv": [shutil.which("timeout") or "timeout", "-k1", str(SECONDS), "bash", "-c", line],
             "environment": {"PATH": os.defpath, "HOME": str(self.home), **make_git_environment()},
         }
-        send_order(self._control, fields, [directory, empty, writing, writing])
+        send_order(self._control, json.dumps(fields).encode(), [directory, empty, writing, writing])
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             said = pipe.read()

@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import hashlib
+import json
 import os
 import shutil
 import socket
@@ -16,9 +17,18 @@ from pathlib import Path
 import pytest
 
 from ollm.system.process_tree import become_subreaper
-from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, Level, Network, find_bubblewrap, find_git_directories
+from ollm.system.sandbox.box import (
+    WHOLE_LEVELS,
+    Box,
+    Kind,
+    Level,
+    Network,
+    find_bubblewrap,
+    find_git_directories,
+    list_covered_places,
+    list_visible_places,
+)
 from ollm.system.sandbox.bubblewrap import start_wrapped_host
-from ollm.system.sandbox.home import list_covered_places, list_visible_places
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
 from ollm.system.sandbox.names import find_steering_name, is_harmless
@@ -197,7 +207,7 @@ class World:
         box = self.box(kind, network, approved, protected)
         fields = {"box": box.to_fields(), "argv": ["/bin/bash", "-c", line], "environment": environment}
         control = start_wrapped_host(box)[0] if box.wrapper else self._control
-        send_order(control, fields, [directory, empty, writing, writing])
+        send_order(control, json.dumps(fields).encode(), [directory, empty, writing, writing])
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             output = pipe.read().decode("utf-8", "replace")

@@ -49,3 +49,17 @@ def test_a_file_of_the_home_that_is_not_visible_is_named_with_the_setting(tmp_pa
     assert "~/.config/tool exists but is not visible in the sandbox" in hint
     assert "sandbox.readable" in hint
     assert explain_box_failure(box, (), f"cat: {tmp_path}/.none: No such file or directory", 1) == ""
+
+
+@pytest.mark.parametrize("name", ["out", "../out", "new"])
+def test_a_write_outside_without_mounts_is_told_from_a_missing_permission(tmp_path: Path, name: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "out").touch()
+    box = Box("working", str(tmp_path / "work"), "/home/u", scratch="/scratch")
+    path = name if name.startswith("..") else tmp_path / name
+
+    hint = explain_box_failure(box, (), f"bash: {path}: Permission denied", 1)
+
+    assert "only the workspace, $TMPDIR and sandbox.writable can be written" in hint
+    assert explain_box_failure(box, (), f"bash: {tmp_path}/work/x: Permission denied", 1) == ""
+    assert explain_box_failure(box, (), "bash: /none/at/all: Permission denied", 1) == ""

@@ -1,12 +1,17 @@
-"""Finding and ending everything that descends from this process. Standard library only: supervisors use it."""
+"""Start a command in a session of its own; find and end everything that descends from this process. Standard library
+only: supervisors use it."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
@@ -21,6 +26,63 @@ def become_subreaper() -> None:
 def make_undumpable() -> None:
     """Keep other processes of this user from reading our memory and our environment in /proc. Linux only."""
     _prctl(PR_SET_DUMPABLE, 0)
+
+
+def wake_on_child() -> int:
+    """A descriptor that becomes readable when a child ends."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def receive_exactly(control: socket.socket, length: int) -> bytes:
+    """Raises EOFError if the other end is closed before."""
+    data = bytearray()
+    while len(data) < length:
+        piece = control.recv(length - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
+
+
+def start_session(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    streams: Sequence[int],
+    *,
+    terminal: bool,
+    close_others: bool = True,
+) -> int:
+    """Start a command with these descriptors as its streams and return its process id; the caller collects it. With
+    `terminal`, its output becomes the controlling one. Raises OSError."""
+    import subprocess
+
+    try:
+        child = subprocess.Popen(
+            argv,
+            env=environment,
+            stdin=streams[0],
+            stdout=streams[1],
+            stderr=streams[2],
+            close_fds=close_others,
+            start_new_session=True,
+            preexec_fn=_take_terminal if terminal else None,  # noqa: PLW1509 - what it does is two calls
+        )
+    except (ValueError, subprocess.SubprocessError) as error:
+        raise OSError(22, "Invalid argument") from error
+    child.returncode = 0  # collected elsewhere
+    return child.pid
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(1, termios.TIOCSCTTY, 0)
 
 
 def find_descendants(roots: Iterable[int]) -> set[int]:

@@ -214,7 +214,7 @@ class ProcessHost:
         if key not in self._namespaces:
             self._namespaces[key] = asyncio.ensure_future(self._make_namespaces(box))
         try:
-            return key, await asyncio.shield(self._namespaces[key])
+            return str(hash(key)), await asyncio.shield(self._namespaces[key])
         except StartError:
             self._namespaces.pop(key, None)
             raise

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
-from ollm.system.sandbox.home import CACHES, TOOLCHAINS
+from ollm.system.sandbox.box import CACHES, TOOLCHAINS
 from ollm.system.sandbox.names import find_steering_name
 
 _SHARED_FOLDERS = (".config", ".local", ".cache")  # of many programs

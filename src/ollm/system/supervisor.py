@@ -17,16 +17,13 @@ import os
 import select
 import signal
 import socket
-import struct
-import subprocess
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ollm.system.process_tree import find_descendants, kill_all, send_signal
-
-if TYPE_CHECKING:
-    from ollm.system.sandbox.runner import BoxRunner
+from ollm.system.process_tree import find_descendants, kill_all, receive_exactly, send_signal, start_session
+from ollm.system.sandbox.box import SCRATCH_PREFIX, Box
+from ollm.system.sandbox.host import send_order, start_host
 
 ORPHAN_GRACE_SECONDS = 0.25
 GIVE_UP_SECONDS = 5.0  # a process the kernel will not let go of is not waited for longer than this
@@ -37,28 +34,18 @@ def supervise(control: socket.socket, descriptors: list[int], waking: int, runne
     namespaces of its session where it has a box); return when it and all its descendants are gone."""
     with control:
         try:
-            command = _read_command(control)
-            if "namespaces" in command:
-                _send_namespaces(command["namespaces"], control)
-                return
-            boxed = command["box"] is not None
-            started = (
-                _launch_boxed(command, control, descriptors, runner)
-                if boxed
-                else _launch(command, control, descriptors, runner)
-            )
+            supervisor = _answer(control, descriptors, waking, runner)
         except (OSError, EOFError, ValueError):
             return
         finally:
             os.chdir("/")
             for descriptor in descriptors:
                 os.close(descriptor)
-        if started:
-            (BoxSupervisor(control, runner, waking) if boxed else Supervisor(control, started, waking)).watch()
+        if supervisor is not None:
+            supervisor.watch()
 
 
 def _send_namespaces(fields: dict[str, Any], control: socket.socket) -> None:
-    from ollm.system.sandbox.box import Box
     from ollm.system.sandbox.levels import make_namespaces
 
     try:
@@ -71,73 +58,116 @@ def _send_namespaces(fields: dict[str, Any], control: socket.socket) -> None:
         os.close(descriptor)
 
 
-def wake_on_child() -> int:
-    """A descriptor that becomes readable when a child ends."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    return reading
-
-
-def _read_command(control: socket.socket) -> dict[str, Any]:
-    (length,) = struct.unpack("!I", _receive(control, 4))
-    fields: dict[str, Any] = json.loads(_receive(control, length))
-    return fields
-
-
-def _receive(control: socket.socket, length: int) -> bytes:
-    data = bytearray()
-    while len(data) < length:
-        piece = control.recv(length - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return bytes(data)
-
-
-def _launch_boxed(command: dict[str, Any], control: socket.socket, descriptors: list[int], runner: BoxRunner) -> int:
-    """Hand the command to the process inside the sandbox; 0 if there is none."""
+def _answer(control: socket.socket, descriptors: list[int], waking: int, runner: BoxRunner) -> Supervisor | None:
+    """Send the namespaces that are asked for, or start the command: what watches it, None if it was not started."""
+    body = receive_exactly(control, int.from_bytes(receive_exactly(control, 4), "big"))
+    command = json.loads(body)
+    if "namespaces" in command:
+        _send_namespaces(command["namespaces"], control)
+        return None
+    where = "start"
     try:
-        runner.start(command, descriptors)
-    except OSError as error:
-        control.sendall(f"failed {error.errno or 5} start\ngone\n".encode())
-        return 0
-    return runner.host
-
-
-def _launch(command: dict[str, Any], control: socket.socket, descriptors: list[int], runner: BoxRunner) -> int:
-    """Start the command and say so; 0 when it could not be started."""
-    runner.stop()  # a process that were left would be taken for one of the command
-    directory, source, output, errors = descriptors[:4]
-    where = "cwd"
-    try:
-        os.fchdir(directory)
+        if command["box"] is not None:
+            runner.start(command, body, descriptors)
+            return BoxSupervisor(control, runner, waking)
+        runner.stop()  # a process that were left would be taken for one of the command
+        where = "cwd"
+        os.fchdir(descriptors[0])
         where = "program"
-        child = subprocess.Popen(
-            command["argv"],
-            env=command["environment"],
-            stdin=source,
-            stdout=output,
-            stderr=errors,
-            start_new_session=True,
-            preexec_fn=_take_terminal if command["terminal"] else None,  # noqa: PLW1509 - one thread only
-        )
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        number = getattr(error, "errno", None) or 22
-        control.sendall(f"failed {number} {where}\ngone\n".encode())
-        return 0
-    child.returncode = 0  # we collect it ourselves
-    control.sendall(f"started {child.pid}\n".encode())
-    return child.pid
+        child = start_session(command["argv"], command["environment"], descriptors[1:4], terminal=command["terminal"])
+    except OSError as error:
+        control.sendall(f"failed {error.errno or 5} {where}\ngone\n".encode())
+        return None
+    control.sendall(f"started {child}\n".encode())
+    return Supervisor(control, child, waking)
 
 
-def _take_terminal() -> None:
-    import fcntl
-    import termios
+class BoxRunner:
+    """Keeps the first process of a sandbox, hands it commands, one at a time, and reads what becomes of them. The next
+    command of the same session uses the process again."""
 
-    fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+    def __init__(self) -> None:
+        self.host = self._inner = 0
+        self.finished = True
+        self._session = ""
+        self._control: socket.socket | None = None
+        self._heard = b""
+        self._scratches: set[str] = set()
+
+    def start(self, command: dict[str, Any], body: bytes, descriptors: list[int]) -> None:
+        """Hand over a command, which came as `body`. `descriptors` are its directory, its three streams, and the
+        session's namespaces."""
+        box = Box.from_fields(command["box"])
+        if f"/{SCRATCH_PREFIX}" in box.scratch:  # made for boxes, and for nothing else
+            self._scratches.add(box.scratch)
+        self._keep_host(box, command["session"], tuple(descriptors[4:]))
+        assert self._control is not None
+        self.finished, self._heard = False, b""
+        try:
+            send_order(self._control, body, descriptors[:4])
+        except OSError:
+            self.stop()
+            raise
+
+    def _keep_host(self, box: Box, session: str, namespaces: tuple[int, ...]) -> None:
+        """The process of the last command serves again, if the session, or the box made by a wrapper, is the same."""
+        session = f"{session} {box}" if box.wrapper else session
+        if self._control is not None and self._session == session:
+            return
+        self.stop()
+        if box.wrapper:
+            from ollm.system.sandbox.bubblewrap import start_wrapped_host
+
+            self._control, self.host, self._inner = start_wrapped_host(box)
+        else:
+            self._control, self.host = start_host(namespaces)
+        self._session = session
+
+    @property
+    def processes(self) -> set[int]:
+        """Those of the box itself, which end when all others have."""
+        return {self.host, self._inner}
+
+    @property
+    def descriptor(self) -> int:
+        """Readable when there is something to hear; -1 without a process."""
+        return -1 if self._control is None else self._control.fileno()
+
+    def read_lines(self) -> list[bytes]:
+        """What there is to pass on. `finished` says afterwards whether the command and all of it is gone."""
+        data = b""
+        if self._control is not None:
+            with suppress(OSError):
+                data = self._control.recv(65_536)
+        if not data:
+            self.forget()
+            return []
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        self.finished = b"gone" in lines
+        return [line for line in lines if line != b"gone"]
+
+    def forget(self) -> None:
+        """The process has ended, and with it all that was in the box."""
+        if self._control is not None:
+            self._control.close()
+        self._control, self.host, self._inner, self.finished = None, 0, 0, True
+
+    def remove_scratches(self) -> None:
+        """Take away the temporary directories of the boxes: nobody is left who would, and who made them may have been
+        killed."""
+        if self._scratches:
+            import shutil
+
+            for scratch in self._scratches:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End the process: it does so by itself when nobody talks to it any more."""
+        host = self.host
+        self.forget()
+        if host:
+            with suppress(ChildProcessError):
+                os.waitpid(host, 0)
 
 
 class Supervisor:

@@ -16,9 +16,8 @@ import socket
 import struct
 from contextlib import suppress
 
-from ollm.system.process_tree import become_subreaper, kill_all, map_children
-from ollm.system.sandbox.runner import BoxRunner
-from ollm.system.supervisor import supervise, wake_on_child
+from ollm.system.process_tree import become_subreaper, kill_all, map_children, wake_on_child
+from ollm.system.supervisor import BoxRunner, supervise
 
 _NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is free
 

@@ -246,7 +246,8 @@ MISSING = re.compile(
     r"No such file|Permission denied|ENOENT|EACCES|not found|cannot find|can't find|does not exist", re.IGNORECASE
 )
 READ_ONLY = re.compile(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
-PATHS = re.compile(r"(?:~|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
+DENIED = re.compile(r"Permission denied|EACCES", re.IGNORECASE)
+PATHS = re.compile(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
 MAX_OUTPUT_CHARS = 20_000
 MAX_NAMES = 3
 SHARED_FOLDERS = (".config", ".local", ".cache")
@@ -266,7 +267,7 @@ def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, cod
     if MISSING.search(said) and (hidden := _find_hidden_paths(box, said)):
         names = ", ".join(hidden[:MAX_NAMES])
         return f"{names} exists but is not visible in the sandbox; the user can add it to sandbox.readable. {WAY_OUT}"
-    if READ_ONLY.search(said):
+    if READ_ONLY.search(said) or (DENIED.search(said) and _names_unwritable_path(box, said)):
         return f"{_explain_read_only(box, said)} {WAY_OUT}"
     return ""
 
@@ -275,14 +276,29 @@ def _find_hidden_paths(box: Box, output: str) -> list[str]:
     """Paths of the home that the output names, that exist, and that the box does not show."""
     places = list_places(box)
     found: dict[str, None] = {}
-    for path in dict.fromkeys(PATHS.findall(output)):
-        full = os.path.normpath(path.replace("~", box.home, 1) if path.startswith("~") else path)
+    for full in _list_named_paths(box, output):
         if is_inside(full, box.home) and full != box.home and find_access(full, places)[1] == "empty":
             parts = full.removeprefix(box.home).strip("/").split("/")
             name = "/".join(parts[: 2 if parts[0] in SHARED_FOLDERS else 1])
             if parts[0] != ".ollm" and os.path.lexists(full):
                 found[f"~/{name}"] = None
     return list(found)
+
+
+def _list_named_paths(box: Box, output: str) -> list[str]:
+    """Paths that the output names: absolute, from the home, or up from the workspace."""
+    found = (path.replace("~", box.home, 1) if path.startswith("~") else path for path in PATHS.findall(output))
+    return [os.path.normpath(os.path.join(box.workspace, path)) for path in dict.fromkeys(found)]  # noqa: PTH118
+
+
+def _names_unwritable_path(box: Box, output: str) -> bool:
+    """Return True if the output names a path that the user may write and the box may not. Without mounts the kernel
+    answers as if the user had no permission."""
+    if not box.scratch or box.wrapper:
+        return False
+    writable = (*box.list_writable(), box.scratch)
+    outside = [path for path in _list_named_paths(box, output) if not any(is_inside(path, one) for one in writable)]
+    return any(os.access(path if os.path.lexists(path) else os.path.dirname(path), os.W_OK) for path in outside)  # noqa: PTH120
 
 
 def _explain_read_only(box: Box, output: str) -> str:
@@ -292,7 +308,8 @@ def _explain_read_only(box: Box, output: str) -> str:
     if steering:
         names = ", ".join(steering[:MAX_NAMES])
         return f"{names} steers tools, agents or git and cannot be changed in the sandbox; write_file can."
-    return "In the sandbox only the workspace, /tmp and sandbox.writable can be written."
+    temporary = "$TMPDIR" if box.scratch and not box.wrapper else "/tmp"  # noqa: S108 - only named
+    return f"In the sandbox only the workspace, {temporary} and sandbox.writable can be written."
 
 
 def _list_paths(box: Box, denied: Sequence[str]) -> str:

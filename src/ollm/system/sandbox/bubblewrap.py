@@ -15,9 +15,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from ollm.system.sandbox.base import ACCELERATORS, RUN, RUN_KEPT
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, list_places
-from ollm.system.sandbox.mounts import list_protections
+from ollm.system.sandbox.mounts import ACCELERATORS, RUN, RUN_KEPT, list_protections
 
 START_SECONDS = 30
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))

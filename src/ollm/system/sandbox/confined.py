@@ -67,8 +67,7 @@ def _confine_thread(home: str | None, readable: list[str]) -> None:
 
 def _list_readable(home: str) -> list[str]:
     """Everything but the homes, with the programs in them and git's settings."""
-    from ollm.system.sandbox.box import Access
-    from ollm.system.sandbox.home import list_covered_places, list_visible_places
+    from ollm.system.sandbox.box import Access, list_covered_places, list_visible_places
     from ollm.system.sandbox.landlock import split_places
 
     visible = list_visible_places(home, os.environ.get("PATH", ""))

@@ -1,8 +1,10 @@
 """The first process of the boxes that one supervisor runs for one session, one command after the other.
 
-It lives in namespaces of its own: processes, shared memory, and mounts copied from the session's. For every command a
-thread of it makes the mounts of that command (`command`); threads, because they share the interpreter's memory and
-cost nothing, while each has mounts, capabilities, Landlock and seccomp of its own. Standard library only.
+It lives in namespaces of its own: processes, shared memory, and mounts copied from the session's. Each command is
+started by two threads of it, because they share the interpreter's memory and cost nothing, while each has mounts,
+capabilities, Landlock and seccomp of its own. The first thread takes a mount namespace, makes the mounts, restricts
+itself and becomes the broker. The second, started by it, inherits all that, installs the seccomp filter and starts the
+command, which inherits the filter in turn; then it ends. Standard library only.
 
 What comes over the control socket: an order as JSON with four descriptors (directory, input, output, errors). What
 goes back, a line each: `started PID` or `failed ERRNO WHERE`, `denied PATH` (as JSON), `exited CODE` (of the command
@@ -11,20 +13,196 @@ itself), `gone` when nothing is left of it. When the socket is closed everything
 
 from __future__ import annotations
 
+import _thread
+import ctypes
 import json
 import os
 import select
 import signal
 import socket
+import struct
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import NamedTuple
 
-from ollm.system.process_tree import kill_all
+from ollm.system.process_tree import kill_all, receive_exactly, start_session, wake_on_child
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import Box
-from ollm.system.sandbox.command import BoxedCommand, BoxOrder
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
+from ollm.system.sandbox.broker import Broker
+from ollm.system.sandbox.landlock import PLAIN_DEVICES, restrict_box
+from ollm.system.sandbox.mounts import mount_for_command
+from ollm.system.sandbox.seccomp import build_box_filter
 
-MAX_ORDER_BYTES = 4 * 1024 * 1024
+FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners and permissions; for root only
+BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
+CLONE_FS = 0x200
+MAX_DENIALS = 8
+
+
+class BoxOrder(NamedTuple):
+    """What to run. `streams` are descriptors of its input, output and errors, `directory` one of where it runs."""
+
+    box: Box
+    argv: list[str]
+    environment: dict[str, str]
+    directory: int
+    streams: tuple[int, int, int]
+    terminal: bool = False
+
+
+class BoxStartError(OSError):
+    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`."""
+
+    def __init__(self, error: OSError, where: str) -> None:
+        super().__init__(error.errno or 5, error.strerror or str(error), where)
+
+
+class BoxedCommand:
+    """Starts an order in a box. `network` is the session's network namespace; without it there are no namespaces, or
+    the box has a wrapper that made them."""
+
+    def __init__(self, order: BoxOrder, network: tuple[int, ...], say: Callable[[str], None]) -> None:
+        self._order = order
+        self._box = order.box
+        self._network = network
+        self._mounted = bool(network or order.box.wrapper)
+        self._say = say
+        self._started = _thread.allocate_lock()
+        self._broken: BoxStartError | None = None
+        self._child = 0
+        self._listener = -1
+        self._denied: set[str] = set()
+        self._ending, self._end = os.pipe()
+
+    def start(self) -> int:
+        """The process id of the command, as seen from inside."""
+        self._started.acquire()
+        _thread.start_new_thread(self._run_broker_thread, ())  # it has mounts of its own
+        self._started.acquire()
+        if self._broken is not None:
+            raise self._broken
+        return self._child
+
+    def close(self) -> None:
+        """Nothing is left of the command: its broker ends."""
+        os.close(self._end)
+
+    @property
+    def _needs_broker(self) -> bool:
+        """A reading box has no sockets, so with mounts nothing is left to decide."""
+        return self._box.kind == "working" or not self._mounted
+
+    def _run_broker_thread(self) -> None:
+        try:
+            where = "start"
+            self._enter()
+            where = "cwd"
+            self._change_directory()
+            where = "start"
+            self._restrict()
+        except OSError as error:
+            self._fail(BoxStartError(error, where))
+            return
+        if not self._needs_broker:
+            self._run_command_thread()
+            return
+        terminal = os.dup(self._order.streams[1]) if self._order.terminal else -1
+        filtered = _thread.allocate_lock()
+        filtered.acquire()
+        _thread.start_new_thread(self._run_command_thread, (filtered,))
+        filtered.acquire()
+        if self._listener >= 0:
+            self._serve_broker(terminal)
+
+    def _enter(self) -> None:
+        """Mounts of our own, and the session's network."""
+        if self._network:
+            if self._box.network != "all" or self._box.kind == "reading":
+                kernel.call("setns", self._network[0], kernel.CLONE_NEWNET)
+            kernel.call("unshare", kernel.CLONE_NEWNS | CLONE_FS)
+            mount_for_command(self._box)
+        else:
+            kernel.call("unshare", CLONE_FS)
+
+    def _change_directory(self) -> None:
+        """By its name: the descriptor leads to the directory as it is outside. In the workspace it is the very same."""
+        if not self._mounted:
+            os.fchdir(self._order.directory)
+            return
+        place = os.readlink(f"/proc/thread-self/fd/{self._order.directory}")
+        os.chdir(place)
+        seen, meant = os.stat("."), os.fstat(self._order.directory)
+        if is_inside(place, self._box.workspace) and (seen.st_dev, seen.st_ino) != (meant.st_dev, meant.st_ino):
+            raise FileNotFoundError(2, "is another directory by now")
+
+    def _restrict(self) -> None:
+        """Landlock and the loss of capabilities, for this thread and what comes from it. A process under Landlock can
+        change no mounts either, in a namespace of its own neither."""
+        restrict_box(self._box, mounted=self._mounted)
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
+
+    def _run_command_thread(self, filtered: _thread.LockType | None = None) -> None:
+        try:
+            kernel.call("unshare", CLONE_FS)
+            _keep_capabilities(0)
+            reading = self._box.kind == "reading"
+            loopback_without_mounts = self._box.network == "loopback" and not self._mounted
+            rules = build_box_filter(
+                network=self._box.network != "none" and not reading and not loopback_without_mounts,
+                unix_sockets=not reading,
+                namespaces=self._mounted,
+                protects_files=bool(self._box.protected) and not self._mounted,
+            )
+            self._listener = rules.install(listen=filtered is not None)
+        except OSError as error:
+            self._fail(BoxStartError(error, "start"))
+            return
+        finally:
+            if filtered is not None:
+                filtered.release()
+        try:
+            kernel.call("close_range", 3, 0xFFFFFFFF, 4)  # CLOSE_RANGE_CLOEXEC: they close by themselves
+            order = self._order
+            self._child = start_session(
+                order.argv, order.environment, order.streams, terminal=order.terminal, close_others=False
+            )
+            self._started.release()
+        except OSError as error:
+            self._fail(BoxStartError(error, "program"))
+
+    def _fail(self, error: BoxStartError) -> None:
+        self._broken = error
+        self._started.release()
+
+    def _serve_broker(self, terminal: int) -> None:
+        box = self._box
+        os.umask(0)  # the caller's is applied
+        private = list(TEMPORARY_PLACES) if self._mounted else [box.scratch, *PLAIN_DEVICES]
+        reachable = [*box.list_writable(), *filter(None, private)]
+        try:
+            Broker(self._listener, box, reachable, self._tell_denied, terminal).serve(self._ending)
+        finally:
+            for descriptor in {self._listener, self._ending, terminal} - {-1}:
+                os.close(descriptor)
+
+    def _tell_denied(self, path: str) -> None:
+        if len(self._denied) < MAX_DENIALS and path not in self._denied:
+            self._denied.add(path)
+            self._say(f"denied {json.dumps(path)}")
+
+
+def _keep_capabilities(mask: int) -> None:
+    """Of this thread. What it starts gets no more: no_new_privs holds that down, for root too."""
+    kept = mask | (FILE_CAPABILITIES if os.geteuid() == 0 else 0)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0), 8)
+    low = kept & 0xFFFFFFFF
+    try:
+        kernel.call("capset", header, ctypes.create_string_buffer(struct.pack("=IIIIII", low, low, 0, 0, 0, 0), 24))
+    except PermissionError:
+        kernel.call("capset", header, ctypes.create_string_buffer(24))  # we never had them: then none at all
+
+
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -104,7 +282,9 @@ class BoxHost:
         self._child = 0
 
     def serve(self) -> None:
-        waking = self._wake_on_signals()
+        waking = wake_on_child()
+        for number in PASSED_ON:
+            signal.signal(number, self._pass_on)
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(waking, select.POLLIN)
@@ -120,16 +300,6 @@ class BoxHost:
                 self._command.close()
                 self._command = None
                 self._say("gone")
-
-    def _wake_on_signals(self) -> int:
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        os.set_blocking(writing, False)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in PASSED_ON:
-            signal.signal(number, self._pass_on)
-        return reading
 
     def _take_order(self) -> bool:
         """Start what is ordered. False when there will be no order any more."""
@@ -174,20 +344,19 @@ class BoxHost:
             self._control.sendall(line.encode() + b"\n")
 
 
-def send_order(control: socket.socket, fields: dict[str, Any], descriptors: list[int]) -> None:
-    """Order a command: the fields of `BoxOrder` but for its descriptors (directory, input, output, errors)."""
-    body = json.dumps(fields).encode()
+def send_order(control: socket.socket, body: bytes, descriptors: list[int]) -> None:
+    """Order a command: as JSON the fields of `BoxOrder` but for its descriptors (directory, input, output, errors)."""
     socket.send_fds(control, [len(body).to_bytes(4, "big")], descriptors)
     control.sendall(body)
 
 
 def _read_order(control: socket.socket, length: int, descriptors: list[int]) -> BoxOrder:
-    body = bytearray()
-    while len(body) < min(length, MAX_ORDER_BYTES):
-        piece = control.recv(length - len(body))
-        if not piece:
-            raise OSError(32, "start")
-        body += piece
-    fields = json.loads(body)
-    fields["box"] = Box.from_fields(fields["box"])
-    return BoxOrder(**fields, directory=descriptors[0], streams=(descriptors[1], descriptors[2], descriptors[3]))
+    fields = json.loads(receive_exactly(control, length))
+    return BoxOrder(
+        Box.from_fields(fields["box"]),
+        fields["argv"],
+        fields["environment"],
+        directory=descriptors[0],
+        streams=(descriptors[1], descriptors[2], descriptors[3]),
+        terminal=fields.get("terminal", False),
+    )

@@ -6,6 +6,7 @@ calls. So the very thing is done that a command needs, and seen whether it holds
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -92,7 +93,7 @@ def _try(box: Box, level: Level) -> bool:
     empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}}
     with control:
-        send_order(control, fields, [directory, empty, empty, empty])
+        send_order(control, json.dumps(fields).encode(), [directory, empty, empty, empty])
         report = b""
         while not report.endswith(b"gone\n") and (piece := control.recv(4096)):
             report += piece
@@ -103,7 +104,7 @@ def _try(box: Box, level: Level) -> bool:
 
 def make_namespaces(box: Box) -> tuple[int, ...]:
     """Descriptors of the namespaces that a session's boxes share: user, mount, network. They live as long as these."""
-    from ollm.system.sandbox.base import build_base
+    from ollm.system.sandbox.mounts import build_base
 
     ours, theirs = socket.socketpair()
     child = os.fork()

@@ -1,15 +1,270 @@
-"""The mounts of one command on top of the session's: what is read-only, hidden or opened for this run."""
+"""Mount the file system of boxes: a base that all boxes of a session share, and what each command adds to it.
+
+The base (user and network namespace, and the file system as every box sees it) is built once, by a process that ends
+when it is done: the descriptors of the namespaces keep them alive. Each command gets a copy of its mounts. Standard
+library only.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
 import stat
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import EMPTY, SKELETONS, STASH, make_mount_point, show_again
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, is_inside, list_places
+
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+ACCELERATORS = ("dri", "kfd", "accel")
+RUN_KEPT = (
+    "current-system",
+    "booted-system",
+    "opengl-driver",
+    "opengl-driver-32",
+    "wrappers",
+    "systemd/resolve",
+    "NetworkManager",
+    "resolvconf",
+)
+LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}
+RUN = "/run"
+STASH = "/run/.box"  # covered in every command: what empty places held, and the directories that stand in for them
+EMPTY, SKELETONS, REAL = f"{STASH}/empty", f"{STASH}/skeletons", f"{STASH}/real"
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+
+
+def build_base(box: Box) -> list[int]:
+    """Enter new namespaces and return descriptors of them: user, mount, network. The calling process is a child made
+    for this, and single-threaded."""
+    os.umask(0o022)
+    _become_ourselves_in_new_user_namespace()
+    _lift_loopback()
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    places = list_places(box)
+    trees = {path: kernel.clone_tree(path) for path, access in places if _is_kept_aside(path, access)}
+    devices = _clone_devices()
+    kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
+    _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
+    _mount_run()
+    _mount_devices(devices)
+    for at, (path, access) in enumerate(places):
+        _lay_out(path, access, places[:at], trees.get(path, -1))
+    return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in ("user", "mnt", "net")]
+
+
+def _is_kept_aside(path: str, access: Access) -> bool:
+    """True for what is put back later: what stays writable, and what lies where the temporary places come."""
+    in_the_way = any(is_inside(path, place) for place in TEMPORARY_PLACES) and not os.path.islink(path)
+    return access == "write" or (access == "read" and in_the_way)
+
+
+def _lay_out(path: str, access: Access, above: list[tuple[str, Access]], tree: int) -> None:
+    """Make one place what it is to be; those above it are done."""
+    outer, outer_access = find_access(path, above)
+    if access == "empty":
+        empty_place(path)
+    elif tree >= 0:
+        held = kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV | (kernel.MOUNT_RDONLY if access == "read" else 0)
+        kernel.set_mount_attributes("", held, tree=tree)
+        make_mount_point(path, outer if outer_access == "empty" else "", directory=stat.S_ISDIR(os.fstat(tree).st_mode))
+        kernel.attach_tree(tree, path)
+    elif outer_access == "empty":
+        show_again(path, outer)
+
+
+def empty_place(path: str) -> None:
+    """Put emptiness over a place. A directory keeps a copy of its mounts in the stash, to bring parts of it back."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError:
+        return  # a link that leads nowhere has nothing to hide
+    if not is_folder:
+        kernel.attach_tree(kernel.clone_tree("/dev/null"), path)
+        return
+    name = path.replace("/", "%")
+    for folder in (REAL, SKELETONS):
+        os.makedirs(f"{folder}/{name}", exist_ok=True)
+    kernel.attach_tree(kernel.clone_tree(path), f"{REAL}/{name}")
+    tree = kernel.clone_tree(f"{SKELETONS}/{name}")
+    kernel.set_mount_attributes("", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
+    kernel.attach_tree(tree, path)
+
+
+def show_again(path: str, outer: str, *, writable: bool = False) -> None:
+    """Bring back what was at a path before the place `outer` above it was emptied."""
+    source = f"{REAL}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
+    if os.path.islink(source):
+        name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with suppress(FileExistsError):
+            os.symlink(os.readlink(source), name)
+        return
+    with suppress(FileNotFoundError):
+        tree = kernel.clone_tree(source)
+        if writable:
+            kernel.clear_read_only(tree)
+        make_mount_point(path, outer, directory=stat.S_ISDIR(os.fstat(tree).st_mode))
+        kernel.attach_tree(tree, path)
+
+
+def make_mount_point(path: str, outer: str, *, directory: bool) -> None:
+    """Make something to mount on, where the place has been emptied or a layer lies over it."""
+    if os.path.lexists(path):
+        return
+    name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}" if outer else path
+    os.makedirs(name if directory else os.path.dirname(name), exist_ok=True)
+    if not directory:
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _become_ourselves_in_new_user_namespace() -> None:
+    """Root stays root over the files of all users; anyone else is only themselves in there."""
+    user, group = os.geteuid(), os.getegid()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    everyone = user == 0 and _may_map_everyone()
+    mapper = _start_mapper() if everyone else None
+    kernel.call("unshare", kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
+    if mapper is not None:
+        mapper()
+    else:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
+    with suppress(OSError):  # no namespaces inside ours, by `clone3` either, whose arguments no filter sees
+        _write("/proc/sys/user/max_user_namespaces", "0")
+
+
+def _start_mapper() -> Callable[[], None]:
+    """A child that stays outside, from where alone all ids can be mapped; call the result once we are inside."""
+    process, maps = os.getpid(), {kind: _render_id_map(kind) for kind in ("uid", "gid")}
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        try:
+            os.read(reading, 1)
+            for kind, ids in maps.items():
+                _write(f"/proc/{process}/{kind}_map", ids)
+            os._exit(0)
+        finally:
+            os._exit(1)
+
+    def finish() -> None:
+        os.close(writing)
+        if os.waitpid(child, 0)[1] != 0:
+            raise PermissionError(1, "uid_map")
+
+    return finish
+
+
+def _may_map_everyone() -> bool:
+    """Whether we hold the capabilities to set user and group ids (6 and 7) where we are."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        line = next(line for line in status if line.startswith("CapEff:"))
+    return int(line.split()[1], 16) >> 6 & 3 == 3
+
+
+def _render_id_map(kind: str) -> str:
+    """A map under which every id that exists here is itself."""
+    with open(f"/proc/self/{kind}_map", encoding="ascii") as ids:
+        ranges = [line.split() for line in ids]
+    return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _lift_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
+        (flags,) = struct.unpack_from("h", request, 16)
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+
+
+def _mount_scratch(places: list[str]) -> None:
+    """Lay a private layer in memory over each place: all that is there can be read, and what is written stays inside. A
+    socket of a running daemon cannot be connected to through it. The kernel lays nothing over a directory in which
+    other file systems are mounted: that one starts empty."""
+    kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    for number, place in enumerate(places):
+        upper = f"{RUN}/{number}"
+        os.mkdir(upper)
+        os.chmod(upper, stat.S_IMODE(os.stat(place).st_mode))
+        os.mkdir(f"{upper}-work")
+        options = f"lowerdir={place},upperdir={upper},workdir={upper}-work,userxattr"
+        try:
+            kernel.mount("overlay", place, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+        except OSError:
+            kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=1777")
+
+
+def _mount_run() -> None:
+    """An empty /run, where daemons have their sockets, with the little in it that programs need to be found and names
+    to be resolved. (The layers in memory of the scratch places stay under it, out of reach.)"""
+    kept: list[tuple[str, int | str]] = []
+    kernel.call("umount2", RUN.encode(), 2)  # detached: the layers in memory go on without a name
+    for name in RUN_KEPT:
+        path = os.path.join(RUN, name)
+        if os.path.islink(path):
+            kept.append((path, os.readlink(path)))
+        elif os.path.isdir(path):
+            kept.append((path, kernel.clone_tree(path)))
+    kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    for path, what in kept:
+        if isinstance(what, str):
+            os.symlink(what, path)
+        else:
+            os.makedirs(path, exist_ok=True)
+            kernel.attach_tree(what, path)
+    for folder in (STASH, SKELETONS, REAL):
+        os.makedirs(folder, exist_ok=True)
+    os.mkdir(EMPTY, 0o555)
+    user = os.path.join(RUN, "user", str(os.geteuid()))
+    os.makedirs(user)
+    os.chmod(user, 0o700)
+    if os.path.isdir("/var/run") and not os.path.islink("/var/run"):
+        kernel.mount("tmpfs", "/var/run", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+
+
+def _clone_devices() -> dict[str, int]:
+    names = [*DEVICES, *ACCELERATORS, *(name for name in os.listdir("/dev") if name.startswith("nvidia"))]
+    return {name: kernel.clone_tree(f"/dev/{name}") for name in names if os.path.exists(f"/dev/{name}")}
+
+
+def _mount_devices(trees: dict[str, int]) -> None:
+    """A /dev with what every program may use: no disks, no other terminals, shared memory of its own."""
+    kernel.mount("tmpfs", "/dev", "tmpfs", kernel.MS_NOSUID, "mode=755")
+    for name, tree in trees.items():
+        path = f"/dev/{name}"
+        if stat.S_ISDIR(os.fstat(tree).st_mode):
+            os.mkdir(path)
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        kernel.attach_tree(tree, path)
+    os.mkdir("/dev/pts")
+    os.mkdir("/dev/shm")
+    os.chmod("/dev/shm", 0o1777)  # noqa: S103 - as it is everywhere
+    with suppress(OSError):
+        kernel.mount(
+            "devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"
+        )
+    for name, target in LINKS.items():
+        os.symlink(target, f"/dev/{name}")
 
 
 def mount_for_command(box: Box) -> None:

@@ -22,8 +22,9 @@ from ollm.system.sandbox.box import (
     find_bubblewrap,
     find_git_directories,
     is_inside,
+    list_covered_places,
+    list_visible_places,
 )
-from ollm.system.sandbox.home import list_covered_places, list_visible_places
 from ollm.system.sandbox.watch import Ending, SteeringWatch, TakenFile
 
 Mode = Literal["auto", "require", "off"]
