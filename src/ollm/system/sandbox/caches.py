@@ -15,7 +15,7 @@ MAX_CACHE_BYTES = 10 * 1024**3
 VARIABLES = {
     "npm_config_cache": "npm",
     "PNPM_HOME": "pnpm",
-    "YARN_CACHE_FOLDER": "yarn",
+    "YARN_GLOBAL_FOLDER": "yarn",
     "BUN_INSTALL_CACHE_DIR": "bun",
     "UV_CACHE_DIR": "uv",
     "UV_TOOL_DIR": "uv-tools",
