@@ -430,8 +430,7 @@ class HiddenPaths:
         return Matcher(rules).hides(os.fsencode("/".join(parts)), directory=is_directory)
 
     def _read_rules_of(self, parts: tuple[str, ...]) -> tuple[IgnoreRule, ...]:
-        from ollm.services.file_discovery.layers import OLLM_IGNORE
-        from ollm.services.file_discovery.rules import read_ignore_file
+        from ollm.services.file_discovery.rules import OLLM_IGNORE, read_ignore_file
 
         path = Path(str(self._root), *parts, OLLM_IGNORE)
         if path.is_symlink() or not path.is_file():

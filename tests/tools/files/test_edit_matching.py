@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.edit_file import EditMatch, FlatText, Replacement, apply_edits, find_closest_text
+from ollm.tools.edit_file import EditMatch, Replacement, apply_edits, find_closest_text
 from tests.covers import covers
 
 
@@ -49,68 +49,6 @@ def test_edits_of_a_large_file_are_quick() -> None:
         apply_edits(text, (Replacement(target="line 5000x of the file", replacement=""),), "a")
 
     assert time.perf_counter() - started < 20
-
-
-def apply(text: str, *edits: Replacement) -> str:
-    return apply_edits(text, edits, "f")[0]
-
-
-def notes(text: str, *edits: Replacement) -> list[str]:
-    return [match.note for match in apply_edits(text, edits, "f")[1]]
-
-
-@pytest.mark.parametrize(
-    ("text", "edit", "after"),
-    [
-        ("a b c", Replacement(target="b", replacement="X"), "a X c"),
-        ("aaa", Replacement(target="a", replacement="bb", replace_all=True), "bbbbbb"),
-        ("aaa", Replacement(target="aa", replacement="b", replace_all=True), "ba"),
-        ("x\r\ny\r\n", Replacement(target="x\ny", replacement="1\n2"), "1\r\n2\r\n"),
-        ("x\r\ny\n", Replacement(target="y", replacement="1\n2"), "x\r\n1\n2\n"),
-        ("x\r\ny\r\nz\n", Replacement(target="z", replacement="1\n2"), "x\r\ny\r\n1\r\n2\n"),
-        ("x\ny", Replacement(target="x\r\ny", replacement="1\r\n2"), "1\n2"),
-        ("a", Replacement(target="a", replacement=""), ""),
-    ],
-)
-def test_a_target_is_replaced_to_the_letter(text: str, edit: Replacement, after: str) -> None:
-    assert apply(text, edit) == after
-    assert set(notes(text, edit)) == {""}
-
-
-@pytest.mark.parametrize(
-    ("text", "target", "replacement", "after", "note"),
-    [
-        ("a  \nb\n", "a\nb", "x", "x\n", "edit 1: trailing whitespace was ignored"),
-        (
-            "    if x:\n        y\n",
-            "if x:\n    y",
-            "if z:\n    y",
-            "    if z:\n        y\n",
-            "edit 1: whitespace was ignored",
-        ),
-        ("port = 80\n", "port=80", "port=81", "port=81\n", "edit 1: whitespace was ignored"),
-        ("one\ntwo\n", "1\tone\n2\ttwo", "x", "x\n", "edit 1: the line numbers in the target were removed"),
-        ("\tone\n", "  one\n", "  two\n", "\ttwo\n", "edit 1: whitespace was ignored"),
-    ],
-)
-def test_white_space_is_forgiven_where_one_place_matches(
-    text: str, target: str, replacement: str, after: str, note: str
-) -> None:
-    edit = Replacement(target=target, replacement=replacement)
-
-    assert apply(text, edit) == after
-    assert notes(text, edit) == [note]
-
-
-@given(st.text(alphabet="a\r\n", max_size=20))
-def test_every_place_in_the_flat_text_leads_back_to_the_raw_one(raw: str) -> None:
-    flat = FlatText(raw)
-
-    assert flat.flat == raw.replace("\r\n", "\n")
-    for offset, character in enumerate(flat.flat):
-        there = raw[flat.find_raw_offset(offset) :]
-        assert there.startswith((character, "\r\n"))
-    assert flat.find_raw_offset(len(flat.flat)) == len(raw)
 
 
 def test_the_closest_line_is_shown_with_where_it_differs() -> None:

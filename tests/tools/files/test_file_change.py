@@ -2,24 +2,20 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.config.settings import ReadFileSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_change import (
     MAX_DIFF_LINES,
     MAX_SHOWN_CHARS,
-    encode_text,
     make_diff,
     read_current,
     refuse_stale,
     write_change,
 )
-from ollm.tools.files.file_text import Encoding
 from ollm.tools.framework.base import ToolContext
 
 TEXT = st.text(alphabet="ab \n\t", max_size=60)
@@ -42,45 +38,6 @@ def ledger(tmp_path: Path) -> EditLedger:
     return EditLedger(lambda: tmp_path / "undo")
 
 
-def test_what_cannot_be_changed_is_refused(context: ToolContext, workspace: Path) -> None:
-    (workspace / "dir").mkdir()
-    (workspace / "broken").symlink_to("nowhere")
-    small = msgspec.structs.replace(context, settings=ToolSettings(read_file=ReadFileSettings(max_bytes=3)))
-    (workspace / "f").write_bytes(b"text")
-
-    for name, using, kind in (
-        ("dir", context, "IsDirectory"),
-        ("broken", context, "FileNotFound"),
-        ("f", small, "FileTooLarge"),
-    ):
-        with pytest.raises(ToolFailure) as caught:
-            read_current(using, name)
-        assert caught.value.kind == kind
-    exact = msgspec.structs.replace(context, settings=ToolSettings(read_file=ReadFileSettings(max_bytes=4)))
-    assert read_current(exact, "f") is not None
-
-
-def test_a_file_that_others_changed_comes_with_what_it_says_now(
-    context: ToolContext, workspace: Path, ledger: EditLedger
-) -> None:
-    path = workspace / "f"
-    path.write_bytes(b"before")
-    ledger.remember_file(path, path.stat(), b"before")
-    now = read_current(context, "f")
-    assert now is not None
-    refuse_stale(context, ledger, "f", now)
-    path.write_bytes(b"changed by another")
-    now = read_current(context, "f")
-    assert now is not None
-    with pytest.raises(ToolFailure) as caught:
-        refuse_stale(context, ledger, "f", now)
-    assert (caught.value.kind, caught.value.message) == (
-        "FileChanged",
-        "f has changed since you read it; nothing was written. This is what it says now:\nchanged by another",
-    )
-    refuse_stale(context, ledger, "f", now)  # it has seen it now
-
-
 @pytest.mark.parametrize(("size", "shown"), [(MAX_SHOWN_CHARS, True), (MAX_SHOWN_CHARS + 1, False)])
 def test_a_long_file_that_others_changed_is_to_be_read_again(
     context: ToolContext, workspace: Path, ledger: EditLedger, size: int, shown: bool
@@ -97,19 +54,6 @@ def test_a_long_file_that_others_changed_is_to_be_read_again(
     assert caught.value.message.endswith("x" if shown else "Read it again, then redo the change.")
 
 
-async def test_a_change_is_written_and_remembered(context: ToolContext, workspace: Path, ledger: EditLedger) -> None:
-    (workspace / "f").write_bytes(b"old")
-
-    await write_change(context, ledger, "f", b"old", b"new")
-    await write_change(context, ledger, "made/new", None, b"made")
-
-    assert (workspace / "f").read_bytes() == b"new"
-    assert (workspace / "made" / "new").read_bytes() == b"made"
-    now = read_current(context, "f")
-    assert now is not None
-    refuse_stale(context, ledger, "f", now)
-
-
 async def test_a_change_that_fails_leaves_no_copy_to_undo_with(
     context: ToolContext, workspace: Path, ledger: EditLedger, tmp_path: Path
 ) -> None:
@@ -119,19 +63,6 @@ async def test_a_change_that_fails_leaves_no_copy_to_undo_with(
         await write_change(context, ledger, "f", None, b"new")
     assert (workspace / "f").read_bytes() == b"there already"
     assert [path for path in (tmp_path / "undo").rglob("*") if path.is_file()] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding", "message"),
-    [
-        ("漢", "cp1252", "f is in cp1252, which has no '漢'; nothing was written."),
-        ("a\ud800", "utf-8", "f is in utf-8, which has no '\\\\ud800'; nothing was written."),
-    ],
-)
-def test_a_character_that_cannot_be_written_is_named(text: str, encoding: str, message: str) -> None:
-    with pytest.raises(ToolFailure) as caught:
-        encode_text("f", text, Encoding(name=encoding))
-    assert (caught.value.kind, caught.value.message) == ("EncodingError", message)
 
 
 def test_a_diff_that_nobody_would_read_is_counted() -> None:

@@ -1,8 +1,6 @@
 """The text of a file, or a range of its lines, without reading more than is shown."""
 
-import base64
 import codecs
-import io
 from pathlib import Path
 
 import pytest
@@ -23,8 +21,6 @@ from ollm.tools.files.file_text import (
     count_lines,
     describe_kind,
     detect_encoding,
-    detect_newline,
-    read_picture,
     read_text,
     render_lines,
 )
@@ -202,14 +198,6 @@ def test_utf8_text_is_always_known(text: str) -> None:
     assert found.encode(found.decode(text.encode())) == text.encode()
 
 
-@pytest.mark.parametrize(
-    ("text", "newline"),
-    [("", "\n"), ("a\n", "\n"), ("a\r\n", "\r\n"), ("a\r\nb\n", "\n"), ("a\r\nb\r\n", "\r\n"), ("a\r", "\n")],
-)
-def test_crlf_is_the_line_end_only_where_every_line_has_it(text: str, newline: str) -> None:
-    assert detect_newline(text) == newline
-
-
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -237,20 +225,6 @@ PNG = b"\x89PNG\r\n\x1a\n"
 )
 def test_bytes_are_named_by_how_they_begin(data: bytes, words: str) -> None:
     assert describe_kind(data) == words
-
-
-@pytest.mark.parametrize(
-    ("start", "media"),
-    [(PNG, "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF89a", "image/gif"), (b"RIFF1234WEBP", "image/webp")],
-)
-def test_a_picture_is_handed_over_whole(start: bytes, media: str) -> None:
-    data = start + b"x" * 100
-
-    found = read_picture(io.BytesIO(data))
-
-    assert found is not None
-    assert (found.part.media_type, base64.b64decode(found.part.data)) == (media, data)
-    assert found.words == f"{describe_kind(start)} of {len(data)} bytes"
 
 
 COUNT = TokenCounter().count_text

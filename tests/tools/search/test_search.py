@@ -85,18 +85,6 @@ def collect(*chunks: bytes, wanted: tuple[str, ...] = ("a", "b")) -> MatchCollec
     return collector
 
 
-def test_matches_and_lines_near_them_are_kept_by_file() -> None:
-    found = collect(
-        record("match"), record("context", text="near\n", number=2, start=None), record("match", "./b", number=7)
-    )
-
-    assert found.files == {
-        "a": [FoundLine(1, "hit", True, True), FoundLine(2, "near", False, False)],
-        "b": [FoundLine(7, "hit", True, True)],
-    }
-    assert (found.count, found.is_full, found.too_long) == (2, False, 0)
-
-
 def test_it_does_not_matter_where_chunks_are_cut() -> None:
     data = record("match") + record("match", "b", "ä\r\n", 3)
 
@@ -105,19 +93,6 @@ def test_it_does_not_matter_where_chunks_are_cut() -> None:
 
     assert whole.files == bytewise.files
     assert whole.files["b"] == [FoundLine(3, "ä", True, True)]
-
-
-def test_a_binary_file_is_named_and_its_lines_dropped() -> None:
-    found = collect(
-        record("match"),
-        record("match", text="x\ny\n", number=2),
-        record("match", "b"),
-        record("end", binary_offset=5),
-        record("end", "b", binary_offset=None),
-        record("end", "never-matched", binary_offset=5),
-    )
-
-    assert (found.files.keys(), found.binary, found.count) == ({"b"}, {"a"}, 1)
 
 
 def test_bytes_that_are_no_text_are_replaced_and_names_kept() -> None:
@@ -129,22 +104,6 @@ def test_bytes_that_are_no_text_are_replaced_and_names_kept() -> None:
 
     found = collect(json.dumps(line).encode() + b"\n", wanted=("\udcff",))
     assert found.files == {"\udcff": [FoundLine(1, "\ufffd", True, True)]}
-
-
-@pytest.mark.parametrize(
-    ("length", "start", "shown"),
-    [
-        (400, 0, "x" * 400),
-        (401, 0, "x" * 400 + " … 1 character …"),
-        (1000, 500, "… 380 characters … " + "x" * 400 + " … 220 characters …"),
-        (1000, 999, "… 879 characters … " + "x" * 121),
-        (1000, 5000, "… 880 characters … " + "x" * 120),
-    ],
-)
-def test_a_long_line_is_cut_around_the_match(length: int, start: int, shown: str) -> None:
-    [line] = collect(record("match", text="x" * length + "\n", start=start)).files["a"]
-
-    assert line.text == shown
 
 
 async def search(root: Path, files: list[str], *options: str) -> list[str]:
@@ -161,38 +120,6 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_the_named_files_are_searched_whatever_rules_hide_them(tree: Path) -> None:
-    found = await search(tree, ["a.txt", ".hidden"], "--with-filename", "needle")
-
-    assert found == [".hidden:needle in .hidden", "a.txt:needle in a.txt"]
-
-
-async def test_names_that_look_like_options_are_files(tmp_path: Path) -> None:
-    (tmp_path / "-v").write_text("needle\nother\n")
-
-    assert await search(tmp_path, ["-v"], "needle") == ["needle"]
-
-
-async def test_more_names_than_a_command_line_takes_are_searched_in_batches(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(30):
-        (tree / f"f{number:02}").write_text("needle\n")
-    monkeypatch.setattr(ripgrep, "_ARGUMENT_BYTES", 50)
-
-    found = await search(tree, [f"f{number:02}" for number in range(30)], "--with-filename", "needle")
-
-    assert found == [f"f{number:02}:needle" for number in range(30)]
-
-
-async def test_a_wrong_pattern_is_explained(tree: Path) -> None:
-    with pytest.raises(ToolFailure) as caught:
-        await search(tree, ["a.txt"], "-e", "a(b")
-    assert caught.value.kind == "InvalidPattern"
-    assert caught.value.message == "Invalid regular expression: unclosed group.\n    a(b"
-    assert caught.value.action == "Set literal to true to search for plain text."
-
-
 async def test_without_ripgrep_it_is_said(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(tree / "missing"))
 
@@ -204,19 +131,6 @@ async def test_without_ripgrep_it_is_said(tree: Path, monkeypatch: pytest.Monkey
 @pytest.fixture
 def discovery(tmp_path: Path) -> FileDiscoveryService:
     return FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
-
-
-async def test_a_directory_is_looked_into_and_a_file_is_looked_at(
-    context: ToolContext, workspace: Path, discovery: FileDiscoveryService
-) -> None:
-    (workspace / "sub").mkdir()
-    (workspace / "sub" / "f").write_text("")
-
-    assert await resolve_scope(context, discovery, ".") == SearchScope(root=workspace, workspace=workspace)
-    assert await resolve_scope(context, discovery, "sub") == SearchScope(root=workspace / "sub", workspace=workspace)
-    assert await resolve_scope(context, discovery, "sub/f") == SearchScope(
-        root=workspace / "sub", workspace=workspace, file="f"
-    )
 
 
 async def test_an_ignored_place_is_looked_into_because_it_was_named(

@@ -212,6 +212,11 @@ class NameSearch:
         spans = [found.span() for found in self._each.finditer(text)]
         return set(os.fsdecode(b"\0".join([text[start + cut : end - 1] for start, end in spans])).split("\0"))
 
+    def select(self, base: str, names: list[str]) -> list[str]:
+        """Those of the names that match, in their order."""
+        found = self.find_matches(base, names)
+        return [name for name in names if name in found]
+
 
 _MAX_ALTERNATIVES = 1000
 

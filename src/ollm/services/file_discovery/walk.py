@@ -8,12 +8,22 @@ import stat
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
 from typing import NoReturn
 
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.layers import GitFinder, RuleLayers, RuleReader, Signature, is_below, read_signature
 from ollm.services.file_discovery.patterns import NameSearch, compile_globs
+from ollm.services.file_discovery.rules import (
+    GitFinder,
+    IgnoreRule,
+    RuleLayers,
+    RuleReader,
+    Signature,
+    find_rule_names,
+    is_below,
+    read_signature,
+)
 from ollm.system.cores import count_cores
 from ollm.system.folders import FolderMemory, FolderNames, read_names
 
@@ -214,6 +224,77 @@ def _drop_hidden(
     return [name for name in names if name not in hidden] if hidden else names
 
 
+class Explanation(Data, frozen=True):
+    """Visibility of a path, with the reason. `decided_at` is the part of the path the rule is about."""
+
+    path: str
+    shown: bool
+    reason: str
+    decided_at: str = ""
+    rule: str | None = None
+    source: str | None = None
+    line: int | None = None
+
+
+def explain_path(walk: Walk, root: Path, path: str) -> Explanation:
+    relative = _resolve_relative(root, path)
+    if relative is None:
+        return Explanation(path=path, shown=False, reason=f"it is outside {root}")
+    layers, at, kept_by = walk.start.layers, root, None
+    for depth, name in enumerate(relative.parts):
+        prefix = f"{PurePath(*relative.parts[:depth])}/" if depth else ""
+        layers = walk.reader.read_layers(layers, str(at), walk.get_path_from_top(prefix), find_rule_names(str(at)))
+        at = at / name
+        here = str(PurePath(*relative.parts[: depth + 1]))
+        plain = _find_plain_reason(at, last=depth + 1 == len(relative.parts))
+        if plain:
+            return Explanation(path=path, shown=False, reason=plain, decided_at=here)
+        rule = layers.matcher.find_deciding_rule(os.fsencode(walk.get_path_from_top(here)), directory=at.is_dir())
+        if rule is not None and not rule.negated:
+            return _explain_rule(path, here, rule, shown=False)
+        kept_by = (here, rule) if rule is not None else kept_by
+    if kept_by is not None:
+        return _explain_rule(path, kept_by[0], kept_by[1], shown=True)
+    return Explanation(path=path, shown=True, reason="no rule hides it")
+
+
+def _resolve_relative(root: Path, path: str) -> PurePath | None:
+    """Links in the directories above the last part are the user's way of naming it; the last part is taken as it is."""
+    given = root / path
+    real = Path(os.path.realpath(given.parent)) / given.name
+    return real.relative_to(root) if real.is_relative_to(root) and real != root else None
+
+
+def _find_plain_reason(path: Path, *, last: bool) -> str | None:
+    """Why a path is left out that needs no rule."""
+    if path.name == ".git":
+        return ".git is never shown"
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return "it does not exist"
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if stat.S_ISLNK(mode):
+        return "it is a symbolic link, and those are not followed"
+    if stat.S_ISDIR(mode) or (last and stat.S_ISREG(mode)):
+        return None
+    return "it is not a regular file" if last else "part of the path is a file"
+
+
+def _explain_rule(path: str, here: str, rule: IgnoreRule, *, shown: bool) -> Explanation:
+    verb = "includes it" if shown else "hides it" if here == path else f"hides {here}"
+    return Explanation(
+        path=path,
+        shown=shown,
+        reason=f"{rule.source}:{rule.line} {verb}: {rule.text}",
+        decided_at=here,
+        rule=rule.text,
+        source=rule.source,
+        line=rule.line,
+    )
+
+
 Part = DirectoryListing | PendingDirectory
 MIN_SHARED_DIRECTORIES = 64  # waiting directories that are worth starting a process
 _MAX_LEVELS = 12  # levels that are read first to find so many
@@ -259,8 +340,7 @@ class PathReader:
             for listing in (part,) if isinstance(part, DirectoryListing) else self._walk.iter_from(part):
                 files, prefix = listing.files, listing.place.prefix
                 if self._search is not None and files:
-                    wanted = self._search.find_matches(prefix, files)
-                    files = [name for name in files if name in wanted]
+                    files = self._search.select(prefix, files)
                 if files:
                     texts.append(prefix + f"\0{prefix}".join(files))
         return os.fsencode("\0".join([*texts, ""]))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from ollm.domain.files import ChangeKind
-from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE, Signature, read_signature
+from ollm.services.file_discovery.rules import GIT_IGNORE, OLLM_IGNORE, Signature, read_signature
 from ollm.services.file_discovery.walk import DirectoryListing, PendingDirectory, Walk
 
 Change = tuple[ChangeKind, str]

@@ -81,6 +81,9 @@ def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in HELPER_VARIABLES if name in environment}
 
 
+GIT_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+
+
 def read_git_settings(
     home: str, *options: str, directory: str = "/", readable: Iterable[str] = (), scope: tuple[str, ...] = ()
 ) -> list[tuple[str, str]]:
@@ -89,7 +92,8 @@ def read_git_settings(
     import subprocess
 
     def ask() -> subprocess.CompletedProcess[bytes]:
-        environment = {**make_helper_environment(os.environ), "HOME": home}
+        named = {name: os.environ[name] for name in GIT_CONFIG_VARIABLES if name in os.environ}
+        environment = {**make_helper_environment(os.environ), **named, "HOME": home}
         command = ["git", *options, "config", *scope, "--includes", "--null", "--list"]
         return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=False)
 
