@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import Location
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
 from ollm.services.file_checkpoints.restore import (
     CHANGED_IN_EDITOR,
     NOT_SHOWN,
@@ -22,6 +21,7 @@ from ollm.services.file_checkpoints.restore import (
     drop_paths,
     make_step,
 )
+from ollm.services.file_checkpoints.tree import RestorePlan, SkippedPath
 from ollm.tools.files.buffers import load_buffers, write_buffer
 from ollm.tools.framework.base import ToolContext
 

@@ -37,7 +37,7 @@ def describe_result(result: RestoreResult) -> str:
 
 def filter_files(result: RestoreResult) -> list[PathChange]:
     """What a person wants to hear of: directories come and go with their files."""
-    from ollm.services.file_checkpoints.plan import is_directory_only
+    from ollm.services.file_checkpoints.tree import is_directory_only
 
     return [change for change in result.restored if not is_directory_only(change)]
 
@@ -78,7 +78,7 @@ def describe_scope(plan: RestorePlan) -> str:
 
 
 def list_changes(changes: Sequence[PathChange]) -> list[str]:
-    from ollm.services.file_checkpoints.plan import describe_change
+    from ollm.services.file_checkpoints.tree import describe_change
 
     lines = [f"- `{describe_change(change)}` {show_path(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
     return [*lines, *count_rest(len(changes))]
@@ -111,7 +111,7 @@ def render_diffs(checkpoints: FileCheckpoints, changes: Iterable[PathChange]) ->
 
 def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
     from ollm.domain.errors import StorageError
-    from ollm.services.file_checkpoints.plan import is_directory_only
+    from ollm.services.file_checkpoints.tree import is_directory_only
     from ollm.tools.files.file_change import make_diff
 
     if is_directory_only(change) or any(entry and entry.kind == "i" for entry in (change.before, change.after)):
@@ -149,8 +149,8 @@ def describe_entry(checkpoints: FileCheckpoints, path: str, entry: Any) -> str |
 
 def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
     """A plan or what became of it, for programs."""
-    from ollm.services.file_checkpoints.plan import RestorePlan as Plan
-    from ollm.services.file_checkpoints.plan import describe_change, is_directory_only
+    from ollm.services.file_checkpoints.tree import RestorePlan as Plan
+    from ollm.services.file_checkpoints.tree import describe_change, is_directory_only
 
     steps = plan.steps if isinstance(plan, Plan) else plan.restored
     files = {step.path: describe_change(step) for step in steps if not is_directory_only(step)}

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from ollm.services.file_checkpoints import restore
-from ollm.services.file_checkpoints.plan import order_steps
 from ollm.services.file_checkpoints.restore import RestoreSteps, observe_path
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, order_steps
 from ollm.store.file_objects import FileObjects
 
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath
 from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange, collect_garbage
 from ollm.services.file_checkpoints.restore import (
     RestoreResult,
@@ -12,7 +11,7 @@ from ollm.services.file_checkpoints.restore import (
     make_editor_change,
     make_step,
 )
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
+from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath, TreeEntry
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.file_checkpoints.plan import CHANGED_SINCE_CUT_OFF
+from ollm.services.file_checkpoints.tree import CHANGED_SINCE_CUT_OFF
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, take_turn
 
 

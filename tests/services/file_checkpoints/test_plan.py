@@ -1,11 +1,13 @@
 """Which paths are touched, in which order, and which are not."""
 
-from ollm.services.file_checkpoints.plan import (
+from ollm.services.file_checkpoints.tree import (
+    IGNORED,
+    PathChange,
+    TreeEntry,
     drop_hidden,
     order_steps,
     plan_steps,
 )
-from ollm.services.file_checkpoints.tree import IGNORED, PathChange, TreeEntry
 
 FILE, OTHER, FOLDER = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2"), TreeEntry("d", 0o755, b"t")
 LARGE = TreeEntry("x", 0o644, b"is too large (5 bytes)\0007")

@@ -12,7 +12,6 @@ import pytest
 
 from ollm.domain.errors import BusyError
 from ollm.services.file_checkpoints import restore
-from ollm.services.file_checkpoints.plan import PUT_BACK_BY_OTHERS, SkippedPath
 from ollm.services.file_checkpoints.restore import (
     RestoreJournal,
     RestoreResult,
@@ -21,7 +20,7 @@ from ollm.services.file_checkpoints.restore import (
     read_journal,
     write_journal,
 )
-from ollm.services.file_checkpoints.tree import TreeEntry
+from ollm.services.file_checkpoints.tree import PUT_BACK_BY_OTHERS, SkippedPath, TreeEntry
 from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 from tests.sizes import size

@@ -8,8 +8,6 @@ from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints.capture import CheckpointsOffError as CheckpointsOffError
-    from ollm.services.file_checkpoints.plan import RestorePlan as RestorePlan
-    from ollm.services.file_checkpoints.plan import SkippedPath as SkippedPath
     from ollm.services.file_checkpoints.records import CheckpointEraser as CheckpointEraser
     from ollm.services.file_checkpoints.records import CheckpointRecord as CheckpointRecord
     from ollm.services.file_checkpoints.restore import InterruptedRestore as InterruptedRestore
@@ -19,15 +17,16 @@ if TYPE_CHECKING:
     from ollm.services.file_checkpoints.service import FileCheckpoints as FileCheckpoints
     from ollm.services.file_checkpoints.tree import CheckpointPlace as CheckpointPlace
     from ollm.services.file_checkpoints.tree import PathChange as PathChange
+    from ollm.services.file_checkpoints.tree import RestorePlan as RestorePlan
+    from ollm.services.file_checkpoints.tree import SkippedPath as SkippedPath
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "capture": ("CheckpointsOffError",),
-        "plan": ("RestorePlan", "SkippedPath"),
         "records": ("CheckpointEraser", "CheckpointRecord"),
         "restore": ("InterruptedRestore", "RestoreResult", "RestoreScope"),
         "service": ("CheckpointView", "FileCheckpoints"),
-        "tree": ("CheckpointPlace", "PathChange"),
+        "tree": ("CheckpointPlace", "PathChange", "RestorePlan", "SkippedPath"),
     },
 )

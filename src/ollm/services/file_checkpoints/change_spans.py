@@ -17,7 +17,6 @@ from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import StorageError
 from ollm.services.file_checkpoints.capture import NOW, CheckpointsOffError, ScanTree, TreeTaker
-from ollm.services.file_checkpoints.plan import RULE_FILES, RestorePlan, list_parents
 from ollm.services.file_checkpoints.records import (
     CheckpointRecord,
     CheckpointRecords,
@@ -30,12 +29,15 @@ from ollm.services.file_checkpoints.records import (
 )
 from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, open_below, peek_journal
 from ollm.services.file_checkpoints.tree import (
+    RULE_FILES,
     CheckpointPlace,
     PathChange,
+    RestorePlan,
     TreeEntry,
     apply_changes,
     compare_trees,
     decode_tree,
+    list_parents,
 )
 from ollm.store.file_objects import FileObjects
 from ollm.store.workspace_place import name_workspace

@@ -19,9 +19,8 @@ from msgspec.structs import replace
 
 from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
-from ollm.services.file_checkpoints.plan import RestorePlan, SkippedPath, is_same_state, must_go
 from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
+from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath, TreeEntry, is_same_state, must_go
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file, sync, sync_directory, write_all
 from ollm.system.beneath import LinkFound, open_parent_directory

@@ -17,15 +17,6 @@ from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, StorageError, UsageError
 from ollm.services.file_checkpoints.capture import CapturedTree
 from ollm.services.file_checkpoints.change_spans import ChangeSpans, EndFinder, find_neighbours_paths
-from ollm.services.file_checkpoints.plan import (
-    CHANGED_BY_OTHERS,
-    CHANGED_SINCE_CUT_OFF,
-    RestorePlan,
-    drop_done_steps,
-    drop_hidden,
-    is_same_state,
-    plan_steps,
-)
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
@@ -50,7 +41,19 @@ from ollm.services.file_checkpoints.restore import (
     run_journal,
     write_journal,
 )
-from ollm.services.file_checkpoints.tree import PathChange, TreeEntry, apply_changes, compare_trees
+from ollm.services.file_checkpoints.tree import (
+    CHANGED_BY_OTHERS,
+    CHANGED_SINCE_CUT_OFF,
+    PathChange,
+    RestorePlan,
+    TreeEntry,
+    apply_changes,
+    compare_trees,
+    drop_done_steps,
+    drop_hidden,
+    is_same_state,
+    plan_steps,
+)
 from ollm.store.file_objects import FileObjects, ScratchObjects
 from ollm.system.beneath import LinkFound
 
