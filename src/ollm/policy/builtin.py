@@ -34,7 +34,6 @@ def make_builtin_rule(tool: str, category: ToolCategory) -> Rule:
 
 
 def list_builtin_rules(categories: Mapping[str, ToolCategory]) -> tuple[Rule, ...]:
-    """One for each tool, by category and name."""
     order = list(CATEGORY_RULES)
     found = sorted(categories.items(), key=lambda item: (order.index(item[1]), item[0]))
     return tuple(make_builtin_rule(tool, category) for tool, category in found)

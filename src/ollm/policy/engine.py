@@ -112,7 +112,6 @@ class PolicyEngine:
 
     @cached_property
     def builtin_rules(self) -> dict[str, Rule]:
-        """The rules that apply when nothing is configured, by tool."""
         return {rule.tool: rule for rule in list_builtin_rules({**self.categories, FIND_TOOL: "read"})}
 
     @cached_property
@@ -126,7 +125,6 @@ class PolicyEngine:
         return "none" if self.sandbox is None else self.sandbox.level
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
-        """The verdict on one validated call."""
         if request.tool == "shell" and isinstance(request.params.get("command"), str):
             return self._evaluate_shell(request)
         verdict = self._apply_rule(request, self._find_rule(request))

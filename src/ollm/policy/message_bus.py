@@ -35,8 +35,6 @@ class ConfirmationCancelledError(OllmError):
 
 
 class PendingConfirmation(Data, frozen=True):
-    """A question that waits for its answer."""
-
     correlation_id: str
     details: ConfirmationDetails
 

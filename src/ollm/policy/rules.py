@@ -240,7 +240,6 @@ PATH_PARAMETERS = frozenset({"path", "paths", "cwd", "file", "directory"})
 
 
 def rule_matches(rule: Rule, params: Mapping[str, Any], boundary: Boundary) -> bool:
-    """True if every condition of the rule holds for these parameters."""
     allows = rule.action == "allow"
     return all(condition_matches(condition, params, boundary, allows=allows) for condition in rule.conditions)
 

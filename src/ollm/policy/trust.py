@@ -65,7 +65,6 @@ class TrustBook:
         return os.path.realpath(workspace) in self._read_entries() and self.get_state(workspace).trusted
 
     def get_state(self, workspace: Path) -> TrustState:
-        """Return the trust of a workspace, by its real path and its present files."""
         real = os.path.realpath(workspace)
         entry = self._read_entries().get(real)
         files = fingerprint_files(Path(real))
@@ -91,7 +90,6 @@ class TrustBook:
         )
 
     def trust(self, workspace: Path) -> TrustState:
-        """Trust a workspace with the files it has now."""
         real = os.path.realpath(workspace)
         files = fingerprint_files(Path(real))
         entry = {"hash": combine_digests(files), "since": format_stamp(self._clock()), "files": files}
@@ -167,7 +165,6 @@ def fingerprint_files(workspace: Path) -> dict[str, str]:
 
 
 def combine_digests(files: dict[str, str]) -> str:
-    """One digest for all of them."""
     import hashlib
     import json
 

@@ -105,12 +105,10 @@ def describe_catalogue() -> tuple[ToolDescription, ...]:
 
 
 def list_categories() -> dict[str, ToolCategory]:
-    """The purpose of each tool, for policy."""
     return {found.name: found.category for found in describe_catalogue() if found.category}
 
 
 def build_registry(services: ToolServices) -> ToolRegistry:
-    """A registry with all of them."""
     registry = ToolRegistry()
     for description in describe_catalogue():
         if description.name != "outline" or find_spec("tree_sitter"):  # of the extra `[code]`

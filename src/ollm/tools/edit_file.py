@@ -55,8 +55,6 @@ NO_CHANGE_MESSAGE = (
 
 
 class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """One edit, as a model gives it."""
-
     target: Annotated[str, Meta(min_length=1, description="Text to replace, exactly as in the file.")]
     replacement: str
     replace_all: bool = False

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
+from ollm.domain.text import format_count
 from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
@@ -67,9 +68,9 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
         if hidden := len(found.paths) - len(shown):
             notes.append(f"{hidden:,} hidden {'path matches' if hidden == 1 else 'paths match'} too; set includeHidden")
         lines = self._render_paths(scope, shown, found.links, notes, self.max_results or context.settings.max_results)
-        count = f"{len(shown):,} {'file' if len(shown) == 1 else 'files'}"
         return ToolResult(
-            llm_content=render_with_notes(lines, notes), return_display=f"{count} matching {self.pattern}"
+            llm_content=render_with_notes(lines, notes),
+            return_display=f"{format_count(len(shown), 'file')} matching {self.pattern}",
         )
 
     def _relativize_pattern(self, scope: SearchScope) -> str:

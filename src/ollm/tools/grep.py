@@ -107,7 +107,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
         matches = await collect_output(scope.root, options, searched, lambda: MatchCollector(found.paths))
         kept = {path: lines for path, lines in sorted(matches.files.items()) if scope.still_contains(path)}
         total = f"at least {MAX_COUNTED_MATCHES:,}" if matches.is_full else f"{matches.count:,}"
-        words = f"{total} {'match' if matches.count == 1 else 'matches'} in {len(kept):,} {_pluralize_files(len(kept))}"
+        words = f"{total} {'match' if matches.count == 1 else 'matches'} in {format_count(len(kept), 'file')}"
         notes += [f"{scope.render_path(path)} is not text but matches" for path in sorted(matches.binary)[:5]]
         if matches.too_long:
             notes.append(f"{matches.too_long} matching lines are too long to show")
@@ -129,11 +129,11 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
             scope.render_path(path) + (f": {count:,}" if self.output == "counts" else "")
             for path, count in counts.items()
         ]
-        words = f"{len(counts):,} {_pluralize_files(len(counts))}"
+        words = format_count(len(counts), "file")
         if self.output == "counts":
             words = f"{format_count(sum(counts.values()), 'match', 'matches')} in {words}"
         if rest := len(lines[most:]):
-            notes.append(f"{words}; {rest:,} more {_pluralize_files(rest)}, narrow the search or raise maxResults")
+            notes.append(f"{words}; {format_count(rest, 'more file')}, narrow the search or raise maxResults")
         return ToolResult(
             llm_content=render_with_notes(lines[:most] or [self._describe_no_match(len(found.paths))], notes),
             return_display=words,
@@ -149,7 +149,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
         ]
 
     def _describe_no_match(self, searched: int) -> str:
-        text = f"No match for {self.pattern!r} in {searched:,} {_pluralize_files(searched)}."
+        text = f"No match for {self.pattern!r} in {format_count(searched, 'file')}."
         longest = max(_WORDS.findall(self.pattern), key=len, default="")
         return f"{text} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else text
 
@@ -158,10 +158,6 @@ def _list_search_paths(found: ReadableFiles) -> list[str]:
     if found.in_part is None:
         return found.paths
     return group_by_directory(found.paths, found.directories, found.in_part)
-
-
-def _pluralize_files(count: int) -> str:
-    return "file" if count == 1 else "files"
 
 
 def _render_matches(scope: SearchScope, files: dict[str, list[FoundLine]], most: int) -> Iterator[str]:

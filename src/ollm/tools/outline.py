@@ -105,7 +105,7 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
     data = _read_all(path, file)
     definitions = await asyncio.to_thread(outline_text, path, data)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    head = f"{path}: {lines:,} {'line' if lines == 1 else 'lines'}"
+    head = f"{path}: {format_count(lines, 'line')}"
     if not definitions:
         why = "nothing in it is a definition" if has_grammar(path) else "its language cannot be parsed here"
         return f"{head}; {why}. Read it with read_file."

@@ -13,6 +13,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
@@ -129,5 +130,4 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
         return ToolResult(llm_content=head + append_notes(excerpt), return_display=words)
 
     def _render_display(self, excerpt: Excerpt) -> str:
-        count = "1 line" if excerpt.count == 1 else f"{excerpt.count:,} lines"
-        return f"{self.path}: {count}" + "".join(f"; {note}" for note in excerpt.notes)
+        return f"{self.path}: {format_count(excerpt.count, 'line')}" + "".join(f"; {note}" for note in excerpt.notes)

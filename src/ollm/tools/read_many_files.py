@@ -67,12 +67,11 @@ class FilePages:
             self._tokens -= estimate_units(text)
 
     def describe_left_out(self, paths: list[str]) -> list[str]:
-        """The files there was no room for."""
         rest = paths[len(self.texts) :]
         if not rest:
             return []
         named = ", ".join(rest[:10]) + (" …" if len(rest) > 10 else "")
-        return [f"{len(rest)} more {'file' if len(rest) == 1 else 'files'} not shown (too long): {named}"]
+        return [f"{format_count(len(rest), 'more file')} not shown (too long): {named}"]
 
     def _trim_to_tokens(self, text: str) -> str:
         whole = text

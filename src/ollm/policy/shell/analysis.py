@@ -70,8 +70,6 @@ _QueuedCommand = tuple[tuple[ShellWord, ...], InnerCommand, tuple[str, ...]]
 
 
 class _ScriptContext(Data, frozen=True):
-    """Position of a script: its depth, its arguments, and whether it is a guess."""
-
     directories: Directories
     arguments: tuple[str, ...] = ()
     guess: bool = False

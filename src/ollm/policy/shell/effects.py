@@ -22,7 +22,6 @@ _SYSTEM_DIRECTORIES = ("/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/", "/o
 
 
 def add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
-    """The part with everything that its words give away."""
     name = find_program_name(part)
     if name is None:
         return part

@@ -29,7 +29,6 @@ class SimpleCommand(Data, frozen=True):
     directories: Directories
     assignments: tuple[Assignment, ...] = ()
     remarks: tuple[str, ...] = ()
-    piped: bool = False
     stdin: str | None = None
 
 
@@ -93,14 +92,11 @@ def is_harmless_variable(name: str) -> bool:
 
 
 class ShellScope:
-    """State at one place of a command line."""
-
     def __init__(self, directories: Directories, home: Path | None, assigned: dict[str, str] | None = None) -> None:
         self.directories = directories
         self.home = home
         self.certain: dict[str, str] = {} if home is None else {"HOME": str(home)}
         self.assigned: dict[str, str] = dict(assigned or {})
-        self.piped = False
         self.stdin: str | None = None
 
     def enter_subshell(self) -> ShellScope:
@@ -111,7 +107,6 @@ class ShellScope:
 
 
 def follow_cd(words: Sequence[ShellWord], directories: Directories, home: Path | None) -> Directories:
-    """The working directories that are possible after this command."""
     texts = [word.text for word in words]
     while texts[:1] in (["command"], ["builtin"]):
         texts, words = texts[1:], words[1:]

@@ -58,7 +58,6 @@ class OptionScan(Data, frozen=True):
 
 
 def scan_options(words: Sequence[ShellWord], grammar: OptionGrammar, start: int = 1) -> OptionScan:
-    """Sort the words after the program's name into options and operands."""
     options: list[ShellOption] = []
     operands: list[tuple[int, ShellWord]] = []
     uncertain: list[int] = []

@@ -33,7 +33,6 @@ class ParsedScript(Data, frozen=True):
     error: str = ""
 
     def get_text(self, node: Node) -> str:
-        """A node as it was written."""
         return self.source[node["Pos"] : node["End"]].decode("utf-8", "replace").strip()
 
 

@@ -52,7 +52,6 @@ class PathJudge:
         self._judged_before = judged
 
     def check_read(self, word: ShellWord) -> Objections:
-        """Return the objection to reading the path a word names."""
         if word.descriptor or (word.text in ("-", "") and word.static):
             return NO_OBJECTIONS
         if not word.static:
@@ -62,13 +61,11 @@ class PathJudge:
         return self._check_path(word.text, writing=False)
 
     def check_names(self, word: ShellWord) -> Objections:
-        """Return the objection to listing the names a pattern matches."""
         return (
             self._check_path(find_glob_base(word.text), writing=False) if word.static and word.glob else NO_OBJECTIONS
         )
 
     def check_write(self, word: ShellWord) -> Objections:
-        """Return the objection to writing a path."""
         if word.descriptor or (word.static and is_stream(word.text)):
             return NO_OBJECTIONS
         if not word.static:
@@ -98,7 +95,6 @@ class PathJudge:
         return Objections(locks=tuple(f"{word.text}: {one.read_protection}" for one in judged if one.read_protection))
 
     def check_directory(self) -> Objections:
-        """Return the objection to reading the working directory."""
         if self._directories is None:
             return Objections(remarks=("its working directory is unknown",))
         outside = [place for place in self._directories if not self._judge(str(place)).inside]

@@ -50,7 +50,6 @@ class FlagSet(frozenset[str]):
         return self._is_spelled(name)
 
     def _is_spelled(self, name: str) -> bool:
-        """Written out, or abbreviated."""
         return any(name.startswith(given[2:]) for given in self if given.startswith("--") and len(given) > 2)
 
 
@@ -125,7 +124,6 @@ class CommandView:
 
 
 def split_words(text: str) -> list[str]:
-    """A rule's value as words."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -133,7 +131,6 @@ def split_words(text: str) -> list[str]:
 
 
 def match_condition(condition: Condition, view: CommandView, boundary: Boundary, *, allows: bool) -> RuleMatch:
-    """True if the condition holds for this command."""
     compare = _match_allowing if allows else _match_restricting
     answers = [compare(condition, str(value), view, boundary) for value in condition.values]
     return "yes" if "yes" in answers else "maybe" if "maybe" in answers else "no"

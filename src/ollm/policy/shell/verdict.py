@@ -234,7 +234,6 @@ class ShellJudge:
         return "maybe" if "maybe" in answers else "yes"
 
     def _only_reads(self, part: CommandPart) -> bool:
-        """Known to only read, with nothing to remark on."""
         if part.guess or part.transparent:
             return True
         clean = not (part.remarks or part.runs or (part.unknown and self._find_level() not in WHOLE_LEVELS))

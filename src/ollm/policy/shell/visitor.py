@@ -138,7 +138,6 @@ class SyntaxVisitor:
                 directories=scope.directories,
                 assignments=tuple(assignments),
                 remarks=remarks,
-                piped=scope.piped,
                 stdin=scope.stdin if scope.stdin is not None else self._find_substituted_input(node, scope),
             )
         )

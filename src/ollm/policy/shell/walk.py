@@ -163,12 +163,12 @@ class ScriptWalker(SyntaxVisitor):
 
     def _visit_statement(self, node: Node, scope: ShellScope) -> None:
         here = scope.enter_subshell() if node.get("Background") else scope
-        before = here.piped, here.stdin
+        before = here.stdin
         for redirection in node.get("Redirs") or ():
             self._visit_redirection(redirection, here)
         if node.get("Cmd"):
             self._visit(node["Cmd"], here)
-        here.piped, here.stdin = before
+        here.stdin = before
 
     def _visit_redirection(self, node: Node, scope: ShellScope) -> None:
         operator = node.get("Op", "")
@@ -188,7 +188,7 @@ class ScriptWalker(SyntaxVisitor):
             scope.stdin = target.text
             return
         if operator == "<":
-            scope.piped, scope.stdin = True, None
+            scope.stdin = None
         text = self._parsed.get_text(node) if "Pos" in node and "End" in node else f"{operator} {target.text}"
         self.found.append(Redirection(operator=operator, target=target, text=text, directories=scope.directories))
 
@@ -241,10 +241,7 @@ class ScriptWalker(SyntaxVisitor):
         if operator in ("|", "|&"):
             self._visit(node["X"], scope.enter_subshell())
             right = scope.enter_subshell()
-            right.piped, right.stdin = (
-                True,
-                guess_output(node["X"], self._make_decoder(scope), self._read_here_document),
-            )
+            right.stdin = guess_output(node["X"], self._make_decoder(scope), self._read_here_document)
             self._visit(node["Y"], right)
             return
         self._visit(node["X"], scope)

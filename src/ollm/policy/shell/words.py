@@ -187,7 +187,6 @@ class WordDecoder(Data, frozen=True):
 
 
 def join_atoms(atoms: list[Atom], *, braces: bool = False) -> ShellWord:
-    """The atoms as one word."""
     known: list[str] = []
     for atom in atoms:
         if atom.kind in ("unknown", "several", "guess", "split"):

@@ -112,7 +112,6 @@ def _get_suffix(name: str) -> str:
 
 
 def find_language(name: str) -> CodeLanguage | None:
-    """The language of a file that can be parsed, by its name."""
     return _BY_SUFFIX.get(_get_suffix(name))
 
 

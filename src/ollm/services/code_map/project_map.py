@@ -136,7 +136,6 @@ class RankedFile(Data, frozen=True):
     """A file that has to do with some words, and the definitions in it that do most."""
 
     path: str
-    score: float
     definitions: tuple[CodeDefinition, ...]
 
 
@@ -152,8 +151,8 @@ def rank_files(files: Sequence[FileFacts], words: str) -> list[RankedFile]:
 
     rated = [(score, facts) for number, facts in enumerate(files) if (score := scores.score_file(number)) > 0]
     return [
-        RankedFile(path=facts.path, score=score, definitions=choose_definitions(facts))
-        for score, facts in sorted(rated, key=lambda pair: (-pair[0], pair[1].path))
+        RankedFile(path=facts.path, definitions=choose_definitions(facts))
+        for _, facts in sorted(rated, key=lambda pair: (-pair[0], pair[1].path))
     ]
 
 

@@ -39,8 +39,6 @@ class CodeMap(Data, frozen=True):
 
 
 class FoundSymbol(Data, frozen=True):
-    """A definition and the file it is in."""
-
     path: str
     definition: CodeDefinition
 
@@ -76,7 +74,6 @@ class CodeMapService:
         return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
 
     async def rank(self, root: Path, paths: Sequence[str], words: str, limit: int = 10) -> list[RankedFile]:
-        """Rank files and their definitions for these words."""
         facts = await self._read_facts(root, self._select_files(paths))
         return (await asyncio.to_thread(rank_files, facts, words))[:limit]
 
@@ -90,7 +87,6 @@ class CodeMapService:
         return _match_files(symbol, await asyncio.to_thread(read_large_files, root, large, symbol)) if large else []
 
     async def list_symbols(self, root: Path, paths: Sequence[str]) -> list[str]:
-        """The names of all that the files define."""
         facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
         names = (found.full_name for file in facts for found in file.definitions if defines_itself(found))
         return list(dict.fromkeys(names))

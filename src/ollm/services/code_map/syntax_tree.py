@@ -55,7 +55,6 @@ def get_parser(module: str, function: str) -> Parser | None:
 
 
 def has_grammar(name: str) -> bool:
-    """Return True if a file of this name can be parsed here."""
     language = find_language(name)
     return language is not None and get_parser(language.module, language.function) is not None
 
@@ -123,8 +122,6 @@ def _choose_language(name: str, data: bytes) -> CodeLanguage | None:
 
 
 class _TreeReader:
-    """One file being read."""
-
     def __init__(self, language: CodeLanguage, data: bytes) -> None:
         self._language = language
         self._data = data
@@ -286,7 +283,6 @@ class _TreeReader:
         return self._language.name in _SCRIPTS and outside is not None and outside.type == "export_statement"
 
     def _name_field(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
-        """Of fields, the constants."""
         declarator = node.child_by_field_name("declarator")
         name = self._read_name(declarator) if declarator is not None else ""
         return (kind, name, scope) if name.isupper() else None

@@ -59,8 +59,6 @@ class BadIgnoreRule(Data, frozen=True):
 
 
 class IgnoreFile(Data, frozen=True):
-    """Rules of one ignore file."""
-
     rules: tuple[IgnoreRule, ...] = ()
     bad: tuple[BadIgnoreRule, ...] = ()
 

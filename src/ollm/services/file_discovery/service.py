@@ -59,7 +59,6 @@ class DiscoveryResult(Data, frozen=True, dict=True):
 
     @cached_property
     def parents(self) -> tuple[str, ...]:
-        """The directories of the paths."""
         return tuple(dict.fromkeys([path.rpartition("/")[0] for path in self.paths]))
 
     def is_valid(self, generation: int | None) -> bool:
@@ -114,20 +113,15 @@ R = TypeVar("R")
 
 
 class Disposable(Protocol):
-    """Something to be given back."""
-
     def dispose(self) -> None: ...
 
 
 class _Skipped(Data, frozen=True, kw_only=True):
-    """The number of directories that were not read."""
-
     too_deep: int = 0
     unreadable: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the directories that were skipped."""
         notes = []
         if self.too_deep:
             notes.append(

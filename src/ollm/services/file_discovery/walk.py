@@ -80,7 +80,6 @@ class Walk:
 
     @property
     def has_troubles(self) -> bool:
-        """Return True if there are problems to report."""
         return bool(self.reader.bad or self.unreadable or self.too_deep)
 
     def __iter__(self) -> Iterator[DirectoryListing]:

@@ -32,7 +32,6 @@ class TreeState:
 
     @property
     def directories(self) -> set[str]:
-        """The kept ones, as paths."""
         return {self._walk.get_path(relative) for relative in self._places}
 
     @property
@@ -285,7 +284,6 @@ class RootWatches:
         return WatchSubscription(lambda: self._unsubscribe(root, deliver))
 
     def get_state(self, root: str) -> Literal["events", "polling"] | None:
-        """Return the way a root is watched, if it is."""
         watch = self._roots.get(root)
         return None if watch is None else "polling" if watch.polling else "events"
 

@@ -33,7 +33,6 @@ class CurrentFile(Data, frozen=True):
 
 
 def read_current(context: ToolContext, given: str) -> CurrentFile | None:
-    """What is at a path, or None when nothing is."""
     if context.buffers:
         from ollm.tools.files.buffers import refuse_unsaved
 

@@ -170,7 +170,6 @@ class Picture(Data, frozen=True):
 
 
 def describe_kind(data: bytes) -> str:
-    """What bytes are, in words."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "a WebP picture"
     return next((words for start, words in _KINDS if data.startswith(start)), "binary data")

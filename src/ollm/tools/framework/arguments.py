@@ -16,7 +16,7 @@ from msgspec import inspect as types
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.text import suggest_names
+from ollm.domain.text import format_count, suggest_names
 
 
 def describe_tool(tool: type) -> str:
@@ -115,7 +115,6 @@ def find_mistakes(value: Any, info: types.StructType) -> list[str]:
 
 
 def describe_type(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of type
-    """A type in words."""
     info = unwrap_type(info)
     match info:
         case types.IntType() | types.FloatType():
@@ -263,9 +262,10 @@ def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:
 
 
 def _make_failure(name: str, lines: list[str]) -> ToolFailure:
-    count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
     listed = "\n".join(f"- {line}" for line in lines)
-    return ToolFailure("ValidationError", f"{name} was not run: {count} in its arguments.\n{listed}")
+    return ToolFailure(
+        "ValidationError", f"{name} was not run: {format_count(len(lines), 'mistake')} in its arguments.\n{listed}"
+    )
 
 
 def _apply_aliases(given: JsonObject, tool: type[ToolParameters], info: types.StructType) -> JsonObject:

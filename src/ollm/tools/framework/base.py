@@ -301,7 +301,6 @@ def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocati
 
 
 def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
-    """All that a class says of its tool."""
     from ollm.tools.framework.arguments import build_parameters, describe_tool
 
     return ToolDescription(
@@ -323,8 +322,6 @@ def add_parser(description: ToolDescription, parse: Callable[[Any], Invocation])
 
 
 def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
-    """A tool class as the registry keeps it."""
-
     def parse(arguments: Any) -> Invocation:
         return bind_tool(tool, arguments, needs)
 
@@ -359,7 +356,6 @@ class ToolRegistry:
         return self._specs.get(name)
 
     def list(self) -> list[ToolSpec]:
-        """All tools, by name."""
         return [self._specs[name] for name in sorted(self._specs)]
 
     def get_function_schemas(self, names: tuple[str, ...] | None = None) -> tuple[ToolSchema, ...]:

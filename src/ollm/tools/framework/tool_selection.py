@@ -23,13 +23,6 @@ MAX_LISTED_NAMES = 60
 MAX_SCHEMA_CHARACTERS = 4_000
 MAX_FOUND_CHARACTERS = 2_000  # characters of what find_tool shows with arguments, the first tool aside
 MIN_STEM_CHARACTERS = 4
-COMMON_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an the of on in into at to from for by with and or as is are be it its this that these those i me my you"
-        " your we can do does want need please some any all tool tools use using",
-    )
-)
 MAX_SERVER_LINE_CHARACTERS = 90
 BRIEF_WINDOW_TOKENS = 16_000  # smaller windows are told the names of servers only
 
@@ -150,7 +143,7 @@ def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
 def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
     """The tools whose names or descriptions hold words of the query, the best first. A word that few tools have says
     more than one that many have, and a name more than a description."""
-    words = list(dict.fromkeys(_split_words(query))) or re.findall(r"\w+", query.lower())
+    words = list(dict.fromkeys(_split_words(query)))
     named = {tool.name: set(_split_words(tool.name)) for tool in tools}
     told = {tool.name: set(_split_words(tool.description)) for tool in tools}
     weights = {
@@ -172,9 +165,8 @@ def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Lower-case words without those that every sentence has; `listOpenPages2` is four."""
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
-    return [word for word in re.findall(r"[^\W\d_]+|\d+", parted) if word not in COMMON_WORDS]
+    """Lower-case words; `listOpenPages2` is four."""
+    return re.findall(r"[^\W\d_]+|\d+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
 
 
 def _has_word(word: str, words: set[str]) -> bool:

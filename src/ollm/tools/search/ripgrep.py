@@ -42,8 +42,6 @@ class OutputCollector(Protocol):
 
 
 class PrintedText:
-    """All of it."""
-
     is_full = False
 
     def __init__(self) -> None:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from ollm.policy.shell.programs.inner_commands import LAUNCHERS, SHELLS, WRAPPERS
 from ollm.policy.shell.programs.record import Program
-from ollm.policy.shell.programs.script_tools import SCRIPT_TOOLS
-from ollm.policy.shell.programs.search_tools import FIND_TOOLS, SEARCH_TOOLS
+from ollm.policy.shell.programs.search_tools import FIND_TOOLS, SCRIPT_TOOLS, SEARCH_TOOLS
 from ollm.policy.shell.programs.system_tools import BUILD_TOOLS, FILE_TOOLS, SYSTEM_TOOLS
 from ollm.policy.shell.programs.text_tools import TEXT_TOOLS
-from ollm.policy.shell.programs.wrappers import LAUNCHERS, SHELLS, WRAPPERS
 
-FAMILIES: tuple[dict[str, Program], ...] = (
-    TEXT_TOOLS,
-    SEARCH_TOOLS,
-    FIND_TOOLS,
-    SYSTEM_TOOLS,
-    SCRIPT_TOOLS,
-    FILE_TOOLS,
-    BUILD_TOOLS,
-    WRAPPERS,
-    LAUNCHERS,
-    SHELLS,
-)
-PROGRAMS: dict[str, Program] = {name: record for family in FAMILIES for name, record in family.items()}
+PROGRAMS: dict[str, Program] = {
+    **TEXT_TOOLS,
+    **SEARCH_TOOLS,
+    **FIND_TOOLS,
+    **SYSTEM_TOOLS,
+    **SCRIPT_TOOLS,
+    **FILE_TOOLS,
+    **BUILD_TOOLS,
+    **WRAPPERS,
+    **LAUNCHERS,
+    **SHELLS,
+}
 UNKNOWN_PROGRAM = Program()
 
 

@@ -178,7 +178,6 @@ def _check_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -
 
 
 def parse_git(words: Sequence[ShellWord]) -> GitCommand:
-    """Parse a `git …` command."""
     index, dangers = _scan_globals(words)
     if index is None:
         answers = all(word.text in _GLOBAL_ANSWERS for word in words[1:])

@@ -155,7 +155,6 @@ class Program(Data, frozen=True):
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The words of a text, in their order: how lists of names are written here."""
     return tuple(text.split())
 
 
@@ -175,13 +174,11 @@ def list_options(flags: str = "", values: str = "", longs: str = "", joined: str
 
 
 def read_files(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
-    """The record of a program that reads the files it is given."""
     own = _take_own(facts)
     return Program(options=list_options(flags, values, longs, joined), reads=Reading(**facts), **own)
 
 
 def read_text(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
-    """The record of a program whose operands are text."""
     return read_files(flags, values, longs, joined, paths=False, **facts)
 
 
@@ -200,7 +197,6 @@ def wrap_command(values: str = "", longs: str = "", **facts: Any) -> Program:
 
 
 def launch_command(after: str = "", **facts: Any) -> Program:
-    """The record of a program that starts a command somewhere in its words."""
     own = _take_own(facts)
     return Program(launches=Launching(after=tuple(after.split()), **facts), **own)
 
@@ -215,7 +211,6 @@ def _take_own(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def share_record(names: str, record: Program) -> dict[str, Program]:
-    """Programs of which the same is known."""
     return dict.fromkeys(names.split(), record)
 
 
