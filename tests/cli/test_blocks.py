@@ -101,6 +101,25 @@ async def test_a_function_of_a_long_file_takes_the_place_of_the_old_one(tmp_path
     assert [call["name"] for call in said["toolCalls"]] == ["edit_file"]
 
 
+async def test_parts_of_a_long_file_are_changed_where_they_were_shown(tmp_path: Path) -> None:
+    text = "".join(f"OPTION_{n} = {n}\n" for n in range(100))
+    block = "OPTION_8 = 8\nOPTION_9 = 0\nOPTION_10 = 10\n...\nOPTION_69 = 69\nOPTION_70 = 7\nOPTION_71 = 71"
+    asked = "In options.py set OPTION_9 to 0 and OPTION_70 to 7."
+    _, runner = await run_task(tmp_path, {"options.py": text}, asked, [f"options.py\n```\n{block}\n```", "Done."])
+
+    expected = text.replace("OPTION_9 = 9\n", "OPTION_9 = 0\n").replace("OPTION_70 = 70\n", "OPTION_70 = 7\n")
+    assert read(runner, "options.py") == expected
+
+
+async def test_code_in_a_shell_block_changes_the_file_that_defines_it_and_is_not_run(tmp_path: Path) -> None:
+    files = {"prices.py": "def cut(price):\n    return price - 1\n\n\nRATE = 2\n", "main.py": "import prices\n"}
+    answer = "```bash\ndef cut(price):\n    return price * 0.9\n```"
+    said, runner = await run_task(tmp_path, files, "cut in prices.py is wrong", [answer, "Done."])
+
+    assert read(runner, "prices.py") == files["prices.py"].replace("price - 1", "price * 0.9")
+    assert [call["name"] for call in said["toolCalls"]] == ["edit_file"]
+
+
 async def test_a_part_of_a_file_that_was_not_shown_whole_is_refused_with_the_reason(tmp_path: Path) -> None:
     text = "".join(f"line {n} of a long page that says nothing\n" for n in range(200))
     answer = "page.txt\n```\nsomething else\nquite different\n```"
@@ -352,6 +371,7 @@ async def test_circles_end_the_turn_and_the_end_says_what_was_done(tmp_path: Pat
     ("script", "account"),
     [
         (["I shortened a.py."], ""),
+        (["Write this:\n```python\nx = 2\n```"], "No file was changed and no command was run."),
         (["```bash\nrm o.bin\n```", "Done."], "Changed: o.bin (deleted). Ran: rm o.bin (exit code 0)."),
         (
             ["```bash\ntouch t.txt\n```", "```bash\nrm t.txt\n```", "Done."],

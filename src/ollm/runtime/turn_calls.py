@@ -119,7 +119,7 @@ class TurnCalls:
         if self._guide is None and self._parts.model.facts.call_form == "blocks":
             self._guide = self._create_guide(self._typed)  # the form was found out in the middle of the turn
         if self._guide:
-            self._guide.begin_answer()
+            self._guide.begin_answer(answer.text)
         for piece in answer.calls:
             found = self._guide.resolve_call(piece) if self._guide else piece
             name, arguments = unwrap_deferred_call(found.name, wrap_arguments(found.arguments))

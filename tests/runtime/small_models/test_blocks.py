@@ -23,7 +23,6 @@ def read_steps(text: str) -> list[tuple[str, str, str]]:
         ("```console\n$ python app.py\n42\n$ ls\n```", "python app.py\nls"),
         ("~~~bash\nls\n~~~", "ls"),
         ("```bash\nls\n", "ls"),
-        ("```\ngrep -rn LIMIT .\n```", "grep -rn LIMIT ."),
         ("```bash\ncat > a.md <<'EOF'\n# A\nEOF\n```\nDone.", "cat > a.md <<'EOF'\n# A\nEOF"),
     ],
 )

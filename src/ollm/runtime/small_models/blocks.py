@@ -20,13 +20,6 @@ SHELLS = frozenset({"bash", "sh", "shell", "console", "zsh", "terminal", "shell-
 BARE_NAMES = frozenset(
     {"makefile", "dockerfile", "readme", "license", "licence", "changelog", "procfile", "gemfile", "justfile", "notes"}
 )
-# What a block without a language runs when it is all of the answer and begins with one of these.
-PROGRAMS = frozenset(
-    (  # noqa: SIM905
-        "ls cat grep rg sed awk python python3 pytest mv rm cp mkdir rmdir touch echo printf git wc find head tail "
-        "sort uniq node npm make go cargo sh bash chmod diff pwd tree"
-    ).split()
-)
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
 MAX_INNER_FENCES = 12  # in a text whose end has not come; then it is taken for forgotten
@@ -71,7 +64,7 @@ def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
         end = place + sum(map(len, lines[number : last + closed]))
         blocks.append(_classify(opening["info"].strip(), body, lines[:number], place, end, closed, tools))
         number, place = last + closed, end
-    return _admit_bare_command(blocks, text)
+    return blocks
 
 
 def find_steps(text: str, tools: Collection[str] = ()) -> tuple[list[Block], int]:
@@ -164,18 +157,6 @@ def _classify(
     if shell and not path and not body.startswith("#!") and (command := clean_command(body)).strip():
         kind, body = "shell", command
     return Block(kind=kind, body=body, start=start, end=end, path=path, language=language, closed=closed)
-
-
-def _admit_bare_command(blocks: list[Block], text: str) -> list[Block]:
-    """A block without a language that is all of the answer and begins with a program's name is a command."""
-    if len(blocks) != 1 or blocks[0].kind != "code" or blocks[0].language:
-        return blocks
-    block = blocks[0]
-    words = block.body.split()
-    alone = not text[: block.start].strip() and not text[block.end :].strip()
-    if alone and words and words[0] in PROGRAMS and len(block.body.splitlines()) <= 3:
-        return [Block(kind="shell", body=block.body.strip("\n"), start=block.start, end=block.end, closed=block.closed)]
-    return blocks
 
 
 def clean_command(body: str) -> str:

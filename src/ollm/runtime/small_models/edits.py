@@ -25,6 +25,7 @@ from ollm.runtime.small_models.placement import (
     place_section,
     place_similar,
     place_similar_line,
+    place_window,
 )
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
@@ -44,6 +45,7 @@ _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
 _TOP_KEY = re.compile(r"^(\[+[^\]\n]+\]+|[\w\"'.-]+)[ \t]*(?:[:=]|$)", re.MULTILINE)
+_GAP = re.compile(r"^[ \t]*(?:\.\.\.|…)[ \t]*(?:\n|\Z)", re.MULTILINE)  # between the parts of a long file
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 _SHOWN = re.compile(
     r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|Its definitions|It begins):", re.MULTILINE
@@ -76,7 +78,7 @@ def _read_change(path: str, body: str, current: str | None) -> Change:
         return Change(mistake=mistake)
     if current is None or not current.strip() or is_whole_document(path, body, current):
         return Change(content=_end_with_newline(body))
-    if (part := _read_part(path, body, current)) is not None:
+    if (part := _read_shown_parts(body, current) or _read_part(path, body, current)) is not None:
         edits = tuple((old, new) for old, new in part if old != new)
         return Change(edits=edits) if edits else Change(mistake=HOLDS_MORE.format(path))
     if body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
@@ -216,6 +218,21 @@ def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...
     if len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
         return None
     return place_block(new, old) or place_similar(new, old)
+
+
+def _read_shown_parts(body: str, current: str) -> tuple[tuple[str, str], ...]:
+    """Place the parts of a long file that the model repeats as they were shown to it, with `...` between them."""
+    if not _GAP.search(body) or _GAP.search(current):
+        return ()
+    edits: list[tuple[str, str]] = []
+    for part in filter(str.strip, _GAP.split(body)):
+        old, new = current.splitlines(), part.strip("\n").split("\n")
+        found = place_window(new, old)
+        found = place_definitions(new, old) if found is None else found
+        if found is None:
+            return ()
+        edits += found
+    return tuple(edits)
 
 
 def _end_with_newline(text: str) -> str:

@@ -9,8 +9,6 @@ import msgspec
 
 from ollm.domain.struct import Data
 
-MAX_CHANGE_LINES = 14
-MAX_CHANGE_CHARS = 1_200
 MAX_COMMAND_CHARS = 60
 
 
@@ -51,21 +49,15 @@ def _shorten_list(told: list[str], limit: int | None) -> list[str]:
     return told if limit is None or len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
 
 
-def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -> str:
-    import difflib
-
-    _, _, *told = [*difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)] or ["", ""]
-    lines = [line for line in told if not line.startswith("@@")]
-    return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])
-
-
 def compare_file(name: str, before: str | None, after: str | None) -> Step | None:
     """The step that made one text of a file into another; None if they are equal."""
     if before == after:
         return None
     if after is None:
         return Step(kind="delete", path=name)
-    lines = list_changed_lines(before or "", after, 10_000).splitlines()
+    import difflib
+
+    _, _, *lines = [*difflib.unified_diff((before or "").splitlines(), after.splitlines(), n=0)] or ["", ""]
     added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
     return Step(kind="change", path=name, added=added, removed=removed)
 

@@ -14,10 +14,11 @@ from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.runtime.small_models.blocks import FILE_BLOCK
+from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
 from ollm.runtime.small_models.edits import fits_into, read_change
 from ollm.runtime.small_models.facts import Step, compare_file, render_steps
 from ollm.runtime.small_models.guard import BlockGuard
+from ollm.runtime.small_models.placement import list_defined_names
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
 
@@ -52,7 +53,7 @@ class TurnGuide:
         self._without = without
         self._guard = BlockGuard(typed)
         self._names: list[str] = []
-        self._shown: set[str] = set()  # files that went with the request
+        self._shown: tuple[str, ...] = ()  # files that went with the request, all of them or parts
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
         self._first: dict[str, str | None] = {}  # changed files as they were before the turn
@@ -78,7 +79,7 @@ class TurnGuide:
             primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
             self._files.remember(path)
-        self._shown = set(primed.whole)
+        self._shown = primed.shown
         return primed.text
 
     # An answer becomes calls
@@ -90,9 +91,10 @@ class TurnGuide:
             return TEMPERATURES[0]
         return TEMPERATURES[min(self._stalled, len(TEMPERATURES) - 1)]
 
-    def begin_answer(self) -> None:
-        """The blocks of another answer are read next."""
+    def begin_answer(self, words: str) -> None:
+        """The blocks of another answer are read next. `words` are the rest of it; a block in them is no step."""
         self._pending = {}
+        self._tried_in_vain |= bool(read_blocks(words))
 
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """The call that a piece of an answer stands for: a block that names a file becomes the change it makes."""
@@ -105,6 +107,8 @@ class TurnGuide:
         if is_file:
             content = str(arguments["content"])
             call = self._resolve_file(self._find_path(str(arguments["path"]), content), content)
+        elif piece.name == "shell" and (owner := self._find_owner(command := str(arguments.get("command", "")))):
+            call = self._resolve_file(owner, command)
         else:
             again = self._last_command and arguments.get("command") == self._last_command
             call = Resolved(name=piece.name, arguments=arguments, refusal=ALREADY_RUN if again else "")
@@ -117,6 +121,15 @@ class TurnGuide:
             return path
         found = [name for name in self._shown if name.endswith(f"/{path}")]
         return found[0] if len(found) == 1 and fits_into(content, self._files.read_text(found[0]) or "") else path
+
+    def _find_owner(self, command: str) -> str:
+        """The only shown file that defines what a shell block defines which is no shell; empty for a command."""
+        if not (names := list_defined_names(command)):
+            return ""
+        from ollm.policy.shell.parse import parse_script
+
+        owners = [path for path in self._shown if names & list_defined_names(self._files.read_text(path) or "")]
+        return owners[0] if len(owners) == 1 and parse_script(command).error else ""
 
     def _resolve_file(self, path: str, content: str) -> Resolved:
         saved = self._files.read_text(path)

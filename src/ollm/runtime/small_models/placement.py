@@ -372,6 +372,20 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
     return (make_edit_at(old, start, end, "\n".join(new)),)
 
 
+def place_window(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """Lines take the place of as many lines of which they change less than half; no edit if they change nothing."""
+    size = len(new)
+    windows = {start: old[start : start + size] for start in range(len(old) - size + 1)}
+    same = {start: sum(map(str.__eq__, window, new)) for start, window in windows.items()}
+    best = max(same.values(), default=0)
+    places = [start for start, count in same.items() if count == best]
+    if best == size:
+        return ()
+    if 2 * best <= size or len(places) != 1:
+        return None
+    return (make_edit_at(old, places[0], places[0] + size, "\n".join(new)),)
+
+
 def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
     """One line takes the place of the only one it is like."""
     lines = [line for line in new if line.strip()]

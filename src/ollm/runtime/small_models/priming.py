@@ -30,6 +30,7 @@ MAX_COLUMNS = 20
 MAX_EXCERPT_LINES = 60
 MAX_DEFINITION_LINES = 45
 MAX_HITS = 8  # lines a token may stand on and still say where to look
+NEAR_HIT = 0.25  # of what the best token says about a place, for another one to show its places too
 CONTEXT_LINES = 3
 MIN_TOKEN_CHARS = 3
 MIN_PART_CHARS = 4  # of a part of a name that is compared with a token
@@ -55,10 +56,11 @@ ReadText = Callable[[str], str | None]
 
 
 class Primed(Data, frozen=True):
-    """`text` goes behind the request; `whole` are the files the model has seen all of."""
+    """`text` goes behind the request; `whole` are the files the model has seen all of, `shown` all it has seen."""
 
     text: str = ""
     whole: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 def prime_request(
@@ -80,9 +82,10 @@ def prime_request(
     chosen = list(dict.fromkeys(name for name in chosen if name in texts))
     listed = list(dict.fromkeys([*chosen, *named, *names]))[:MAX_NAMES]
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
-    parts, whole = [f"Files here: {', '.join(sorted(listed))}{more}"], []
+    parts = [f"Files here: {', '.join(sorted(listed))}{more}"]
     known = {text.rstrip() for text in attached}
-    whole += [name for name in chosen if texts[name].rstrip() in known]
+    whole = [name for name in chosen if texts[name].rstrip() in known]
+    shown = list(whole)
     chosen = [name for name in chosen if name not in whole]
     left = max_chars - len(parts[0])
     for name, rendered in _render_files(tokens, chosen, texts):
@@ -90,10 +93,11 @@ def prime_request(
         if len(part) <= left:
             whole += [name] if part.startswith(_render_whole(name, texts[name])) else []
             parts.append(part)
+            shown.append(name)
             left -= len(part)
     if (others := _list_other_lines(tokens, whole, texts, defined)) and len(others) <= left:
         parts.append(others)
-    return Primed(text="\n\n".join(parts), whole=tuple(whole))
+    return Primed(text="\n\n".join(parts), whole=tuple(whole), shown=tuple(shown))
 
 
 def find_named(typed: str, names: Iterable[str]) -> list[str]:
@@ -273,7 +277,9 @@ def _choose_spans(
     rare = {token: places for token, places in hits.items() if 0 < len(places) <= MAX_HITS}
     if not spans and not rare:  # an identifier that is everywhere is shown in its first places
         rare = {token: hits[token][:2] for token in searched if hits[token] and is_identifier(token)}
-    for token in sorted(rare, key=lambda token: len(hits[token]) / _weigh(token)):
+    worth = {token: _weigh(token) / len(hits[token]) for token in rare}
+    best = max(worth.values(), default=0.0)
+    for token in sorted((token for token in rare if worth[token] >= NEAR_HIT * best), key=lambda token: -worth[token]):
         for hit in rare[token]:
             if not any(start <= hit < end for start, end in spans):
                 spans.append(_find_around(hit, lines, definitions))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ollm.domain.errors import OllmError
@@ -99,11 +97,3 @@ class ProjectFiles:
             reads_only=True,
         )
         return self._policy.evaluate(request).decision == "allow"
-
-
-def _read_stamp(place: Path) -> tuple[int, int, int] | None:
-    try:
-        found = os.lstat(place)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
