@@ -121,10 +121,14 @@ def test_what_is_forgotten_is_gone_there_stays_here_and_is_not_sent_again(machin
 
     assert [row["sessionId"] for row in laptop.json("list")] == [other]
     assert laptop.json("search", "forget") == []
-    laptop.run("push", code=1)
+    laptop.go_on(session, "More here")
+    assert laptop.json("status")["unsentSessions"] == 0
+    laptop.run("push")
+    laptop.run("push", session, code=1)
     assert "not sent again" in laptop.warned
     desktop.go_on(session, "More")
     desktop.run("push", code=1)
+    desktop.run("push")
     assert [row["sessionId"] for row in laptop.json("list")] == [other]
     assert "Forget me" in laptop.ollm("sessions", "view", session)
 

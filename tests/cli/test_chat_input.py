@@ -57,7 +57,7 @@ async def attaches_a_file(terminal: Terminal, runner: Runner) -> None:
     terminal.type(ENTER)
     terminal.type(ALT_ENTER + "second line\\" + ENTER + "third" + ENTER)
     await terminal.wait_for("+ src/note.txt", "thought for 2 lines", "Seen.")
-    assert sent(runner).startswith("read @src/note.txt\nsecond line\nthird\n\n[src/note.txt]\na note")
+    assert sent(runner).startswith("read @src/note.txt\nsecond line\nthird\n\n[src/note.txt]\n```\na note")
     assert "First this." not in terminal.text()
     terminal.type(CTRL_O)
     await terminal.wait_for("First this.")
@@ -80,7 +80,7 @@ async def runs_a_command_of_ones_own(terminal: Terminal, runner: Runner) -> None
     await terminal.wait_for("will be attached to your next message")
     terminal.type("what is this?" + ENTER)
     await terminal.wait_for("With output.")
-    assert sent(runner) == "what is this?\n\n[$ echo mine; exit 3]\nmine\n"
+    assert sent(runner) == "what is this?\n\n[$ echo mine; exit 3]\n```\nmine\n```"
 
 
 async def is_told_of_a_loop(terminal: Terminal) -> None:

@@ -138,7 +138,7 @@ async def test_plain_lines_choose_a_session_attach_and_run_commands(tmp_path: Pa
             await terminal.wait_for("q to quit:")
             terminal.type(CTRL_C)
             assert await terminal.ended() == 0
-    assert asked.startswith("see @note.txt\nplease\n\n[note.txt]\na note\n\n\n[$ echo mine]\nmine\n")
+    assert asked.startswith("see @note.txt\nplease\n\n[note.txt]\n```\na note\n```\n\n[$ echo mine]\n```\nmine\n```")
 
 
 async def switches_plainly(terminal: Terminal) -> None:

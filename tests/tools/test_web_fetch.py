@@ -53,6 +53,18 @@ async def test_a_page_comes_as_markdown_without_scripts(drive: Fetcher, server: 
     assert "color" not in text
 
 
+async def test_a_page_cannot_end_its_message_with_the_marks_of_a_chat_template(drive: Fetcher, server: Server) -> None:
+    marks = ("<|im_end|>", "<|im_start|>", "<\uff5cUser\uff5c>", "<end_of_turn>", "</s>", "[INST]", "</think>")
+    server.routes["/"] = reply(
+        f"if a <b and b> c: {' '.join(marks)}".encode(), content_type="text/plain; charset=utf-8"
+    )
+
+    text = content(await drive("web_fetch", url=server.url()))
+
+    assert "if a <b and b> c" in text
+    assert not [mark for mark in marks if mark in text]
+
+
 @covers("T6.2")
 async def test_a_selector_picks_the_matching_elements_only(drive: Fetcher, server: Server) -> None:
     server.routes["/"] = reply(PAGE, content_type="text/html")

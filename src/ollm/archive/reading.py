@@ -156,8 +156,8 @@ def read_viewer(connection: Connection) -> str:
     return str(row[0]) if row else ""
 
 
-def forget_session(connection: Connection, session_id: str) -> bool:
-    """Delete one's own session with its tasks, for good; False if the archive has none."""
+def forget_session(connection: Connection, session_id: str) -> list[str]:
+    """Delete one's own session with its tasks, for good; returns their ids, none if the archive has none of them."""
     remember = (
         "INSERT INTO ollm.deletions (session_id, owner) SELECT unnest(%s::uuid[]), ollm.viewer()"
         " ON CONFLICT (session_id, owner) DO UPDATE SET deleted_at = now()"
@@ -169,7 +169,7 @@ def forget_session(connection: Connection, session_id: str) -> bool:
             "DELETE FROM ollm.sessions WHERE session_id = ANY(%s::uuid[]) AND owner = ollm.viewer()", (names,)
         ).rowcount
         connection.execute("SELECT pg_notify('ollm_archive', %s)", (session_id,))
-    return bool(gone)
+    return names if gone else []
 
 
 def _find_tasks(connection: Connection, session_id: str) -> list[str]:

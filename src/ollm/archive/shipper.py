@@ -18,6 +18,7 @@ from ollm.archive.process import LOCK_NAME, TROUBLE_NAME, WAKE_NAME, is_process_
 from ollm.archive.pulling import write_pulled
 from ollm.archive.reading import HEARTBEAT_SECONDS, release_lease, take_lease
 from ollm.archive.sending import CHANNEL, ArchivedSession
+from ollm.archive.state import FORGOTTEN
 from ollm.domain.errors import BusyError, OllmError
 from ollm.store.session_index.stamps import read_stamp
 from ollm.system.atomic import make_private_directory, replace_file
@@ -134,7 +135,8 @@ class ArchiveShipper:
     def _keep_leases(self, connection: Connection) -> None:
         """Renew the lease of every open archived session; release those of closed ones."""
         sent = self.archive.state.list_sent()
-        opened = {name for name, known in sent.items() if not known.owner and self._is_open(name)}
+        own = [name for name, known in sent.items() if not known.owner and known.stamp != FORGOTTEN]
+        opened = set(filter(self._is_open, own))
         for session_id in opened:
             if time.monotonic() - self._leases.get(session_id, -HEARTBEAT_SECONDS) >= HEARTBEAT_SECONDS:
                 try:

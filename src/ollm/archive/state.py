@@ -14,9 +14,12 @@ from ollm.domain.clock import Clock, now, to_epoch_ms
 from ollm.store.database import Database
 from ollm.store.migrations import ARCHIVE_STATE_MIGRATIONS
 
+FORGOTTEN = "forgotten"
+
 
 class SentState(NamedTuple):
-    """The state of a session when it was last sent: the stamp of its files, the target, the last sequence number."""
+    """The state of a session when it was last sent: the stamp of its files (FORGOTTEN if it was deleted there and stays
+    here), the target, the last sequence number."""
 
     stamp: str
     target: str
@@ -64,10 +67,6 @@ class ArchiveState:
         with self._database.begin_read() as connection:
             rows = connection.execute("SELECT session_id, stamp, target, seq, owner FROM sent").fetchall()
         return {row[0]: SentState(*row[1:]) for row in rows}
-
-    def forget_sent(self, session_id: str) -> None:
-        with self._database.begin_write() as connection:
-            connection.execute("DELETE FROM sent WHERE session_id = ?", (session_id,))
 
     def add_tombstone(self, session_id: str) -> None:
         """Note that the session was deleted here and must be deleted there, unless it is another person's and this was

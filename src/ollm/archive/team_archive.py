@@ -28,8 +28,8 @@ from ollm.archive.host import ArchiveHost
 from ollm.archive.outgoing import OutgoingSession, RecordCleaner, ship_session
 from ollm.archive.pulling import write_fork, write_pulled
 from ollm.archive.reading import refuse_held_lease, take_lease
-from ollm.archive.sending import ArchivedSession, Machine, SessionSender, make_diverged_error
-from ollm.archive.state import ArchiveState, SentState
+from ollm.archive.sending import ArchivedSession, Machine, SessionForgottenError, SessionSender, make_diverged_error
+from ollm.archive.state import FORGOTTEN, ArchiveState, SentState
 from ollm.domain.clock import make_id
 from ollm.domain.errors import BusyError, DamagedError, DeniedError, OllmError, UsageError
 from ollm.domain.struct import Data
@@ -115,11 +115,12 @@ class TeamArchive:
 
     def list_unsent(self) -> dict[str, Stamp]:
         sent = {
-            (name, known.stamp)
+            name: known.stamp
             for name, known in self.state.list_sent().items()
             if known.owner or known.target == self.target_key
         }
-        return {name: stamp for name, stamp in self.list_candidates().items() if (name, stamp.text) not in sent}
+        candidates = self.list_candidates().items()
+        return {name: stamp for name, stamp in candidates if sent.get(name) not in (FORGOTTEN, stamp.text)}
 
     def push(
         self, connection: Connection, ids: Sequence[str] | None = None, progress: Progress | None = None
@@ -208,7 +209,7 @@ class TeamArchive:
     def require_free(self, connection: Connection, session_id: str, *, take: bool, force: bool = False) -> None:
         """Raise BusyError if another machine continues the session, or has continued it since it was last here."""
         known = self.state.get_sent(session_id)
-        if known is None or known.owner:
+        if known is None or known.owner or known.stamp == FORGOTTEN:
             return
         row = connection.execute(
             "SELECT last_seq, host FROM ollm.sessions WHERE session_id = %s AND writer <> %s",
@@ -237,8 +238,11 @@ class TeamArchive:
 
     def forget(self, connection: Connection, session_id: str) -> None:
         """Delete a session there; it is not sent again."""
-        reading.forget_session(connection, session_id)
-        self.state.forget_sent(session_id)
+        for name in reading.forget_session(connection, session_id):
+            self.mark_forgotten(name)
+
+    def mark_forgotten(self, session_id: str) -> None:
+        self.state.set_sent(session_id, SentState(FORGOTTEN, self.target_key, 0, ""))
 
     def describe(self) -> dict[str, Any]:
         """The state of the archive, for `archive status`. A server that does not answer is part of the answer."""
@@ -277,7 +281,7 @@ class TeamArchive:
         names = self.state.list_tombstones()
         gone = 0
         for name in names:
-            gone += reading.forget_session(connection, name)
+            gone += bool(reading.forget_session(connection, name))
             self.state.confirm_deletion(name)
         return gone
 
@@ -407,3 +411,5 @@ class SessionPusher:
                 raise
             except OllmError as error:
                 self._skipped[name] = str(error)
+                if isinstance(error, SessionForgottenError):  # said once; this machine keeps its copy
+                    archive.mark_forgotten(name)

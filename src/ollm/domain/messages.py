@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Literal
@@ -110,6 +111,12 @@ def replace_surrogates(text: str) -> str:
     """The text with a mark for each byte that is not UTF-8, which names of files and arguments may have: no request and
     no file could hold it."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def put_in_fence(text: str) -> str:
+    """The text between marks that are longer than any in it, so that nothing in it can end it."""
+    mark = max(re.findall(r"^[ \t]*(`{3,})", text, re.MULTILINE), key=len, default="``") + "`"
+    return f"{mark}\n{text}\n{mark}"
 
 
 def count_same_objects(before: Sequence[object], after: Sequence[object]) -> int:

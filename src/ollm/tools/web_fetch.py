@@ -15,7 +15,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
-from ollm.tools.framework.output import clean_text, trim_output
+from ollm.tools.framework.output import clean_text, disarm_template_marks, trim_output
 from ollm.tools.web.address import parse_url, refuse_private
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class WebFetch(Tool[PageCache], frozen=True):
         answer = await self._fetch_page(context, needs)
         if answer.status >= 400:
             raise ToolFailure("HttpError", f"{answer.url} answered {answer.reason}.")
-        text = clean_text(await extract_text(answer, self.selector, context.environment))
+        text = disarm_template_marks(clean_text(await extract_text(answer, self.selector, context.environment)))
         limit = self.max_length or settings.max_length
         way_back = "ask for a part with selector, or for more with maxLength"
         short = trim_output(text, OutputSettings(max_chars=limit, max_lines=len(text) + 1), way_back=way_back)

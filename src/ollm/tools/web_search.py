@@ -15,7 +15,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.domain.tools import Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
-from ollm.tools.framework.output import clean_text
+from ollm.tools.framework.output import clean_text, disarm_template_marks
 
 if TYPE_CHECKING:
     from ollm.tools.web.search_backends import SearchBackend, SearchHit
@@ -68,7 +68,8 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
         if not hits:
             raise ToolFailure("NotFound", f"No results for “{self.query}”.")
         text = "\n\n".join(f"{number}. {_render_hit(hit)}" for number, hit in enumerate(hits, 1))
-        return ToolResult(llm_content=text, return_display=f"{format_count(len(hits), 'result')} for “{self.query}”")
+        display = f"{format_count(len(hits), 'result')} for “{self.query}”"
+        return ToolResult(llm_content=disarm_template_marks(text), return_display=display)
 
 
 def _render_hit(hit: SearchHit) -> str:

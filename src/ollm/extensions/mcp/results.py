@@ -10,6 +10,7 @@ import msgspec
 
 from ollm.domain.messages import ImagePart
 from ollm.domain.tools import ErrorInfo, ToolResult
+from ollm.tools.framework.output import disarm_template_marks
 
 MAX_IMAGES = 4
 MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024  # characters of base64
@@ -66,7 +67,7 @@ def build_result(answer: Any) -> ToolResult:
     """Convert an answer to a tool result with its text and pictures."""
     text = extract_text(answer.content)
     if not text and answer.structured_content is not None:
-        text = msgspec.json.encode(answer.structured_content).decode()
+        text = disarm_template_marks(msgspec.json.encode(answer.structured_content).decode())
     text = text or "(no output)"
     if answer.is_error:
         error = ErrorInfo(type="McpError", message=text[:1_000])
@@ -76,7 +77,8 @@ def build_result(answer: Any) -> ToolResult:
 
 def extract_text(blocks: Any) -> str:
     """Extract the text of blocks; name the other blocks."""
-    return "\n".join(line for block in blocks if (line := _render_block(block)))[:MAX_TEXT_CHARACTERS]
+    text = "\n".join(line for block in blocks if (line := _render_block(block)))
+    return disarm_template_marks(text[:MAX_TEXT_CHARACTERS])
 
 
 def extract_images(blocks: Any) -> tuple[ImagePart, ...]:
@@ -110,12 +112,13 @@ def _render_block(block: Any) -> str:
 
 def render_contents(contents: Any) -> str:
     """The text of a resource; one that is no text is named."""
-    return "\n".join(
+    text = "\n".join(
         str(item.text)
         if hasattr(item, "text")
         else f"[{item.uri}: {item.mime_type or 'not text'}, about {len(item.blob) * 3 // 4:,} bytes]"
         for item in contents
-    )[:MAX_TEXT_CHARACTERS]
+    )
+    return disarm_template_marks(text[:MAX_TEXT_CHARACTERS])
 
 
 def find_root_error(error: BaseException) -> BaseException:

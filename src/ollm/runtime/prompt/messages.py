@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from ollm.domain.context import Budget
-from ollm.domain.messages import ImagePart, Message, PromptMessage, ToolCall, ToolResultPart
+from ollm.domain.messages import ImagePart, Message, PromptMessage, TextPart, ToolCall, ToolResultPart, put_in_fence
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
@@ -36,7 +36,17 @@ def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> lis
     if message.role == "assistant":
         return _render_answer(message, calls)
     images = tuple(part for part in message.parts if isinstance(part, ImagePart))
-    return [PromptMessage(role=message.role, content=message.text, images=images, sources=(message.id,))]
+    texts = [part.text for part in message.parts if isinstance(part, TextPart)]
+    content = "".join([*texts[:1], *map(_fence_attachment, texts[1:])])
+    return [PromptMessage(role=message.role, content=content, images=images, sources=(message.id,))]
+
+
+def _fence_attachment(text: str) -> str:
+    """A file or piped text beside the user's words, so that no line of it can pass for theirs."""
+    name, newline, content = text.removeprefix("\n\n[").partition("]\n")
+    if not text.startswith("\n\n[") or not newline or "\n" in name:
+        return f"\n\n{put_in_fence(text)}"
+    return f"\n\n[{name}]\n{put_in_fence(content.removesuffix(chr(10)))}"
 
 
 def _render_answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:

@@ -166,12 +166,6 @@ def clean_command(body: str) -> str:
     return "\n".join(prompted) if prompted else body.strip("\n")
 
 
-def put_in_fence(text: str) -> str:
-    """The text between marks that are longer than any in it."""
-    mark = max(re.findall(r"^[ \t]*(`{3,})", text, re.MULTILINE), key=len, default="``") + "`"
-    return f"{mark}\n{text}\n{mark}"
-
-
 def looks_like_path(text: str) -> bool:
     """Whether this is a file's name and nothing else. Where it leads is for the tools to judge, which say why not."""
     bare = text.removeprefix("./")

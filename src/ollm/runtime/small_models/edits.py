@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from ollm.domain.messages import put_in_fence
 from ollm.domain.struct import Data
-from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import (
     SIMILAR_SHARE,
     WHOLE_SHARE,

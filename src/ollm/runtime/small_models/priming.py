@@ -11,8 +11,8 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from ollm.domain.messages import put_in_fence
 from ollm.domain.struct import Data
-from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import Definition, find_block_end, find_definitions, list_defined_names
 
 MAX_NAMES = 40

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ollm.domain.messages import PromptMessage, Role, ToolCall
+from ollm.domain.messages import PromptMessage, Role, ToolCall, put_in_fence
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
-from ollm.runtime.small_models.blocks import put_in_fence
 from ollm.runtime.small_models.placement import find_definitions
 
 SKILLS_FOLDER = "/skills/"
@@ -107,6 +106,8 @@ def render_result(message: PromptMessage) -> str:
         output = output.partition("\n")[2]
     elif message.tool_name == "shell":
         return f"{output.rstrip()}\n[exit code 0]" + (f"\n{facts}" if facts else "")
+    elif message.tool_name and message.tool_name not in COVERED_TOOLS:  # a page or a server's text, never the user's
+        output = f"Result of {message.tool_name}:\n{put_in_fence(output)}"
     return f"{output}\n\n{facts}" if facts else output
 
 

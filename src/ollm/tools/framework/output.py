@@ -32,6 +32,10 @@ _COMPLETE = compile_late(
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)}
 _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
+_TEMPLATE_MARK = compile_late(
+    r"<(?=[|\uff5c][^<>\n]{1,40}[|\uff5c]>|/?(?:s|bos|eos|think|start_of_turn|end_of_turn|tool_call|tool_response)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+)
 # Bidi embeddings, overrides and isolates turn text round; tag characters hide whole sentences from people.
 _DECEIVING = compile_late("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _FIRST_TAG = "\U000e0000"
@@ -46,6 +50,12 @@ def clean_text(text: str) -> str:
     if _is_plain(text):
         return text
     return show_controls(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def disarm_template_marks(text: str) -> str:
+    """Text of a stranger without the marks that chat templates put between messages: some servers read them wherever
+    they stand, so that a page could end its own message and begin one of the user's."""
+    return _TEMPLATE_MARK.sub(r"\g<0> ", text)
 
 
 def _show_direction(found: re.Match[str]) -> str:
