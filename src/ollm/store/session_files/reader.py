@@ -70,6 +70,22 @@ class SessionReader:
     messages are new and in order. Of a journal whose beginning is known it is read from `begin` on, over a `head`.
     """
 
+    foreign = False  # missing or in another layout: to be written again before it is added to
+    partial_at = ""
+    partial_start = 0  # where in the journal the answer under way begins
+    narrowed = False  # messages up to number `skipped` are left out
+    skipped = 0
+    empty = True  # no message and no call was read so far
+    message_count = 0  # that were read so far
+    mark: journal.JournalMark | None = None  # the last one, if only a part is read
+    _journal: SessionFile | None = None
+    _document: SessionFile | None = None
+    _entries: SessionDocument | DocumentScan | None = None
+    _in_order = True  # the numbers of the journal's messages rise
+    _numbers = 0, 0  # of the first and the last of them
+    _left_out = 0  # messages up to this number are not read from the document
+    _head_place = 0  # in the journal: the head is as it was here
+
     def __init__(
         self,
         document: Path | None,
@@ -84,41 +100,29 @@ class SessionReader:
     ) -> None:
         self.damage = damage or DamageReport()
         self._follows = follows
-        self._journal: SessionFile | None = None
-        self._document: SessionFile | None = None
-        self._entries: SessionDocument | DocumentScan | None = None
-        self.foreign = False  # missing or in another layout: to be written again before it is added to
         self.head: JsonObject = head or {}
         self.partial: journal.Parts = []
-        self.partial_at = ""
-        self.partial_start = 0  # where in the journal the answer under way begins
         self.journal_good = begin  # bytes of whole journal records
-        self._in_order = True  # the numbers of the journal's messages rise
-        self._numbers = 0, 0  # of the first and the last of them
-        self._left_out = 0  # messages up to this number are not read from the document
-        self.narrowed = False  # messages up to number `skipped` are left out
-        self.skipped = 0
-        self.empty = True  # no message and no call was read so far
-        self.message_count = 0  # that were read so far
         self.newest_calls: list[str] = []  # ids of the document's last calls, if messages are left out
-        self.mark: journal.JournalMark | None = None  # the last one, if only a part is read
         self._journal_range = begin, MAX_BYTES
-        self._head_place = 0  # in the journal: the head is as it was here
         self._held: list[PlacedRecord] = []  # what was read of a journal that is not long
         self._call_places: dict[str, list[Range]] = {}
         try:
-            self._journal = self._open_file(journal_path, waiting)
-            self._document = self._open_file(document)
-            self.damage.size = sum(file.size for file in (self._document, self._journal) if file)
-            self._read_head(expected=document is not None)
-            if part:
-                self._narrow(part)
-            self._read_journal_changes()
-            heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
-            self.missing = MissingEntries(heard, self.head, part=bool(begin or part))
+            self._open(document, journal_path, waiting, part)
         except BaseException:
             self.close()
             raise
+        heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
+        self.missing = MissingEntries(heard, self.head, part=bool(begin or part))
+
+    def _open(self, document: Path | None, journal_path: Path | None, waiting: bytes, part: SessionPart | None) -> None:
+        self._journal = self._open_file(journal_path, waiting)
+        self._document = self._open_file(document)
+        self.damage.size = sum(file.size for file in (self._document, self._journal) if file)
+        self._read_head(expected=document is not None)
+        if part:
+            self._narrow(part)
+        self._read_journal_changes()
 
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile | None:
         """Open a file as UTF-8; one in another encoding is rewritten."""

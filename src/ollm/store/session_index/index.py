@@ -257,42 +257,50 @@ class SessionIndex:
         seconds: float | None = None,
     ) -> dict[str, Any]:
         """Read what is new in one session and write its row."""
-        from ollm.store.session_index.entries import make_unreadable_row, read_changes
-
         values: dict[str, Any] = dict(
             row or {"session_id": session_id, "text_stamp": "", "text_number": 0, "text_read": 0}
         )
         if "id" not in values:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
-        taker = self._make_indexer(values, seconds or self._compute_time_limit(stamp), bool(seconds)) if text else None
         try:
-            line = line or read_changes(stamp, session_id, row, taker)
-            if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
-                self._forget_session(values["id"])
-                taker = self._make_indexer({**values, "text_number": 0})
-                line = read_changes(stamp, session_id, None, taker)
-            known = stamp.text
-        except StorageError as error:  # to be tried again the next time
-            taker, known = None, ""
-            line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
-            # damage that nobody has thought of costs the other sessions nothing
-            taker, known = None, ""
-            why = f"it cannot be read ({type(error).__name__}: {error})"
-            line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, why)
-        values |= line._asdict() | {"stamp": known}
-        if taker:
-            values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
-            if taker.late:
-                values |= {"text_stamp": "", "text_read": 0, "text_number": taker.taken}
-                self.behind.add(session_id)
+            if text:
+                values |= self._read_text(stamp, row, values, seconds)
             else:
-                self.behind.discard(session_id)
+                values |= (line or self._read_changes(stamp, session_id, row))._asdict()
+            values["stamp"] = stamp.text
+        except (StorageError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            # damage that nobody has thought of costs the other sessions nothing; it is tried again the next time
+            values |= _make_failed_row(stamp, session_id, error)._asdict() | {"stamp": ""}
         columns = [name for name in values if name not in ("id", "session_id")]
         query = f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"  # noqa: S608
         self.connection.execute(query, [*(values[name] for name in columns), values["id"]])
         return values
+
+    def _read_text(
+        self, stamp: Stamp, row: dict[str, Any] | None, values: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
+        """Index the words that are new in a session, and return its line and how far it was read."""
+        session_id = values["session_id"]
+        taker = self._make_indexer(values, seconds or self._compute_time_limit(stamp), bool(seconds))
+        line = self._read_changes(stamp, session_id, row, taker)
+        if line.last_number < values["text_number"]:  # another session's words: read it from the start
+            self._forget_session(values["id"])
+            taker = self._make_indexer({**values, "text_number": 0})
+            line = self._read_changes(stamp, session_id, None, taker)
+        found: dict[str, Any] = line._asdict()
+        if taker.late:
+            self.behind.add(session_id)
+            return found | {"text_stamp": "", "text_read": 0, "text_number": taker.taken}
+        self.behind.discard(session_id)
+        return found | {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
+
+    def _read_changes(
+        self, stamp: Stamp, session_id: str, row: dict[str, Any] | None, taker: EntryIndexer | None = None
+    ) -> SessionRow:
+        from ollm.store.session_index.entries import read_changes
+
+        return read_changes(stamp, session_id, row, taker)
 
     def _make_indexer(self, row: dict[str, Any], seconds: float | None = None, steps: bool = False) -> EntryIndexer:
         from ollm.store.session_index.texts import EntryIndexer
@@ -307,6 +315,15 @@ class SessionIndex:
         from ollm.store.session_index.texts import forget_session
 
         forget_session(self.connection, session)
+
+
+def _make_failed_row(stamp: Stamp, session_id: str, error: Exception) -> SessionRow:
+    from ollm.store.session_index.entries import make_unreadable_row
+
+    why = f"it cannot be read ({type(error).__name__}: {error})"
+    if isinstance(error, StorageError):
+        why = error.message.rstrip(".")
+    return make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, why)
 
 
 def _report_progress(progress: Progress | None, done: int, total: int, more: int) -> None:
