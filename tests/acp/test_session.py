@@ -10,16 +10,10 @@ from acp import RequestError
 from acp import schema as wire
 
 from tests.acp.editor import EDIT, WAIT_SECONDS, editing
+from tests.acp.test_client_files import prepare_file
 from tests.servers.answers import Answer
 
 RUN = Answer(calls=[("shell", {"command": "touch made.txt"})])
-
-
-def prepare_file(directory: Path) -> Path:
-    file = directory / "project" / "a.txt"
-    file.parent.mkdir()
-    file.write_text("one\ntwo\n")
-    return file
 
 
 async def test_a_prompt_is_answered_and_the_editor_is_told_how_much_was_used(tmp_path: Path) -> None:

@@ -34,16 +34,6 @@ def closed(place: AppPlace) -> ClosedSession:
     return ClosedSession(place.process(), place.workspace)
 
 
-async def test_the_prompt_of_a_session_holds_what_was_said_in_its_window(place: AppPlace) -> None:
-    session = await record(place, "Build it", "Built.")
-    scope = closed(place)
-    prompt = await scope.build_prompt(scope.process.session_files.read(session).session)
-
-    assert prompt.compute_budget().window == 8192
-    assert [message.content for message in prompt.get_active_context().messages] == ["Build it", "Built."]
-    assert prompt.mode == "code"
-
-
 async def test_a_new_session_begins_as_the_settings_say(place: AppPlace) -> None:
     place.configure(provider={"contextWindow": 16_384, "model": "m"}, modes={"default": "plan"})
     prompt = await closed(place).build_prompt(None)
@@ -52,21 +42,6 @@ async def test_a_new_session_begins_as_the_settings_say(place: AppPlace) -> None
     assert prompt.mode == "plan"
     assert prompt.get_active_context().messages == ()
     assert prompt.used_tokens > 100
-
-
-async def test_a_session_goes_on_in_the_mode_it_was_left_in(place: AppPlace) -> None:
-    session = await record(place, "Plan it", "Planned.", mode="plan")
-    scope = closed(place)
-
-    assert (await scope.build_prompt(scope.process.session_files.read(session).session)).mode == "plan"
-
-
-async def test_looking_makes_no_database(place: AppPlace) -> None:
-    session = await record(place, "Hello", "Hi.")
-    scope = closed(place)
-    await scope.build_prompt(scope.process.session_files.read(session).session)
-
-    assert not (place.workspace / ".ollm").exists()
 
 
 async def test_a_snapshot_is_taken_and_restored(place: AppPlace) -> None:

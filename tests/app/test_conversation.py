@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import pytest
-
 from ollm.app import open_conversation
-from ollm.domain.errors import BusyError
 from ollm.runtime.base import Conversation, ConversationOptions
 from tests.app.places import AppPlace
 from tests.servers.openai import ScriptedServer
@@ -29,22 +26,6 @@ async def say(conversation: Conversation, text: str) -> str:
     return said
 
 
-async def test_a_session_is_made_with_the_first_message_and_resumed_later(place: AppPlace) -> None:
-    async with ScriptedServer(["One.", "Two."]) as server:
-        use(place, server)
-        async with open_conversation(options(place)) as conversation:
-            assert conversation.session_id is None
-            assert await say(conversation, "first") == "One."
-            session = conversation.session_id
-        assert session
-        async with open_conversation(options(place, session=session[:8])) as conversation:
-            assert conversation.session_id == session
-            assert "Resumed" in " ".join((await conversation.status()).notices)
-            await say(conversation, "second")
-
-    assert [message["content"] for message in server.chats[1]["messages"][1:]] == ["first", "One.", "second"]
-
-
 async def test_the_newest_session_is_gone_on_with_unless_it_is_archived_or_was_asked_once(place: AppPlace) -> None:
     async with ScriptedServer(["One.", "Two."]) as server:
         use(place, server)
@@ -65,37 +46,6 @@ async def test_the_newest_session_is_gone_on_with_unless_it_is_archived_or_was_a
         place.process().library.archive(chat or "", True)
         async with open_conversation(options(place, newest=True)) as conversation:
             assert conversation.session_id == once
-
-
-async def test_a_workspace_is_held_by_one_chat_at_a_time(place: AppPlace) -> None:
-    async with ScriptedServer([]) as server:
-        use(place, server)
-        async with open_conversation(options(place)):
-            with pytest.raises(BusyError):
-                async with open_conversation(options(place)):
-                    pass
-            async with open_conversation(
-                ConversationOptions(workspace=place.workspace, home=place.home, one_shot=True)
-            ):
-                pass
-        async with open_conversation(options(place)):
-            pass
-
-
-async def test_the_model_of_a_session_is_used_again_when_none_is_set(place: AppPlace) -> None:
-    async with ScriptedServer(["One."], models=("scripted", "other")) as server:
-        use(place, server)
-        async with open_conversation(options(place)) as conversation:
-            await say(conversation, "first")
-            session = conversation.session_id
-        place.configure(provider={"type": "openai", "baseUrl": server.base_url})
-        async with open_conversation(options(place, session=session)) as conversation:
-            assert (await conversation.status()).model == "scripted"
-        place.configure(provider={"type": "openai", "baseUrl": server.base_url, "model": "other"})
-        async with open_conversation(options(place, session=session)) as conversation:
-            status = await conversation.status()
-            assert status.model == "other"
-            assert "This session used scripted; continuing with other." in status.notices
 
 
 async def test_a_small_window_is_said(place: AppPlace) -> None:

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from ollm.app.mcp_setup import (
     ServerGate,
@@ -14,7 +13,6 @@ from ollm.app.mcp_setup import (
     has_servers,
     read_configured_servers,
 )
-from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.extensions.mcp.settings import McpServer
 from ollm.policy.grants import GrantBook
@@ -120,16 +118,6 @@ async def test_one_question_for_any_number_of_requests_and_no_secret_in_it() -> 
     (asked,) = person.asked
     assert asked.description == "Start the MCP server docs: serve --port 1"
     assert "secret-value" not in str(asked)
-
-
-async def test_a_no_counts_for_the_conversation() -> None:
-    person = Person(ConfirmationAnswer(approved=False))
-    gate = ServerGate({}, person.ask, GrantBook())
-    for _ in range(2):
-        with pytest.raises(ToolFailure, match="declined"):
-            await gate.approve(SERVER)
-
-    assert len(person.asked) == 1
 
 
 async def test_always_is_for_exactly_this_server(tmp_path: Path) -> None:

@@ -13,19 +13,6 @@ from tests.cli.running import Runner, running
 from tests.covers import covers
 from tests.servers.answers import Answer, Request
 
-
-async def test_installed_served_and_downloadable_models_are_told_apart(tmp_path: Path) -> None:
-    async with running(tmp_path, [], models=("scripted", "other")) as runner:
-        (runner.home / "models").mkdir(parents=True)
-        (runner.home / "models" / "mine.gguf").write_bytes(b"GGUF" + bytes(64))
-
-        listed = json.loads((await runner.run("models", "--json")).out)
-
-    assert [file["name"] for file in listed["files"]] == ["mine"]
-    assert [model["name"] for server in listed["servers"] for model in server["models"]] == ["scripted", "other"]
-    assert not any(model["installed"] for model in listed["catalogue"])
-
-
 VERBATIM = 'if a != "b":\n\tprint(\'it\\n\', {1: "é"})'
 Say = Callable[[str, dict[str, Any]], Answer]
 
@@ -132,12 +119,3 @@ async def test_the_card_is_a_table_for_people(tmp_path: Path) -> None:
     assert lines[1].split() == ["TRIAL", "FOUND", "SECONDS"]
     assert any(line.startswith("calls") and "native" in line for line in lines)
     assert "calls: native" in done.err
-
-
-async def test_no_server_is_exit_3(tmp_path: Path) -> None:
-    async with running(tmp_path, []) as runner:
-        pass
-    done = await runner.run("models", "probe")
-
-    assert done.code == 3
-    assert "Traceback" not in done.err

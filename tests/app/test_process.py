@@ -1,51 +1,17 @@
 """What one run of the program shares."""
 
-import asyncio
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from ollm.app.process import READ_TIMEOUT_FACTOR, HiddenPaths
-from ollm.domain.messages import Message, TextPart
 from tests.app.places import AppPlace
 from tests.servers.openai import ScriptedServer
 
 
-async def record(place: AppPlace, text: str) -> str:
-    recording = place.process().create_recording_service(lambda _: None)
-    session = await recording.create_session("m", "ollama", workspace=str(place.workspace))
-    await recording.record_message(session, Message(role="user", parts=(TextPart(text),), timestamp=""))
-    await recording.close_session(session)
-    return session
-
-
-def test_a_session_is_recorded_listed_and_erased_with_every_trace(place: AppPlace) -> None:
-    session = asyncio.run(record(place, "hello"))
-    process = place.process()
-    assert [line["sessionId"] for line in process.session_index.list_sessions()] == [session]
-    history = process.home.input_history
-    history.write_text(f'{{"text": "hello", "session": "{session}"}}\n{{"text": "kept", "session": "other"}}\n')
-    process.library.delete(session)
-
-    assert process.session_files.places.find_home(session) is None
-    assert "hello" not in history.read_text()
-    assert "kept" in history.read_text()
-    process.close()
-
-
 def configure_server(place: AppPlace, server: ScriptedServer, **more: object) -> None:
     place.configure(provider={"type": "openai", "baseUrl": server.base_url, "model": "scripted", **more})
-
-
-async def test_the_model_is_chosen_with_a_window_and_why(place: AppPlace) -> None:
-    async with ScriptedServer([], kind="llama.cpp", window=16_384) as server:
-        configure_server(place, server)
-        model = await place.process().choose_model()
-        await model.provider.close()
-
-    assert (model.name, model.window, model.said_window) == ("scripted", 16_384, 16_384)
-    assert "; window: " in model.why
 
 
 @pytest.mark.parametrize(

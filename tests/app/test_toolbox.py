@@ -7,8 +7,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
-
 from ollm.app import WorkspaceScope
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox, find_session_file
@@ -91,11 +89,6 @@ async def test_without_checkpoints_a_change_in_the_editor_is_made_all_the_same(t
 
     assert editor.client.buffers[str(file)] == "unsaved\nthree\n"
     assert "Checkpoints are off" in editor.client.said()
-
-
-@pytest.fixture
-def storage(place: AppPlace) -> Storage:
-    return Storage(place.scope(), ConversationOptions(workspace=place.workspace))
 
 
 async def test_a_hook_is_told_where_the_session_is_recorded(place: AppPlace) -> None:

@@ -10,7 +10,7 @@ from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_G, ENTER, ESCAPE, Terminal, 
 from tests.servers.answers import Answer
 from tests.sizes import SOAK
 
-BACKSPACE = "\x7f"
+BACKSPACE, CTRL_N = "\x7f", "\x0e"
 EDITOR = "#!/bin/sh\necho EDITOR-BEGINS\nsleep 1.5\necho EDITOR-ENDS\nprintf 'from the editor' > \"$1\"\n"
 
 
@@ -102,6 +102,10 @@ async def test_sessions_are_chosen_on_a_tiny_terminal_and_a_signal_ends_the_choi
             await terminal.settle(0.4)
             terminal.type(ESCAPE)
             await terminal.wait_for(gone="Resume a chat")
+            terminal.type("/sessions" + ENTER)
+            await terminal.wait_for("Resume a chat")
+            terminal.type(CTRL_N)
+            await terminal.wait_for("New session", gone="Resume a chat")
             terminal.kill(signal.SIGTERM)
             assert await terminal.ended() == 143, "the chat listens again after the choice"
 

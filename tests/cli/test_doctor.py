@@ -1,52 +1,213 @@
-"""`ollm doctor`, run as people run it."""
+"""`ollm doctor`: what it finds out about servers, models and windows, and what it suggests."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from ollm.cli.doctor import Diagnosis, ServerReport
-from ollm.cli.machine import MachineCheck
+from ollm.cli.doctor import (
+    Diagnosis,
+    ReachableServer,
+    ServerReport,
+    suggest_next_step,
+)
+from ollm.cli.machine import Hardware, MachineCheck
+from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
-from tests.cli.running import running
+from tests.cli.command import ollm
+from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_C, at_terminal
+from tests.servers.answers import Answer, Request
+from tests.servers.openai import ScriptedServer
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-def ollm(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("OLLM_", "OLLAMA_"))}
-    variables |= {"OLLM_HOME": str(home)} | environment
-    command = [sys.executable, "-m", "ollm", *arguments]
-    options = {"cwd": ROOT, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
-    return subprocess.run(command, env=variables, check=False, **options)
+REPORT = ServerReport(
+    type="openai", base_url="u", why="w", model="m", window=4096, window_why="", served=4096, trained=32768
+)
 
 
-@pytest.fixture
-def scripted(request: pytest.FixtureRequest) -> Iterator[str]:
-    command = [sys.executable, "-m", f"tests.servers.{request.param}", "--model", "qwen3:8b"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip()
-        server.terminate()
+def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
+    known = {
+        "facts": ModelFacts(key="k"),
+        "answering": (),
+        "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
+        "problems": (),
+        "hardware": Hardware(memory_bytes=0, cores=1),
+        "models": {},
+    }
+    place = {"sandbox": "", "log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
+    return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]
+
+
+def test_the_next_step_is_the_one_that_helps_most() -> None:
+    from msgspec.structs import replace
+
+    missing = (MachineCheck(name="rg", ok=False, detail="finds files"),)
+    wide = replace(REPORT, window=32768, served=32768)
+    beyond = replace(REPORT, window=32768)
+
+    nobody = found(None, problems=("p",), machine=missing)
+    assert suggest_next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
+    assert "config check" in suggest_next_step(found(problems=("p",), machine=missing), None)
+    assert suggest_next_step(found(machine=missing), None) == "Install rg (finds files)."
+    assert "window is small" in suggest_next_step(found(), None)
+    assert "set it to 4096" in suggest_next_step(found(beyond), None)
+    assert "`ollm models probe`" in suggest_next_step(found(wide), None)
+    assert (
+        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set: run `ollm`."
+    )
+
+
+class OddServer(ScriptedServer):
+    """Answers some of its pages with something of its own."""
+
+    def __init__(self, pages: dict[str, tuple[int, Any]], script: Any = (), **options: Any) -> None:
+        super().__init__(script, **options)
+        self.pages = pages
+
+    def page(self, request: Request) -> tuple[int, Any]:
+        return self.pages.get(request.path) or super().page(request)
+
+
+def refusal(message: str) -> dict[str, Any]:
+    return {"error": {"message": message}}
+
+
+async def run(tmp_path: Path, server: OddServer, *arguments: str, **variables: str) -> Any:
+    async with server:
+        runner = Runner(tmp_path, server)
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text(json.dumps({"provider": dict(variables)}))
+        environment = runner.environment()
+        if variables.get("model") == "":
+            environment.pop("OLLM_MODEL")
+        runner.environment = lambda: environment  # type: ignore[method-assign]
+        return await runner.run(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(401, "rejected the API key"), (500, "failed (HTTP 500)"), (403, "rejected the API key")]
+)
+@pytest.mark.parametrize("model", ["scripted", ""])
+async def test_a_refused_list_of_models_is_no_empty_one(tmp_path: Path, status: int, said: str, model: str) -> None:
+    server = OddServer({"/v1/models": (status, refusal("no"))})
+    done = await run(tmp_path, server, "doctor", model=model)
+
+    assert done.code == 4
+    assert said in done.out
+
+
+async def test_a_server_without_a_list_is_used(tmp_path: Path) -> None:
+    done = await run(tmp_path, OddServer({"/v1/models": (404, refusal("Not Found"))}), "doctor")
+
+    assert done.code == 0
+    assert "does not say its context window" in done.out
+    assert "serve 8,192 tokens" not in done.out
+
+
+async def test_a_model_that_is_not_on_the_list_is_named_by_doctor(tmp_path: Path) -> None:
+    done = await run(tmp_path, OddServer({}, kind="vllm", models=("scripted-7b",)), "doctor")
+
+    assert done.code == 4
+    assert "Did you mean 'scripted-7b'?" in done.out
+
+
+async def test_a_refusal_in_any_words_is_held_against_the_list(tmp_path: Path) -> None:
+    refused = Answer(status=400, body={"detail": "we do not serve this one"})
+    done = await run(tmp_path, OddServer({}, [refused], models=("scripted-7b",)), "-p", "hi")
+
+    assert done.code == 4
+    assert "Did you mean 'scripted-7b'?" in done.err
+
+
+@pytest.mark.parametrize(
+    ("owner", "path", "page"),
+    [
+        ("openai", "/model/info", {"data": [{"model_name": "scripted", "model_info": {"max_input_tokens": 12288}}]}),
+        ("scripted", "/info", {"model_id": "x", "max_total_tokens": 12288, "max_input_tokens": 12000}),
+    ],
+)
+async def test_the_window_is_asked_for_where_proxies_say_it(tmp_path: Path, owner: str, path: str, page: Any) -> None:
+    listed = {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": owner}]}
+    done = await run(tmp_path, OddServer({path: (200, page), "/v1/models": (200, listed)}), "doctor", "--json")
+
+    assert json.loads(done.out)["server"]["window"] == 12288
+
+
+async def test_a_turn_at_an_unknown_server_waits_for_its_list_alone(tmp_path: Path) -> None:
+    server = OddServer({}, ["Hello."])
+    done = await run(tmp_path, server, "-p", "hi")
+
+    assert done.code == 0
+    assert [f"{asked.method} {asked.path}" for asked in server.requests] == [
+        "GET /v1/models",
+        "POST /v1/chat/completions",
+    ]
+
+
+async def test_a_window_above_the_served_one_is_told(tmp_path: Path) -> None:
+    server = OddServer({}, kind="vllm", window=8192)
+    done = await run(tmp_path, server, "doctor", contextWindow=32768)  # type: ignore[arg-type]
+
+    assert "the server gives 8192" in done.out
+
+
+async def test_a_window_set_above_the_served_one_is_told_before_the_first_request_and_asked_about_once(
+    tmp_path: Path,
+) -> None:
+    set_to = {"OLLM_CONTEXT_WINDOW": "32768", "OLLM_CALL_FORM": "native"}
+    async with ScriptedServer(["Hello.", "Hello."], kind="llama.cpp", window=8192) as server:
+        runner = Runner(tmp_path, server)
+        ended = [await runner.run("-p", "hi", **set_to) for _ in range(2)]
+
+    told = "The server serves 8,192 tokens of context, not 32,768: the window is 8,192 tokens."
+    assert [(done.code, told in done.err) for done in ended] == [(0, True), (0, True)], ended[1].err
+    assert [request.path for request in server.requests].count("/props") == 1
+
+
+async def test_speed_through_a_prompt_cache_nobody_counts_is_no_speed(tmp_path: Path) -> None:
+    class Silent(OddServer):
+        def events(self, answer: Answer, request: Request) -> list[bytes]:
+            return [event.replace(b'"prompt_tokens_details": {"cached_tokens": 0}', b'"prompt_tokens_details": null')
+                    for event in super().events(answer, request)]  # fmt: skip
+
+    script = [Answer(text="word " * 40, delay=0.4, pace=0.02, prompt_tokens=3000, completion_tokens=40)]
+    await run(tmp_path, Silent({}, script), "-p", "hi")
+
+    (facts,) = json.loads((tmp_path / "home" / "model-facts.json").read_text()).values()
+    assert facts.get("prefillPerSecond") is None
+    assert facts["decodePerSecond"] > 0
+
+
+def test_a_server_that_answers_elsewhere_is_offered() -> None:
+    other = ReachableServer(label="Ollama", base_url="http://o", models=())
+    error = NoServerError("x", action="Start it; `ollm doctor` lists the servers it finds.")
+
+    assert suggest_next_step(found(None, answering=(other,)), error) == "Start it. Or use Ollama, running at http://o."
+
+
+def test_steps_for_the_toy_model_and_for_windows_nobody_says() -> None:
+    toy = msgspec.structs.replace(REPORT, type="embedded", model="smollm2")
+    guessed = msgspec.structs.replace(REPORT, guessed=True, served=None)
+    tiny = msgspec.structs.replace(REPORT, trained=4096)
+    unknown = msgspec.structs.replace(REPORT, trained=None, served=None)
+    fits = msgspec.structs.replace(REPORT, window=8192, served=8192)
+
+    assert "ollm models get" in suggest_next_step(found(toy), None)
+    assert suggest_next_step(found(guessed), None).startswith("The server does not say its context window")
+    assert "ollm models probe" in suggest_next_step(found(tiny), None)
+    assert "window is small (4,096): serve 8,192 tokens" in suggest_next_step(found(unknown), None)
+    assert "ollm models probe" in suggest_next_step(found(fits), None)
+    assert suggest_next_step(found(None, facts=None), None) == "Start a model server."
 
 
 @pytest.mark.parametrize("scripted", ["ollama"], indirect=True)
 def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, scripted: str) -> None:
-    run = ollm(home, "doctor", "--measure", "--json", OLLM_BASE_URL=scripted)
+    run = ollm("doctor", "--measure", "--json", OLLM_BASE_URL=scripted, home=home)
     found = json.loads(run.stdout)
 
     assert run.returncode == 0
@@ -62,7 +223,7 @@ def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, s
     assert "model-facts.json" in {part["name"] for part in found["disk"]}
     assert found["next"]
 
-    text = ollm(home, "doctor", OLLM_BASE_URL=scripted).stdout
+    text = ollm("doctor", OLLM_BASE_URL=scripted, home=home).stdout
     for word in ("server ", "model ", "window ", "calls ", "speed ", "here ", "log ", "disk ", "next "):
         assert f"\n{word}" in f"\n{text}"
     assert "tok/s, output: " in text
@@ -70,7 +231,7 @@ def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, s
 
 
 def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path) -> None:
-    run = ollm(home, "doctor", OLLM_BASE_URL="http://127.0.0.1:9")
+    run = ollm("doctor", OLLM_BASE_URL="http://127.0.0.1:9", home=home)
 
     assert run.returncode == 3
     assert "No model server answers at http://127.0.0.1:9" in run.stdout
@@ -80,7 +241,7 @@ def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path)
 
 @pytest.mark.parametrize("scripted", ["ollama"], indirect=True)
 def test_the_doctor_says_that_nothing_can_be_saved(scripted: str) -> None:
-    done = ollm(Path("/proc/ollm"), "doctor", OLLM_BASE_URL=scripted)
+    done = ollm("doctor", OLLM_BASE_URL=scripted, home=Path("/proc/ollm"))
 
     assert done.returncode == 0
     assert "cannot be written: " in done.stdout
@@ -90,26 +251,10 @@ def test_the_doctor_says_that_nothing_can_be_saved(scripted: str) -> None:
 def test_the_doctor_reports_a_broken_configuration(home: Path) -> None:
     home.mkdir()
     (home / "config.yaml").write_text("provider: {type: olama}\n", encoding="utf-8")
-    run = ollm(home, "doctor")
+    run = ollm("doctor", home=home)
 
     assert run.returncode == 2
     assert "provider.type" in run.stdout
-
-
-REPORT = ServerReport(
-    type="openai", base_url="u", why="w", model="m", window=4096, window_why="", served=4096, trained=32768
-)
-
-
-def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
-    known = {
-        "facts": ModelFacts(key="k"),
-        "answering": (),
-        "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
-        "problems": (),
-    }
-    place = {"sandbox": "", "log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
-    return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]
 
 
 async def test_the_doctor_says_what_it_waits_for_on_a_terminal(tmp_path: Path) -> None:

@@ -27,9 +27,12 @@ async def test_a_signal_ends_a_turn_with_its_own_code_and_what_was_said_is_kept(
         await process.stdout.readexactly(10)
         process.send_signal(number)
         assert await asyncio.wait_for(process.wait(), 60) == code
+        await asyncio.wait_for(runner.server.left.wait(), 5)
         (session,) = runner.sessions()
     assert texts(session)[0] == ("user", "count")
     assert texts(session)[1][1].startswith("word0 word1")
+    assert session["messages"][-1]["interrupted"] is True
+    assert session["metadata"]["title"] == "count"
 
 
 @covers("S10.1")

@@ -1,4 +1,4 @@
-"""`ollm env`: which variables tools get, and what else keeps secrets back."""
+"""`ollm env`: which variables tools get; `ollm redact`; and what else keeps secrets back."""
 
 import json
 import os
@@ -52,18 +52,6 @@ def test_a_bad_pattern_is_warned_about_and_the_good_ones_stand(tmp_path: Path) -
 
     assert {item["name"] for item in json.loads(ran.stdout)["removed"]} == {"GOOD_X", "Y_KEY"}
     assert b"[A-" in ran.stderr
-
-
-def test_what_is_wrong_with_the_rules_reaches_the_log(tmp_path: Path) -> None:
-    (tmp_path / ".ollm").mkdir()
-    (tmp_path / ".ollm" / "config.yaml").write_text("environment: {denyPatterns: ['*[', 5]}\n")
-
-    ran = ollm(tmp_path, "env", "check", "--json")
-
-    assert ran.returncode == 0
-    assert b"could not be logged" not in ran.stderr
-    lines = [json.loads(line) for line in (tmp_path / ".ollm/logs/ollm.log").read_text().splitlines()]
-    assert any("'*[' is skipped" in line["message"] for line in lines)
 
 
 def test_connection_strings_with_a_password_are_kept_back_whatever_their_name(tmp_path: Path) -> None:
@@ -164,7 +152,44 @@ def test_variables_are_listed_by_name_and_never_by_value(inside: Inside) -> None
     assert "secret" not in shown
 
 
-def test_a_pattern_that_is_wrong_is_warned_about(inside: Inside) -> None:
-    inside.configure("environment: {denyPatterns: ['[']}\n")
+@covers("S10.7")
+def test_redact_reads_a_file_or_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("password=hunter2 and sesame-street\r\nplain\n", newline="")
+    environment = {"X_KEY": "sesame-street"}
 
-    assert inside.run("env", "check").err
+    from_file = ollm(tmp_path, "redact", "log.txt", environment=environment)
+    from_input = ollm(tmp_path, "redact", environment=environment, given=b"token=abc123 \xff\xfe\n")
+
+    assert from_file.stdout == b"password=[redacted] and [redacted]\r\nplain\n"
+    assert from_input.stdout == b"token=[redacted] \xff\xfe\n"
+
+
+def test_redact_says_what_it_cannot_read(tmp_path: Path) -> None:
+    for name in ("missing.txt", "."):
+        ran = ollm(tmp_path, "redact", name)
+        assert ran.returncode == 1
+        assert name.encode() in ran.stderr
+        assert b"Traceback" not in ran.stderr
+
+
+def test_secrets_in_odd_places_go_and_what_is_none_stays(tmp_path: Path) -> None:
+    signature = "fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024"
+    secrets = (
+        "https://api.telegram.org/bot123456789:AAabcdefghijklmnopqrstuvwxyz012345678/getMe",
+        "pul-" + "a1b2c3d4" * 5,
+        "ops_eyJzaWduSW5BZGRyZXNzIjoibXkuMXBhc3N3b3JkLmNvbSIsInVzZXJBdXRoIjp7Im1",
+        f"https://b.s3.amazonaws.com/x?X-Amz-Signature={signature}",
+        rf"\nhttps://b.s3.amazonaws.com/x?X-Amz-Signature={signature}\n",
+        "7123456789:AAHabcdefghijKLMNOPQRSTuvwxyzABCDEFG",
+        "bkua_" + "a1b2c3d4" * 5,
+        "\x1b[32mghp_abcdefghijABCDEFGHIJ0123456789abcdef\x1b[0m",
+        "  GITHUB_TOKEN: letmein",
+    )
+    plain = "token_type=bearer expires_in=3600\napi_key=os.environ['API_KEY']\n"
+
+    ran = ollm(tmp_path, "redact", given=("\n".join(secrets) + "\n" + plain).encode())
+
+    said = ran.stdout.decode()
+    for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein", "AAHabc"):
+        assert part not in said
+    assert said.endswith(plain)

@@ -235,24 +235,6 @@ async def test_the_list_of_sessions_never_swallows_a_prompt(tmp_path: Path) -> N
             assert await terminal.ended() == 0
 
 
-async def test_a_queued_message_is_taken_back_with_up_and_not_doubled(tmp_path: Path) -> None:
-    slow = Answer(text="Slowly it comes, word by word, for a while.", stall_after=3)
-    async with running(tmp_path, [slow, "Fine."]) as runner, at_terminal(runner, "go on then") as terminal:
-        await terminal.wait_for("Slowly")
-        terminal.type("leave it" + ENTER)
-        await terminal.wait_for("queued: leave it")
-        terminal.type(UP)
-        await terminal.wait_for("› leave it", gone="queued: leave it")
-        terminal.type(CTRL_C)
-        await terminal.wait_for("stopped")
-        await terminal.settle(0.3)
-        assert "leave itleave it" not in terminal.screen().replace("\n", "")
-        terminal.type(ENTER)
-        await terminal.wait_for("Fine.")
-        terminal.type(CTRL_D)
-        await terminal.ended()
-
-
 async def test_up_takes_one_queued_message_after_the_other_back(tmp_path: Path) -> None:
     slow = Answer(text="Slowly it comes, word by word, for a while.", stall_after=3)
     async with running(tmp_path, [slow, "Fine."]) as runner, at_terminal(runner, "go on then") as terminal:

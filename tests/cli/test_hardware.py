@@ -11,13 +11,11 @@ import pytest
 from ollm.cli.machine import (
     Gpu,
     Hardware,
-    check_machine,
     choose_model_size,
     inspect_hardware,
     measure_disk_usage,
     suggest_models,
 )
-from ollm.system.install_command import describe_extra_install
 from tests.cli.command import ollm
 
 GB = 2**30
@@ -101,14 +99,3 @@ def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> Non
 
     assert [(part.name, part.bytes) for part in measure_disk_usage(tmp_path)] == [("sessions", 300), ("index.db", 20)]
     assert measure_disk_usage(tmp_path / "none") == ()
-
-
-def test_every_program_and_extra_is_looked_for() -> None:
-    checks = {check.name: check for check in check_machine()}
-
-    assert {"rg", "shfmt", "FTS5", "[daemon]", "[embedded]", "[mcp]"} <= checks.keys()
-    assert checks["rg"].ok
-    assert Path(checks["rg"].detail).name == "rg"
-    assert checks["FTS5"].ok
-    assert checks["[daemon]"].ok
-    assert checks["[mcp]"].detail == describe_extra_install("mcp")

@@ -3,14 +3,13 @@
 import asyncio
 import json
 import os
-import signal
 import socket
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import SCRIPT, ollm
+from tests.cli.command import SCRIPT
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_C, at_terminal
 from tests.covers import covers
@@ -88,30 +87,6 @@ async def test_no_server_is_exit_3_with_what_to_do(tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
-async def test_a_wrong_model_name_is_one_clear_sentence(tmp_path: Path) -> None:
-    async with running(tmp_path, ["x"], strict=True, models=("llama3.2:3b",)) as runner:
-        done = await runner.run("-p", "hi", "--model", "llama3.2:3")
-
-    assert done.code == 4
-    assert "llama3.2:3" in done.err
-
-
-@pytest.mark.parametrize(("name", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-async def test_a_signal_in_mid_answer_keeps_what_was_said(tmp_path: Path, name: signal.Signals, code: int) -> None:
-    async with running(tmp_path, [Answer(text="Once upon a time there was", stall_after=4)]) as runner:
-        process = await runner.start("-p", "tell me a story")
-        assert process.stdout
-        await process.stdout.readexactly(4)
-        process.send_signal(name)
-        _, err = await process.communicate()
-        await asyncio.wait_for(runner.server.left.wait(), 5)
-
-    assert process.returncode == code, err
-    (session,) = runner.sessions()
-    assert session["messages"][-1]["interrupted"] is True
-    assert session["metadata"]["title"] == "tell me a story"
-
-
 @covers("S4.7", "S4.8", "P17", "D757", "D758", "D759", "D70")
 @pytest.mark.parametrize("output", ["text", "stream-json"])
 async def test_a_model_that_repeats_itself_is_stopped_with_the_pattern_named(tmp_path: Path, output: str) -> None:
@@ -156,23 +131,6 @@ async def test_a_turn_ends_with_what_was_in_fact_done_whatever_the_model_claims(
 
     assert "ollm: Changed: new.txt (+1 -0). Ran: exit 3 (exit code 3)." in done.err
     assert "ollm:" not in looked.err
-
-
-async def test_a_broken_configuration_is_exit_2_and_says_where(tmp_path: Path) -> None:
-    async with running(tmp_path, ["x"]) as runner:
-        runner.home.mkdir()
-        (runner.home / "config.yaml").write_text("provider:\n  typ: ollama\n")
-        done = await runner.run("-p", "hi")
-
-    assert done.code == 2
-    assert "config.yaml:2" in done.err
-
-
-def test_nothing_said_is_wrong_usage(tmp_path: Path) -> None:
-    done = ollm("-p", "-", home=tmp_path, cwd=tmp_path, stdin="  \n")
-
-    assert done.returncode == 2
-    assert "The prompt is empty" in done.stderr
 
 
 async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) -> None:

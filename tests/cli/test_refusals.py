@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import PromptTooLongError
-from ollm.providers.server_errors import make_server_error, read_overflow_numbers
+from ollm.providers.server_errors import make_server_error
 from ollm.system.http import FullResponse
 from tests.cli.running import running
 from tests.servers.answers import Answer
@@ -65,36 +65,6 @@ def test_the_numbers_of_an_overflow_are_read_from_the_words(entry: dict[str, Any
     assert (error.window, error.prompt_tokens) == (entry["window"], entry["prompt"])
     assert (error.answer_tokens, error.prompt_at_least) == (entry["answer"], entry.get("atLeast", False))
     assert error.only_answer_too_long == (entry["answer"] > 0)
-
-
-@pytest.mark.parametrize(
-    ("words", "window", "prompt", "answer"),
-    [
-        ("you requested 4200 tokens (200 in the messages, 4000 in the completion). context length is 4096", 4096, 200, 4000),
-        ("maximum context length is 4097 tokens. However, your messages resulted in 5000 tokens.", 4097, 5000, 0),
-        (
-            ("'max_tokens' or 'max_completion_tokens' is too large: 7063. This model's maximum context length is 8192"
-            " tokens and your request has 1146 input tokens (7063 > 8192 - 1146)."),
-            8192, 1146, 7063,
-        ),
-        ("The decoder prompt (length 15000) is longer than the maximum model length of 8192.", 8192, 15000, 0),
-        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3500 `inputs` tokens and 1000 `max_new_tokens`", 4096, 3500, 1000),
-        ("The input (15000 tokens) is longer than the model's context length (8192 tokens).", 8192, 15000, 0),
-        (
-            ("exceeds the model's maximum context length of 8192 tokens. You requested a total of 9000 tokens: 8000 tokens"
-            " from the input messages and 1000 tokens for the completion."),
-            8192, 8000, 1000,
-        ),
-        ("Trying to keep the first 5000 tokens when context the overflows. context length of only 4096 tokens", 4096, 5000, 0),
-        ("prompt is too long: 210,000 tokens > 200,000 maximum", 200000, 210000, 0),
-        ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32768, 40000, 0),
-        ("the input length exceeds the context length", 0, 0, 0),
-    ],
-)  # fmt: skip
-def test_other_wordings_are_read_too(words: str, window: int, prompt: int, answer: int) -> None:
-    said = read_overflow_numbers(words)
-
-    assert (said.window, said.prompt_tokens, said.answer_tokens) == (window, prompt, answer)
 
 
 @pytest.mark.parametrize("entry", select("unknown-model"))

@@ -122,7 +122,6 @@ async def test_a_command_of_the_model_sees_the_variables_that_the_settings_let_t
 STORY = " ".join(
     f"Point {number} is about thing {number * number % 97} of {chr(97 + number % 26) * 4}." for number in range(60)
 )
-LONG = "A sentence that takes its place in the window. " * 60
 
 
 @covers("S8.3", "S8.5", "S3.4", "S3.1", "P12")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from hypothesis import strategies as st
 
-from ollm.config.change import format_flow_value, remove_key, set_key, set_setting
+from ollm.config.change import remove_key, set_key, set_setting
 from ollm.config.environment import Home
 from ollm.config.load import load_settings
 from ollm.config.yaml_tree import SourcePosition, parse_yaml, to_plain_value
@@ -192,27 +192,6 @@ def test_changes_at_the_same_time_all_arrive(tmp_path: Path) -> None:
 
     assert set(keys) <= set(found.sources)
     assert found.problems == ()
-
-
-def parse(text: str) -> object:
-    entry = parse_yaml(text, SourcePosition(file="t"))
-    return {} if entry is None else to_plain_value(entry)
-
-
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers(-(10**6), 10**6)
-        | st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=20),
-        lambda inner: st.lists(inner, max_size=3),
-        max_leaves=5,
-    )
-)
-def test_every_value_on_one_line_reads_back(value: object) -> None:
-    text = f"key: {format_flow_value(value)}\n"
-
-    assert parse(text) == {"key": value}
 
 
 names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)

@@ -6,7 +6,6 @@ import pytest
 
 from ollm.config.environment import (
     Home,
-    copy_environment,
     find_home,
     find_user_home,
     has_proxy,
@@ -45,14 +44,6 @@ def test_colour_is_left_out_on_request_and_on_dumb_terminals() -> None:
     assert wants_colour({"NO_COLOR": ""})
     assert not wants_colour({"NO_COLOR": "1"})
     assert not wants_colour({"TERM": "dumb"})
-
-
-def test_the_environment_is_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_NAME", "here")
-    copy = copy_environment()
-    copy["SOME_NAME"] = "changed"
-
-    assert copy_environment()["SOME_NAME"] == "here"
 
 
 HOME = Home(Path("/h"))

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.environment import Home, copy_environment, find_home, read_log_level, wants_colour
+from ollm.config.environment import Home
 from ollm.config.load import (
-    load_policy,
     load_settings,
 )
 from ollm.config.settings import BUILTIN_IGNORES, Settings
@@ -179,12 +178,6 @@ def test_a_section_left_empty_sets_nothing(tmp_path: Path) -> None:
     assert (found.settings, found.problems) == (Settings(), ())
 
 
-def test_yaml_is_read_as_version_1_2(tmp_path: Path) -> None:
-    found = loaded(tmp_path, "modes: {autoSwitch: off}\nprovider: {model: yes}\n")
-
-    assert (found.settings.modes.auto_switch, found.settings.provider.model) == ("off", "yes")
-
-
 @pytest.mark.parametrize(
     "text", ["provider: {type: olama}", "provider: {modle: x}", "provider: 7", "provider: {baseUrl: localhost}"]
 )
@@ -206,21 +199,6 @@ def test_a_file_that_is_not_usable_yaml_ends_the_command_and_says_where(tmp_path
     assert found.settings == Settings()
     with pytest.raises(UsageError, match=r"config\.yaml"):
         found.require_settings()
-
-
-def test_aliases_that_grow_without_end_are_refused_quickly(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-
-    found = loaded(tmp_path, "\n".join(lines))
-
-    assert "endless" in problems(found)[0]
-
-
-def test_aliases_and_merge_keys_are_understood(tmp_path: Path) -> None:
-    found = loaded(tmp_path, "loopDetection: &one {maxTurns: 4}\nhooks: {<<: *one, a: *one}\n")
-
-    assert found.settings.hooks == {"maxTurns": 4, "a": {"maxTurns": 4}}
 
 
 @pytest.mark.parametrize(
@@ -252,14 +230,6 @@ def test_an_environment_section_of_the_wrong_shape_passes_the_core_list_only(tmp
     assert found.settings.environment.deny_patterns == ("*",)
     assert problems(found)
     found.require_settings()
-
-
-@covers("S10.5", "D628")
-def test_one_bad_pattern_is_left_out_and_the_others_stand(tmp_path: Path) -> None:
-    found = loaded(tmp_path, "environment:\n  denyPatterns:\n    - A_*\n    - [7]\n    - B_*\n")
-
-    assert found.settings.environment.deny_patterns == ("A_*", "B_*")
-    assert problems(found) == ["config.yaml:4:7 environment.denyPatterns[1]: expected text, not [7]"]
 
 
 @pytest.mark.parametrize("wrong", ["7", "{rules: {tool: shell}}", "{rules: [allow everything]}"])
@@ -397,26 +367,6 @@ def test_a_secret_is_never_repeated_in_a_mistake(tmp_path: Path) -> None:
     assert "sk-verysecret" not in "".join(problems(found))
 
 
-def test_rules_can_be_read_from_a_file_of_their_own_in_either_form(tmp_path: Path) -> None:
-    whole, content = tmp_path / "whole.yaml", tmp_path / "content.yaml"
-    whole.write_text("policy:\n  defaultAction: deny\n  rules: [{tool: ls, action: ask}]\n", encoding="utf-8")
-    content.write_text("defaultAction: deny\nrules: [{tool: ls, action: ask}]\n", encoding="utf-8")
-
-    assert load_policy(whole).settings == load_policy(content).settings
-    assert load_policy(content).rule_places[0].place.line == 2
-    with pytest.raises(UsageError, match="no such file"):
-        load_policy(tmp_path / "absent.yaml").require_settings()
-
-
-def test_the_home_moves_as_a_whole(tmp_path: Path) -> None:
-    assert find_home({"HOME": "/home/a"}).root == Path("/home/a/.ollm")
-    moved = find_home({"HOME": "/home/a", "OLLM_HOME": str(tmp_path)})
-    assert moved.resolve_path("~/.ollm/sessions") == tmp_path / "sessions" == moved.sessions
-    assert moved.resolve_path("own") == tmp_path / "own"
-    assert moved.resolve_path("/var/x") == Path("/var/x")
-    assert moved.resolve_path("~/x") == Path.home() / "x"
-
-
 def test_the_home_directory_itself_as_a_workspace_is_not_read_twice(tmp_path: Path) -> None:
     root = tmp_path / ".ollm"
     root.mkdir()
@@ -425,57 +375,6 @@ def test_the_home_directory_itself_as_a_workspace_is_not_read_twice(tmp_path: Pa
     found = load_settings(Home(root=root), {}, workspace=tmp_path, trusted=True)
 
     assert (found.settings.policy.approval, found.problems) == ("yolo", ())
-
-
-def test_the_level_of_the_log_and_colour_come_from_the_environment() -> None:
-    assert [read_log_level({"OLLM_LOG_LEVEL": text}) for text in ("debug", "warn", "loud", "")] == [
-        "DEBUG",
-        "WARNING",
-        "INFO",
-        "INFO",
-    ]
-    assert wants_colour({"TERM": "xterm"})
-    assert not wants_colour({"NO_COLOR": "1"})
-    assert not wants_colour({"TERM": "dumb"})
-    assert "PATH" in copy_environment()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "policy: {approval: yolo}",
-        "environment: {allowList: [SECRET]}",
-        "provider: {baseUrl: 'http://evil.example'}",
-        "provider: {apiKeyEnv: AWS_SECRET}",
-        "tools: {allowedRoots: [/]}",
-        "tools: {webFetch: {allowPrivate: ['127.0.0.1:80']}}",
-        "sessions: {dataDir: /tmp/elsewhere}",
-        "policy: {defaultAction: allow}",
-        "policy: {rules: [{tool: shell, action: allow}]}",
-    ],
-)
-def test_a_workspace_gives_no_right_and_is_told_so(tmp_path: Path, text: str) -> None:
-    found = loaded(tmp_path, workspace=text)
-
-    assert found.settings == Settings()
-    assert len(found.problems) == 1
-    assert "workspace" in problems(found)[0]
-
-
-def test_a_workspace_adds_rules_that_ask_or_deny(tmp_path: Path) -> None:
-    found = loaded(
-        tmp_path,
-        "policy: {rules: [{tool: ls, action: allow}]}",
-        workspace="policy: {defaultAction: deny, rules: [{tool: shell, action: deny}]}\nenvironment: {denyPatterns: ['X_*']}",
-    )
-
-    assert [(rule["tool"], rule["action"]) for rule in found.settings.policy.rules] == [
-        ("ls", "allow"),
-        ("shell", "deny"),
-    ]
-    assert found.settings.policy.default_action == "deny"
-    assert "X_*" in found.settings.environment.deny_patterns
-    assert found.problems == ()
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "http:///", "http://a b", '"http://a\\tb"'])

@@ -1,13 +1,11 @@
 """Mistakes in settings and configuration files are reported with their place."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
-import pytest
 from msgspec import Meta
 
-from ollm.config.validation import MAX_NUMBER, SettingsReader, read_config_file
-from ollm.config.yaml_tree import SourcePosition, parse_yaml, to_plain_value
+from ollm.config.validation import MAX_NUMBER, SettingsReader
+from ollm.config.yaml_tree import SourcePosition, parse_yaml
 from ollm.domain.struct import Data
 
 
@@ -64,42 +62,3 @@ def test_a_mistake_in_a_fatal_section_is_fatal_and_beside_it_not() -> None:
     _, _, reader = read("inner: 5\ncolour: 7\n", fatal=("inner",))
 
     assert [mistake.fatal for mistake in reader.mistakes] == [True, False]
-
-
-def read_file(path: Path) -> tuple[object, list[str]]:
-    reader = SettingsReader()
-    entry = read_config_file(SourcePosition(file=str(path)), reader)
-    return (None if entry is None else to_plain_value(entry)), [mistake.message for mistake in reader.mistakes]
-
-
-def write(directory: Path, data: bytes) -> Path:
-    path = directory / "config.yaml"
-    path.write_bytes(data)
-    return path
-
-
-def test_an_unknown_service_is_told_with_the_likely_one(tmp_path: Path) -> None:
-    value, told = read_file(write(tmp_path, b"services: {compresion: {}}\n"))
-
-    assert value == {}
-    assert told == ["unknown key, did you mean compression?"]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
-    assert read_file(write(tmp_path, b"\xef\xbb\xbfmodels: {}\n")) == ({"models": {}}, [])
-
-
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (b"- a list\n", "expected a mapping of settings"),
-        (b"a: [1\n", "is not YAML"),
-        (b"\xff\xfe", "is not UTF-8 text"),
-        (b"#" * (1024 * 1024 + 1), "larger than 1,024 KiB"),
-    ],
-)
-def test_what_cannot_be_used_is_told(tmp_path: Path, data: bytes, told: str) -> None:
-    value, messages = read_file(write(tmp_path, data))
-
-    assert value is None
-    assert told in messages[0]

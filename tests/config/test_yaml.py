@@ -24,13 +24,6 @@ def test_a_value_knows_its_line_and_column() -> None:
     assert str(SourcePosition(file="OLLM_MODEL")) == "OLLM_MODEL"
 
 
-def test_words_are_those_of_yaml_1_2() -> None:
-    entry = parse_yaml("a: yes\nb: true\nc: 0o17\nd: 2026-01-01\ne: ~\n", FILE)
-
-    assert entry is not None
-    assert to_plain_value(entry) == {"a": "yes", "b": True, "c": 15, "d": "2026-01-01", "e": None}
-
-
 def test_an_anchor_is_followed_and_merged() -> None:
     entry = parse_yaml("base: &b {x: 1, y: 2}\nmore:\n  <<: *b\n  y: 3\n", FILE)
 
@@ -147,11 +140,3 @@ def test_whatever_the_text_its_tree_is_remembered_as_it_was(
     again = parse_yaml_cached(whole, PLACE, memory)
 
     assert repr(first) == repr(again) == repr(parse_yaml(whole, PLACE))
-
-
-def test_a_file_of_comments_is_remembered_too(tmp_path: Path) -> None:
-    memory = tmp_path / "cache" / "config.json"
-
-    assert parse_yaml_cached("# nothing\n", PLACE, memory) is None
-    assert memory.exists()
-    assert parse_yaml_cached("# nothing\n", PLACE, memory) is None

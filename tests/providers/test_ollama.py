@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
-
 import pytest
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
@@ -12,7 +9,7 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import ExitCode, ModelError, ModelTimeoutError, ToolsUnsupportedError, UnknownModelError
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import CallPiece, CompletionRequest, FinishPiece, TextPiece, ThinkingPiece
+from ollm.providers.base import CallPiece, FinishPiece, ThinkingPiece
 from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, ollama, said, text_of
 from tests.servers import Answer, OllamaServer
@@ -112,14 +109,6 @@ async def test_a_call_that_is_held_back_until_it_is_whole_is_no_stall() -> None:
             await said(ollama(server.base_url, timeouts))
 
 
-async def test_leaving_the_stream_closes_the_connection_at_once() -> None:
-    async with OllamaServer([Answer(text="one two three", pace=5)]) as server:
-        async with aclosing(ollama(server.base_url).stream(ask())) as pieces:
-            assert await anext(pieces) == TextPiece("one")
-        async with asyncio.timeout(1):
-            await server.left.wait()
-
-
 async def test_the_window_is_what_is_loaded_else_at_most_8192_else_what_is_set() -> None:
     async with OllamaServer(["x"], trained=32768) as server:
         provider = ollama(server.base_url)
@@ -141,14 +130,3 @@ async def test_models_and_what_they_can_do_are_listed() -> None:
         assert [info.name for info in await provider.models()] == ["a:1b", "b:latest"]
         info = await provider.describe("b")
     assert (info.vision, info.thinking, info.tools, info.trained_window) == (True, True, False, 32768)
-
-
-async def test_counting_and_rendering_are_not_offered() -> None:
-    async with OllamaServer() as server:
-        provider = ollama(server.base_url)
-
-        assert await provider.count_tokens("scripted", "x") is None
-        assert await provider.count_prompt(ask()) is None
-        assert await provider.render(ask()) is None
-        with pytest.raises(ModelError):
-            provider.complete(CompletionRequest(model="m", prompt="x", max_tokens=1))

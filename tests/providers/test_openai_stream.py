@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError
-from ollm.domain.messages import PromptMessage
 from ollm.providers import openai_messages
 from ollm.providers.base import CallPiece, FinishPiece
-from ollm.providers.openai_messages import MessageEncoder, StreamAssembler
+from ollm.providers.openai_messages import StreamAssembler
 
 
 def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -87,18 +85,3 @@ def test_counts_come_from_usage_or_timings(chunks: list[dict], usage: tuple[int,
     assert end == FinishPiece(
         "unknown", Usage(prompt_tokens=prompt, completion_tokens=completion, reused_tokens=reused), counts
     )
-
-
-USER = PromptMessage(role="user", content="hi")
-
-
-def test_a_message_that_was_sent_before_is_not_encoded_again() -> None:
-    encode = MessageEncoder()
-    [first] = encode([USER])
-    same, other = encode([USER, PromptMessage(role="user", content="hi")])
-
-    assert same is first
-    assert other is not first
-    assert bytes(other) == bytes(first) == msgspec.json.encode({"role": "user", "content": "hi"})
-    encode([])
-    assert encode([USER])[0] is not first, "only the messages of the last request are kept"

@@ -106,16 +106,6 @@ def test_other_refusals_are_not_about_length(words: str, status: int) -> None:
     assert not isinstance(make_error_from_text(URL, words, status), PromptTooLongError)
 
 
-def test_an_answer_that_is_too_long_is_told_apart() -> None:
-    words = "max_tokens is too large: 9000. maximum context length is 4096 tokens, 100 in the messages"
-
-    error = make_error_from_text(URL, words, 400)
-
-    assert isinstance(error, PromptTooLongError)
-    assert (error.window, error.prompt_tokens, error.answer_tokens) == (4096, 100, 9000)
-    assert error.message == f"{WHERE} has no room for an answer of 9000 tokens: {words}."
-
-
 @pytest.mark.parametrize(
     ("words", "status", "numbers"),
     [

@@ -1,13 +1,6 @@
 """The application the chat runs in, as the person wants it."""
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
-from prompt_toolkit.application import Application, create_app_session
-from prompt_toolkit.application.current import set_app
-from prompt_toolkit.layout import Layout, Window
-from prompt_toolkit.output import DummyOutput
 
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_C, CTRL_D, at_terminal
@@ -28,9 +21,3 @@ async def test_a_short_list_of_completions_leaves_no_gap_above_the_status_line(t
             assert "code·ask" in lines[place + 1]
             terminal.type(CTRL_C + CTRL_D)
             await terminal.ended()
-
-
-@pytest.fixture(autouse=True)
-def app() -> Iterator[None]:
-    with create_app_session(output=DummyOutput()), set_app(Application(layout=Layout(Window()))):
-        yield

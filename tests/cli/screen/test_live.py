@@ -6,13 +6,9 @@ from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import (
     AnyEvent,
-    ConfirmationRequested,
-    ConfirmationResolved,
-    LoopDetected,
     PrefillProgress,
     TextDelta,
     ThinkingDelta,
-    TodosChanged,
     ToolFinished,
     ToolOutput,
     ToolStarted,
@@ -20,8 +16,8 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.messages import ImagePart
-from ollm.domain.tools import ConfirmationAnswer, ErrorInfo, Todo, ToolResult
-from tests.cli.screen.samples import PLAIN, Clock, details
+from ollm.domain.tools import ErrorInfo, ToolResult
+from tests.cli.screen.samples import PLAIN, Clock
 
 
 def test_the_seconds_left_for_reading_count_down_and_only_a_server_s_own_count_is_a_share() -> None:
@@ -78,21 +74,6 @@ def test_tools_under_way_show_the_last_lines_they_printed() -> None:
     assert [left.summary for left in found.end()] == ["Run b"]
 
 
-def test_a_task_is_one_line_until_it_is_opened() -> None:
-    shown = Transcript(PLAIN, lambda _: None, Clock())
-    shown.show(TurnStarted(message_id=1, text="hi"))
-    shown.show(ToolStarted(call_id="c1", name="task", summary="Task: Look"))
-    for number in range(9):
-        shown.show(ToolOutput(call_id="c1", text=f"Read {number}.py\n"))
-
-    assert shown.live.render_lines(80, 10)[1:] == ["  │ Read 8.py · Ctrl-O shows all"]
-    shown.unfold()
-    assert shown.live.render_lines(80, 10)[1:] == [f"  │ Read {number}.py" for number in range(9)]
-    assert len(shown.live.render_lines(80, 4)) == 4
-    shown.unfold()
-    assert len(shown.live.render_lines(80, 10)) == 2
-
-
 def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
     out: list[str] = []
     clock = Clock()
@@ -134,20 +115,6 @@ class Shown:
         return self.out
 
 
-def test_a_loop_is_said_with_the_way_on_and_not_a_second_time_at_the_end() -> None:
-    shown = Shown()
-    said = shown.show(
-        LoopDetected(pattern="repeat", details="ls again", count=5),
-        TurnFinished(reason="loop", message="the model is looping"),
-    )
-
-    assert said == [
-        "  stopped: the model is looping: ls again (repeat)\n",
-        "  /continue resumes and warns the model\n",
-        "\n",
-    ]
-
-
 @pytest.mark.parametrize(
     ("finished", "lines"),
     [
@@ -177,65 +144,3 @@ def test_a_call_ends_with_its_outcome() -> None:
     assert finish(failed) == ["  ✗ Run it · no such file\n"]
     assert finish(ToolResult(llm_content="x"), "two\n  lines") == ["  ✓ two lines · 0.2 s\n"]
     assert finish(ToolResult(llm_content="x"), "y" * 200)[0] == f"  ✓ {'y' * 54}… · 0.2 s\n"
-
-
-def test_a_change_is_shown_once_also_when_it_was_asked_about() -> None:
-    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
-    result = ToolResult(llm_content="x", diff=diff)
-    shown = Shown()
-    assert "+ new" in "".join(
-        shown.show(ToolFinished(call_id="c", name="edit_file", status="ok", result=result, seconds=1))
-    )
-    said = shown.show(
-        ConfirmationRequested(correlation_id="q", details=details(call_id="d", diff=diff)),
-        ToolFinished(call_id="d", name="edit_file", status="ok", result=result, seconds=1),
-    )
-    assert said == ["\n", "  ✓ edit_file · 1.0 s\n"]
-
-
-def test_what_was_answered_stands_below_its_question_wherever_it_was_answered() -> None:
-    shown = Shown()
-    asks = ConfirmationRequested(correlation_id="q", details=details(grant="shell:ls"))
-    yes = ConfirmationAnswer(approved=True, scope="always")
-    no = ConfirmationAnswer(approved=False, reason="not now")
-
-    allowed = ConfirmationResolved(correlation_id="q", outcome="approved", answer=yes)
-    assert shown.show(asks, allowed) == ["  › yes, always in this workspace (shell:ls)\n"]
-    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="refused", answer=no)) == [
-        "  › no: not now\n"
-    ]
-    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="timeout")) == ["  › no answer in time\n"]
-    assert shown.show(asks, ConfirmationResolved(correlation_id="q", outcome="cancelled")) == []
-
-
-def test_tools_that_were_still_running_are_said_to_be_stopped() -> None:
-    shown = Shown()
-    said = shown.show(
-        TurnStarted(message_id=1, text="x"),
-        ToolStarted(call_id="c", name="shell", summary="Run slow"),
-        TurnFinished(reason="cancelled"),
-    )
-
-    assert said == ["  ✗ Run slow · stopped\n", "  stopped\n\n"]
-
-
-def test_todos_are_listed_and_kept() -> None:
-    shown = Shown()
-    todos = (Todo(id="1", text="write", status="done"), Todo(id="2", text="test", status="open"))
-
-    assert shown.show(TodosChanged(todos=todos)) == ["  ☑ write\n", "  ☐ test\n"]
-    assert shown.transcript.todos == todos
-
-
-def test_thinking_is_folded_and_unfolded() -> None:
-    shown = Shown()
-    shown.show(TurnStarted(message_id=1, text="x"), ThinkingDelta(text="hm"))
-    assert shown.show(TextDelta(text="So.\n\n")) == ["  thought for 1 line (Ctrl-O to show)\n", "● So.\n\n"]
-    shown.out.clear()
-    shown.transcript.unfold()
-    assert shown.out == ["    hm\n"]
-    shown.out.clear()
-    assert shown.show(ThinkingDelta(text="more"), TurnFinished(reason="answered")) == ["  more\n"]
-    shown.out.clear()
-    shown.transcript.unfold()
-    assert shown.out == ["  collapsed again\n", "\n"]

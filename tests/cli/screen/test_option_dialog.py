@@ -2,25 +2,9 @@
 
 from pathlib import Path
 
-from ollm.cli.screen.option_dialog import CallList, OptionDialog
-from ollm.cli.screen.rewind import CHOICE_HINT, CONFIRM_HINT, HINT, RewindList, RewindTarget
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, at_terminal
 from tests.servers.answers import Answer
-
-
-def test_a_list_of_calls_stays_open_for_more_and_makes_way_for_what_is_typed() -> None:
-    shown: list[tuple[str, str]] = []
-    inserted: list[str] = []
-    dialog = OptionDialog(lambda _: None, inserted.append)
-    dialog.list = CallList([("Run b", "1\n2"), ("Run a", "")], lambda *call: shown.append(call))
-
-    dialog.choose(True)
-    dialog.list.move(1)
-    dialog.choose(True)
-    assert shown == [("Run b", "1\n2"), ("Run a", "")]
-    assert dialog.type("k")
-    assert (dialog.list, inserted, dialog.type("x")) == (None, ["k"], False)
 
 
 async def test_levels_are_chosen_from_a_list_and_by_a_key(tmp_path: Path) -> None:
@@ -73,37 +57,3 @@ async def test_any_call_of_any_turn_is_shown_in_full_also_after_coming_back(tmp_
             await terminal.wait_for("Earlier calls")
             terminal.type(CTRL_D)
             assert await terminal.ended() == 0
-
-
-def targets(count: int) -> RewindList:
-    return RewindList([RewindTarget(number=2 * n + 1, text=f"message {n}") for n in range(count)])
-
-
-def lines(found: RewindList, width: int = 40) -> list[str]:
-    return [text for _, text in found.render_lines(width)]
-
-
-def test_what_would_be_lost_is_said_before_it_is_and_moving_takes_it_back() -> None:
-    found = targets(2)
-    found.warning = "This removes 3 messages."
-
-    assert lines(found)[-2:] == ["This removes 3 messages.\n", CONFIRM_HINT]
-    found.move(-1)
-    assert found.warning == ""
-    assert lines(found)[-2:] == ["", HINT]
-
-
-def test_where_files_would_go_back_too_it_is_chosen_what_does() -> None:
-    found = targets(2)
-    found.warning = "This removes message 3.\n\n2 files would be put back:\n" + "- `M` a\n" * 20
-    found.scopes = ("both", "talk", "files")
-
-    shown = found.render_lines(40)
-    assert [text for style, text in shown if style == "class:chosen"] == [" #3 message 1\n", " Talk and files\n"]
-    assert [text for style, text in shown if style == "bold"][-1] == "…\n"
-    assert shown[-1] == ("class:hint", CHOICE_HINT)
-    found.move(9)
-    assert (found.scope, found.chosen.number) == ("files", 3)
-    found.move(-1)
-    assert found.scope == "talk"
-    assert "`" not in "".join(lines(found))

@@ -1,21 +1,14 @@
 """Confirmations on the screen: their order, their keys, their words."""
 
-import asyncio
-
 import pytest
-from prompt_toolkit.buffer import Buffer
 
 from ollm.cli.screen.questions import (
-    HOLD_SECONDS,
-    AnswerKeys,
     ConfirmationQueue,
     paint_question,
-    split_parts,
 )
 from ollm.domain.events import (
     ConfirmationResolved,
 )
-from ollm.domain.tools import ConfirmationAnswer, VerdictPart
 from tests.cli.screen.samples import PLAIN, Clock, asked, details
 from tests.covers import covers
 
@@ -92,65 +85,3 @@ def test_all_edits_are_offered_for_edits(more: dict[str, object], offered: bool)
     assert queue.offers_all_edits is offered
     assert ("[f] all file edits this session" in queue.format_choices()) is offered
     assert not ConfirmationQueue().offers_all_edits
-
-
-def part(command: str, decision: str) -> VerdictPart:
-    return VerdictPart(command=command, decision=decision, reason="why")  # type: ignore[arg-type]
-
-
-def test_a_command_shows_the_parts_that_ask() -> None:
-    asks = details(command="ls && rm x", parts=(part("ls", "allow"), part("rm x", "ask")))
-
-    assert split_parts(asks) == (1, ["rm x (why)"])
-    assert paint_question(asks, PLAIN) == (
-        f"{'─' * 80}\n  $ ls && rm x\n  high risk · why\n  1 of its 2 parts is allowed; this asks:\n  ? rm x (why)\n"
-    )
-    assert split_parts(details(command="ls")) == (0, ["Run it"])
-
-
-class KeysAtQuestion:
-    """A question with a draft in the input line, and what was sent as its answer."""
-
-    def __init__(self, **more: object) -> None:
-        self.queue, self.buffer = armed(**more), Buffer()
-        self.buffer.insert_text("a draft")
-        self.sent: list[tuple[str, ConfirmationAnswer]] = []
-        self.accepted = 0
-        self.keys = AnswerKeys(self.queue, self.buffer, lambda *answer: self.sent.append(answer), self.accept)
-
-    def accept(self) -> None:
-        self.accepted += 1
-
-
-async def test_two_keys_are_words_for_the_input_line() -> None:
-    at = KeysAtQuestion()
-    at.keys.answer("y")
-    at.keys.answer("s")
-    await asyncio.sleep(2 * HOLD_SECONDS)
-
-    assert at.sent == []
-    assert at.buffer.text == "a draftys"
-    assert not at.keys.take_held()
-
-
-def test_the_reason_for_a_no_takes_the_input_line_and_gives_the_draft_back() -> None:
-    at = KeysAtQuestion()
-    at.keys.refuse(True)
-    assert (at.queue.refusing, at.buffer.text) == (True, "")
-    at.keys.refuse(False)
-    assert (at.queue.refusing, at.buffer.text) == (False, "a draft")
-    at.keys.refuse(True)
-    at.buffer.insert_text("too wide")
-    at.keys.submit("too wide")
-
-    assert at.sent == [("a", ConfirmationAnswer(approved=False, reason="too wide"))]
-    assert (at.queue.refusing, at.buffer.text) == (False, "a draft")
-
-
-async def test_one_key_accepts_this_edit_and_all_later_ones() -> None:
-    at = KeysAtQuestion(tool="write_file")
-    at.keys.answer("f")
-    assert at.keys.take_held()
-
-    assert at.accepted == 1
-    assert at.sent == [("a", ConfirmationAnswer(approved=True, text="all file edits this session"))]

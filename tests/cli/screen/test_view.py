@@ -105,32 +105,9 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
     assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
 
 
-def message(number: int, role: str, text: str, calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+def message(number: int, role: str, text: str) -> dict[str, Any]:
     parts = [{"type": "text", "text": text}, {"type": "thinking", "text": "hidden"}]
-    return {"id": number, "role": role, "parts": parts, "toolCalls": calls or []}
-
-
-def call(name: str = "shell", status: str = "ok", **more: Any) -> dict[str, Any]:
-    summary = "Run ls -la"
-    return {"name": name, "status": status, "args": {}, "summary": summary, "result": None, **more}
-
-
-def test_messages_are_shown_in_order_and_earlier_ones_counted() -> None:
-    page = [message(3, "user", "hi"), message(4, "assistant", "Hello.", [call()])]
-
-    assert render_recap(page, PLAIN) == "  2 earlier messages: /history all\n\n› hi\n\n● Hello.\n\n  ✓ Run ls -la\n\n"
-
-
-def test_a_message_after_a_call_stands_apart_and_blocks_as_they_were_printed() -> None:
-    answer = "Done:\n\n```\ncode\n```\n\n- a\n"
-    page = [
-        message(1, "user", "hi"),
-        message(2, "assistant", "", [call()]),
-        message(3, "tool", "x"),
-        message(4, "assistant", answer),
-    ]
-
-    assert render_recap(page, PLAIN) == "› hi\n\n  ✓ Run ls -la\n\n● Done:\n\n   code\n\n   • a\n\n"
+    return {"id": number, "role": role, "parts": parts, "toolCalls": []}
 
 
 def test_what_was_attached_is_named_and_not_said_again() -> None:

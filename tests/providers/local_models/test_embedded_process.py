@@ -11,25 +11,10 @@ import pytest
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ExitCode, ModelError
-from ollm.providers.base import ChatRequest
 from ollm.providers.local_models.embedded import EmbeddedProvider, choose_thread_count, open_embedded
 from ollm.providers.local_models.model_files import ModelFile
 from tests.providers.conftest import ask, openai, said
-
-SHORT = {"model": "smollm2", "window": 1024, "max_tokens": 4}
-
-
-def short(text: str = "Say hello") -> ChatRequest:
-    return ask(text, **SHORT)
-
-
-def provider(home: Path) -> EmbeddedProvider:
-    return open_embedded(ProviderSettings(), home / "models", dict(os.environ), "nothing answers")[0]
-
-
-def pid(model: EmbeddedProvider) -> int:
-    assert model._process is not None
-    return model._process._process.pid
+from tests.providers.local_models.test_embedded import pid, provider, short
 
 
 async def test_cancelling_while_the_model_loads_ends_its_process_at_once(model_home: Path) -> None:
