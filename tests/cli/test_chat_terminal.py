@@ -105,7 +105,7 @@ async def test_sessions_are_chosen_on_a_tiny_terminal_and_a_signal_ends_the_choi
             terminal.type("/sessions" + ENTER)
             await terminal.wait_for("Resume a chat")
             terminal.type(CTRL_N)
-            await terminal.wait_for("New session", gone="Resume a chat")
+            assert await terminal.wait_until(lambda: terminal.text().count("▌ ollm ") == 2), "a new chat"
             terminal.kill(signal.SIGTERM)
             assert await terminal.ended() == 143, "the chat listens again after the choice"
 

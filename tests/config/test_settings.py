@@ -1,21 +1,8 @@
 """Every setting there is: its type, its default and its bounds."""
 
-from typing import Any
-
 import msgspec
 
 from ollm.config.settings import CORE_ALLOW, CORE_DENY, Settings
-from ollm.config.show import make_document
-
-
-def convert(document: dict[str, Any]) -> Settings:
-    return msgspec.convert(document, Settings)
-
-
-def test_the_document_is_read_back_as_the_same_settings() -> None:
-    settings = convert({"sessions": {"maxSessions": 5}, "policy": {"rules": [{"tool": "shell"}]}})
-
-    assert convert(make_document(settings)) == settings
 
 
 def test_tools_are_given_the_usual_variables_and_no_secrets() -> None:

@@ -398,6 +398,5 @@ def create_process(options: ConversationOptions) -> ProcessScope:
 
 async def ask(text: str, options: ConversationOptions | None = None) -> str:
     """The answer to one question, in a conversation of its own. Raises TurnFailedError when there is none."""
-
     async with open_conversation(options or ConversationOptions(workspace=Path.cwd(), one_shot=True)) as conversation:
         return await conversation.ask(text)

@@ -226,7 +226,6 @@ class ProcessScope:
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
         """Make a test for paths that `.ollmignore` hides in a workspace."""
-
         return HiddenPaths(workspace).is_hidden
 
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:

@@ -60,7 +60,6 @@ class Storage:
 
     @cached_property
     def stream(self) -> EventStream:
-
         return EventStream(self.process.clock, redact=self.process.redact)
 
     @property
@@ -70,7 +69,6 @@ class Storage:
 
     @cached_property
     def session(self) -> OpenSession:
-
         origin = "task" if self.options.parent else "one-shot" if self.options.one_shot else None
         recording = self.process.create_recording_service(self.stream.emit, self.counter.count_text)
         workspace = str(self.options.workspace)
@@ -79,22 +77,18 @@ class Storage:
     @cached_property
     def counter(self) -> TokenCounter:
         """Counts tokens for the archive and the prompt alike; it is told about the model when that is known."""
-
         return TokenCounter()
 
     @cached_property
     def snapshots(self) -> SnapshotManager:
-
         settings = self.process.settings.snapshots
         return SnapshotManager(self.snapshot_files, settings, emit=self.stream.emit, clock=self.process.clock)
 
     @cached_property
     def snapshot_files(self) -> SnapshotFiles:
-
         return SnapshotFiles(self.process.home.snapshots)
 
     def create_plan(self) -> Plan:
-
         def list_todos() -> Sequence[Todo]:
             return self.notes.list_todos()
 
@@ -110,22 +104,18 @@ class Storage:
 
     def report_problem(self, text: str) -> None:
         """Tell the person: when the conversation opens, or at once when it is open."""
-
         self.notices.append(text)
         self.stream.emit(Notice(level="warning", text=text))
 
     @cached_property
     def goals(self) -> GoalKeeper:
-
         return GoalKeeper(clock=self.process.clock)
 
     @cached_property
     def entries(self) -> ContextManager:
-
         return ContextManager(self.process.clock, lambda text: self.stream.emit(Notice(level="warning", text=text)))
 
     def create_loop_detection(self) -> LoopDetectionService:
-
         settings = self.process.settings.loop_detection
         if self.options.max_steps is not None:
             settings = msgspec.structs.replace(settings, max_turns=self.options.max_steps, enabled=True)
@@ -166,7 +156,6 @@ class Storage:
 
     def open_index(self) -> SessionIndex:
         """Open the index with a connection of its own, for a thread."""
-
         return SessionIndex(self.process.home.index, self.process.session_directories)
 
     def search_archive(

@@ -376,7 +376,6 @@ class Toolbox:
 
     @cached_property
     def file_context(self) -> ToolContext:
-
         settings = self.process.settings.tools
         return create_file_context(self.scope.boundary, settings, self.editor, self.checkpoints)
 

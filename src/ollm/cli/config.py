@@ -101,7 +101,6 @@ def unset(key: str) -> None:
 @click.pass_context
 def edit(context: click.Context) -> None:
     """Open your config file in $VISUAL or $EDITOR, then check it."""
-
     environment = copy_environment()
     edit_file(find_home(environment).config, environment)
     context.invoke(check, workspace=None, as_json=False)

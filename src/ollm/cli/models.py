@@ -170,5 +170,4 @@ def probe(model: str | None, as_json: bool) -> None:
 
 
 def _format_size(size: int | None) -> str:
-
     return format_size(size) if size else ""

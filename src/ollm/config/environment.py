@@ -12,111 +12,35 @@ class Home:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.config = root / "config.yaml"
+        self.grants = root / "grants.yaml"
+        self.trust = root / "trust.json"
+        self.input_history = root / "input-history"
+        self.sessions = root / "sessions"
+        self.legacy_sessions = root / "session-data"  # of an earlier version; still listed and resumable
+        self.snapshots = root / "context-snapshots"
+        self.index = root / "index.db"
+        self.archive_state = root / "archive.db"  # of the team archive; absent if none was ever set
+        self.global_db = root / "global.db"
+        self.models = root / "models"
+        self.model_facts = root / "model-facts.json"  # learned; may be deleted at any time
+        self.mcp_logins = root / "mcp-logins.json"  # tokens of MCP servers
+        self.trash = root / "trash"
+        self.undo = root / "undo"
+        self.taken = root / "taken"  # files that steer tools and that a command made, moved aside by session
+        self.checkpoints = root / "checkpoints"  # saved files, one folder a workspace
+        self.log = root / "logs" / "ollm.log"
+        self.run = root / "run"
+        self.extensions = root / "extensions"
+        self.skills = root / "skills"
+        self.cache = root / "cache"  # may be deleted at any time
+        self.workspaces = root / "workspaces"
 
     def resolve_path(self, text: str) -> Path:
         """A path from the settings: `~/.ollm/…` moves with the home, a relative one is beneath it."""
         if text == "~/.ollm" or text.startswith("~/.ollm/"):
             return self.root / text.removeprefix("~/.ollm").lstrip("/")
         return self.root / Path(text).expanduser()
-
-    @property
-    def config(self) -> Path:
-        return self.root / "config.yaml"
-
-    @property
-    def grants(self) -> Path:
-        return self.root / "grants.yaml"
-
-    @property
-    def trust(self) -> Path:
-        return self.root / "trust.json"
-
-    @property
-    def input_history(self) -> Path:
-        return self.root / "input-history"
-
-    @property
-    def sessions(self) -> Path:
-        return self.root / "sessions"
-
-    @property
-    def legacy_sessions(self) -> Path:
-        """Folder of sessions of an earlier version; still listed and resumable."""
-        return self.root / "session-data"
-
-    @property
-    def snapshots(self) -> Path:
-        return self.root / "context-snapshots"
-
-    @property
-    def index(self) -> Path:
-        return self.root / "index.db"
-
-    @property
-    def archive_state(self) -> Path:
-        """State of the team archive on this machine; absent if none was ever set."""
-        return self.root / "archive.db"
-
-    @property
-    def global_db(self) -> Path:
-        return self.root / "global.db"
-
-    @property
-    def models(self) -> Path:
-        return self.root / "models"
-
-    @property
-    def model_facts(self) -> Path:
-        """Learned facts about models; may be deleted at any time."""
-        return self.root / "model-facts.json"
-
-    @property
-    def mcp_logins(self) -> Path:
-        """Tokens of MCP servers that were logged in to."""
-        return self.root / "mcp-logins.json"
-
-    @property
-    def trash(self) -> Path:
-        return self.root / "trash"
-
-    @property
-    def undo(self) -> Path:
-        return self.root / "undo"
-
-    @property
-    def taken(self) -> Path:
-        """Files that steer tools and that a command made, moved aside; one folder a session."""
-        return self.root / "taken"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Saved files, one folder a workspace."""
-        return self.root / "checkpoints"
-
-    @property
-    def log(self) -> Path:
-        return self.root / "logs" / "ollm.log"
-
-    @property
-    def run(self) -> Path:
-        return self.root / "run"
-
-    @property
-    def extensions(self) -> Path:
-        return self.root / "extensions"
-
-    @property
-    def skills(self) -> Path:
-        return self.root / "skills"
-
-    @property
-    def cache(self) -> Path:
-        """Cache; may be deleted at any time."""
-        return self.root / "cache"
-
-    @property
-    def workspaces(self) -> Path:
-        return self.root / "workspaces"
 
 
 def copy_environment() -> dict[str, str]:

@@ -10,6 +10,7 @@ import msgspec
 
 from ollm.config.change import format_flow_value, require_known_key
 from ollm.config.settings import Settings
+from ollm.config.validation import SERVICES
 from ollm.config.yaml_tree import SourcePosition
 
 SECRET_MASK = "********"  # noqa: S105 - the mask, not a secret
@@ -17,15 +18,9 @@ SECRET_NAME = re.compile(r"(?i)(api[-_]?key|secret|passw(or)?d|token|credentials
 URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)|(?<=\bpassword=)[^\s&]+")
 
 
-def make_document(settings: Settings) -> dict[str, Any]:
-    """The settings with their YAML names."""
-    document: dict[str, Any] = msgspec.to_builtins(settings)
-    return document
-
-
 def redact_settings(settings: Settings) -> dict[str, Any]:
     """The whole document, every secret in it as `********`."""
-    hidden: dict[str, Any] = _hide_secrets(make_document(settings), everything=False)
+    hidden: dict[str, Any] = _hide_secrets(msgspec.to_builtins(settings), everything=False)
     return hidden
 
 
@@ -76,18 +71,7 @@ def build_schema() -> dict[str, Any]:
     found = msgspec.json.schema(Settings)
     for definition in found["$defs"].values():
         definition["additionalProperties"] = False
-    services = {name: {"$ref": f"#/$defs/{kind}"} for name, kind in _SERVICE_TYPES.items()}
     properties = found["$defs"]["Settings"]["properties"]
+    services = {name: {"$ref": properties[section]["$ref"]} for name, section in SERVICES.items()}
     properties["services"] = {"type": "object", "properties": services, "additionalProperties": False}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "ollm configuration", **found}
-
-
-_SERVICE_TYPES = {
-    "session": "SessionSettings",
-    "sessions": "SessionSettings",
-    "snapshots": "SnapshotSettings",
-    "compression": "CompressionSettings",
-    "loopDetection": "LoopSettings",
-    "fileDiscovery": "FileDiscoverySettings",
-    "environment": "EnvironmentSettings",
-}

@@ -80,7 +80,6 @@ def _check_size(source: Path) -> None:
 
 def _check_modules(source: Path, manifest: Manifest) -> None:
     """Refuse an extension whose modules are not valid Python. None of it is run."""
-
     for addition in manifest.adds:
         place = source / addition.target.partition(":")[0].replace(".", "/")
         file = place.with_name(f"{place.name}.py")

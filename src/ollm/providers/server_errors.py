@@ -132,7 +132,6 @@ def _explain_status(status: int) -> tuple[str, str]:
 
 
 def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:
-
     said = read_overflow_numbers(write_out(body) if body else words)
     error = PromptTooLongError(
         f"The prompt does not fit the model's context window: {words}.",

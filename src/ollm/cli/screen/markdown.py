@@ -23,7 +23,6 @@ def render_diff(diff: str, width: int, *, named: bool = False) -> RenderableType
 
 def render_head(row: DiffRow, *, named: bool) -> Text | None:
     """Text of a diff's header line without its marks; None if there is none."""
-
     line = row.before or ""
     name = line[4:].partition("\t")[0]
     if line.startswith("--- "):
@@ -36,7 +35,6 @@ def render_head(row: DiffRow, *, named: bool) -> Text | None:
 
 def render_unified(diff: str, *, named: bool = False) -> RenderableType:
     """One line under the other, with numbers; the words that changed inside a line stand out."""
-
     lines: list[Text] = []
     gone: list[Text] = []
     come: list[Text] = []
@@ -59,7 +57,6 @@ def render_unified(diff: str, *, named: bool = False) -> RenderableType:
 
 def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text | None]:
     """Both sides of a changed line; where they are alike, what differs is set off."""
-
     old = None if before is None else Text(before, style="red")
     new = None if after is None else Text(after, style="green")
     if old is None or new is None or before is None or after is None:
@@ -72,7 +69,6 @@ def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text
 
 
 def render_side_by_side(diff: str, *, named: bool = False) -> RenderableType:
-
     table = Table.grid(padding=(0, 1), expand=True)
     for ratio in (None, 1, None, 1):
         table.add_column(ratio=ratio, overflow="fold", no_wrap=False)
@@ -94,7 +90,6 @@ def render_side_by_side(diff: str, *, named: bool = False) -> RenderableType:
 
 def render_side(pair: DiffRow, line: str | None, number: int, mark: str) -> tuple[RenderableType, RenderableType]:
     """Number and text of one side; the mark says what the colour says, for those who see none."""
-
     if line is None:
         return "", ""
     if pair.kind == "same":

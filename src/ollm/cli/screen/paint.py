@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
+from prompt_toolkit.utils import get_cwidth
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+from rich.theme import Theme
+
+from ollm.cli.screen.markdown import ChatMarkdown, render_diff
 from ollm.cli.screen.themes import THEMES, ScreenTheme
 from ollm.system.terminal_text import clean_lines, clean_prose
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 Width = Callable[[], int]
 GUTTER = "  "
@@ -27,9 +31,6 @@ class Painter:
         self.colour = colour and theme.colour
 
     def paint(self, *renderables: RenderableType, indent: int = 0) -> str:
-        from rich.console import Console
-        from rich.theme import Theme
-
         out = io.StringIO()
         console = Console(
             file=out,
@@ -47,18 +48,13 @@ class Painter:
             console.print(renderable)
         return "\n".join(line.rstrip(" ") for line in out.getvalue().split("\n"))
 
-    def paint_markdown(self, text: str) -> str:
-        from ollm.cli.screen.markdown import ChatMarkdown
-
-        painted = self.paint(ChatMarkdown(clean_prose(text), code_theme=self._theme.code, hyperlinks=False))
-        return _strip_blank_edges(painted)
+    def paint_markdown(self, text: str, indent: int = 0) -> str:
+        markdown = ChatMarkdown(clean_prose(text), code_theme=self._theme.code, hyperlinks=False)
+        return _strip_blank_edges(self.paint(markdown, indent=indent))
 
     def paint_answer(self, text: str, *, first: bool) -> str:
         """Markdown of the model, with a gutter: a mark where a message begins, blanks below it."""
-        from ollm.cli.screen.markdown import ChatMarkdown
-
-        markdown = ChatMarkdown(clean_prose(text), code_theme=self._theme.code, hyperlinks=False)
-        lines = _strip_blank_edges(self.paint(markdown, indent=len(GUTTER))).split("\n")
+        lines = self.paint_markdown(text, indent=len(GUTTER)).split("\n")
         mark = self.paint_mark("● ", "cyan") if first else GUTTER
         return "\n".join(
             ((mark if number == 0 else GUTTER) + line) if line else "" for number, line in enumerate(lines)
@@ -66,8 +62,6 @@ class Painter:
 
     def paint_header(self, title: str, lines: list[tuple[str, ...]]) -> str:
         """A title over quiet lines, behind a bar. Of each line as many parts are shown as fit whole."""
-        from rich.text import Text
-
         bar = ("▌ ", "cyan")
         width = max(20, self._width()) - 3
         rows = [Text.assemble(bar, (join_fitting(map(clean_lines, parts), width), "dim")) for parts in lines]
@@ -75,13 +69,9 @@ class Painter:
 
     def paint_rule(self, style: str) -> str:
         """A line that sets what follows apart."""
-        from rich.text import Text
-
         return self.paint(Text("─" * max(20, self._width()), style=style))
 
     def paint_mark(self, mark: str, style: str) -> str:
-        from rich.text import Text
-
         return self.paint(Text(mark + "|", style=style)).partition("|")[0] + ("\x1b[0m" if self.colour else "")
 
     def fit_line(self, text: str, beside: int) -> str:
@@ -91,15 +81,11 @@ class Painter:
 
     def paint_preview(self, lines: list[str]) -> str:
         """A few quiet lines of a call's output."""
-        from rich.text import Text
-
         width = max(20, self._width()) - 6
         short = (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
         return self.paint(*(Text(f"  │ {clean_lines(line)}", style="dim") for line in short))
 
     def paint_user_message(self, text: str) -> str:
-        from rich.text import Text
-
         lines = self.paint(Text(clean_prose(text), style="bold"), indent=len(GUTTER)).rstrip("\n").split("\n")
         mark = self.paint_mark("› ", "bold cyan")
         return "".join(
@@ -108,53 +94,34 @@ class Painter:
 
     def paint_output(self, text: str) -> str:
         """All that a call brought, quietly and behind the line that names it."""
-        from rich.padding import Padding
-        from rich.text import Text
-
-        return self.paint(Padding(Text(clean_lines(text), style="dim"), (0, 0, 0, 4)))
+        return self._paint_indented(Text(clean_lines(text), style="dim"), 4)
 
     def paint_aside(self, text: str, style: str = "") -> str:
-        from rich.padding import Padding
-        from rich.text import Text
-
-        return self.paint(Padding(Text(clean_lines(text), style=style), (0, 0, 0, 2)))
+        return self._paint_indented(Text(clean_lines(text), style=style))
 
     def paint_reply(self, text: str) -> str:
         """A person's answer to a question."""
-        from rich.padding import Padding
-        from rich.text import Text
-
-        return self.paint(Padding(Text.assemble(("› ", "bold cyan"), clean_prose(text)), (0, 0, 0, 2)))
+        return self._paint_indented(Text.assemble(("› ", "bold cyan"), clean_prose(text)))
 
     def paint_call(self, mark: str, style: str, summary: str, outcome: str) -> str:
         """A call in one line: its mark in a colour, what it did, and quietly how it ended."""
-        from rich.padding import Padding
-        from rich.text import Text
+        ending = (clean_lines(outcome), "dim" if style == "green" else style)
+        return self._paint_indented(Text.assemble((f"{mark} ", style), clean_lines(summary), ending))
 
-        parts = (
-            (f"{mark} ", style),
-            clean_lines(summary),
-            (clean_lines(outcome), "dim" if style == "green" else style),
-        )
-        return self.paint(Padding(Text.assemble(*parts), (0, 0, 0, 2)))
+    def _paint_indented(self, text: Text, cells: int = 2) -> str:
+        return self.paint(Padding(text, (0, 0, 0, cells)))
 
     def paint_diff(self, text: str) -> str:
-        from ollm.cli.screen.markdown import render_diff
-
         return self.paint(render_diff(clean_lines(text), self._width()))
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:
     """A painter for the terminal this runs on, as wide as it is now."""
-    import shutil
-
     return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
 
 
 def join_fitting(parts: Iterable[str], cells: int) -> str:
     """As many parts as fit beside one another; a first one that does not fit alone is cut, a path at its beginning."""
-    from prompt_toolkit.utils import get_cwidth
-
     line, *more = parts
     if get_cwidth(line) > cells:
         return f"…{line[-cells + 1 :]}" if line[0] in "/~" else f"{line[: cells - 1]}…"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ollm.cli.screen.cells import truncate_cells
-from ollm.cli.screen.paint import Painter
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
@@ -17,6 +16,8 @@ from ollm.system.terminal_text import clean_lines
 
 if TYPE_CHECKING:
     from prompt_toolkit.buffer import Buffer
+
+    from ollm.cli.screen.paint import Painter
 
 KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always", "p": "always", "e": "everywhere"}
 ALL_EDITS_KEY = "f"
