@@ -13,7 +13,6 @@ import msgspec
 from ollm.config.change import format_flow_value
 from ollm.config.load import VARIABLES
 from ollm.config.settings import Settings
-from ollm.config.show import make_document
 
 HERE = Path(__file__).parent
 WORDS = {int: "number", float: "number", str: "text", bool: "true/false", type(None): "unset"}
@@ -94,7 +93,7 @@ def configuration() -> str:
 
 def _sections() -> Iterator[str]:
     yield "## Every key\n"
-    document = make_document(Settings())
+    document = msgspec.to_builtins(Settings())
     for field in msgspec.structs.fields(Settings):
         rows = list(_rows(field, field.encode_name, document[field.encode_name]))
         yield (
