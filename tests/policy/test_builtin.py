@@ -1,9 +1,8 @@
 """The built-in rules follow from what the classes of the tools say of them."""
 
 from ollm.domain.tools import PolicyRequest
-from ollm.policy.builtin import KNOWN_CATEGORIES
 from ollm.policy.engine import PolicyEngine
-from ollm.policy.rules import RuleSet
+from ollm.policy.rules import KNOWN_CATEGORIES, RuleSet
 from ollm.tools.catalogue import TOOLS, list_categories
 from tests.policy.conftest import Place
 

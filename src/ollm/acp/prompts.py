@@ -23,7 +23,7 @@ from ollm.runtime.base import Attachment
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable, strip_controls
-from ollm.tools.files.buffers import MAX_ASKED_FILES
+from ollm.tools.files.file_change import MAX_ASKED_FILES
 from ollm.tools.files.file_text import describe_kind, find_media_type
 
 MAX_TEXT_BYTES = 200_000

@@ -10,7 +10,7 @@ import msgspec
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.tools import PolicyRequest, ToolCallRecord, Verdict
-from ollm.policy.builtin import READ_ONLY_COMMAND_RULE
+from ollm.policy.rules import READ_ONLY_COMMAND_RULE
 from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:

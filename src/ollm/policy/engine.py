@@ -18,17 +18,21 @@ from ollm.domain.context import Approval
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access, Decision, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
-from ollm.policy.builtin import (
+from ollm.policy.grants import GrantBook, covers_call, suggest_grant
+from ollm.policy.rules import (
     BACKGROUND_COMMAND_RULE,
     CATEGORY_RULES,
     FIND_TOOL,
     KNOWN_CATEGORIES,
     READING_CATEGORIES,
+    STRICTNESS,
+    Rule,
+    RuleSet,
+    find_glob_base,
     find_locations,
     list_builtin_rules,
+    rule_matches,
 )
-from ollm.policy.grants import GrantBook, covers_call, suggest_grant
-from ollm.policy.rules import STRICTNESS, Rule, RuleSet, find_glob_base, rule_matches
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import render_command
 

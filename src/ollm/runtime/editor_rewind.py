@@ -22,7 +22,7 @@ from ollm.services.file_checkpoints.restore import (
     make_step,
 )
 from ollm.services.file_checkpoints.tree import RestorePlan, SkippedPath
-from ollm.tools.files.buffers import load_buffers, write_buffer
+from ollm.tools.files.file_change import load_buffers, write_buffer
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location
 from ollm.system.paths import Boundary
-from ollm.tools.files.buffers import load_buffers, write_buffer
+from ollm.tools.files.file_change import load_buffers, write_buffer
 from ollm.tools.framework.base import ToolContext
 
 

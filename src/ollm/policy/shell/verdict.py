@@ -11,9 +11,16 @@ import msgspec
 from ollm.domain.context import Approval
 from ollm.domain.struct import Data
 from ollm.domain.tools import Decision, Risk, RuleReference, Verdict, VerdictPart
-from ollm.policy.builtin import READ_ONLY_COMMAND_RULE, SHELL_RULE
 from ollm.policy.grants import Grant
-from ollm.policy.rules import STRICTNESS, Rule, RuleSet, condition_matches, rule_matches
+from ollm.policy.rules import (
+    READ_ONLY_COMMAND_RULE,
+    SHELL_RULE,
+    STRICTNESS,
+    Rule,
+    RuleSet,
+    condition_matches,
+    rule_matches,
+)
 from ollm.policy.shell.analysis import analyse_command
 from ollm.policy.shell.model import CommandAnalysis, CommandPart
 from ollm.policy.shell.parse import explain_bash_refusal

@@ -192,7 +192,7 @@ async def build_confirmation(
         call_id="", tool=spec.name, description=invocation.summary(), risk=verdict.risk, reason=verdict.reason
     )
     if context.editor is not None:
-        from ollm.tools.files.buffers import load_buffers
+        from ollm.tools.files.file_change import load_buffers
 
         context = await load_buffers(context, invocation.locations())
     diff = details.diff or await preview_change(invocation, context, verdict)

@@ -279,7 +279,7 @@ class ToolCallRun:
 
 async def load_editor_buffers(context: ToolContext, invocation: Invocation) -> ToolContext:
     """The context of one call with the files it names as an editor has them."""
-    from ollm.tools.files.buffers import load_buffers
+    from ollm.tools.files.file_change import load_buffers
 
     return await load_buffers(context, invocation.locations())
 

@@ -44,7 +44,7 @@ async def open_context(files: ToolContext, path: Path) -> ToolContext:
     context = msgspec.structs.replace(files, boundary=files.boundary.approve_paths([path]))
     if context.editor is None:
         return context
-    from ollm.tools.files.buffers import load_buffers
+    from ollm.tools.files.file_change import load_buffers
 
     return await load_buffers(context, [Location(target=str(path), access="write")])
 
@@ -59,7 +59,7 @@ def read_shown(context: ToolContext, path: Path) -> bytes | None:
 
 async def _restore_file(edit: LastEdit, context: ToolContext) -> bool:
     """False when the file already is as it was."""
-    from ollm.tools.files.buffers import refuse_unsaved, write_buffer
+    from ollm.tools.files.file_change import refuse_unsaved, write_buffer
 
     if not edit.changes_file(read_shown(context, edit.path)):
         return False
