@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import closing
@@ -175,7 +176,7 @@ class Storage:
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:
         """The session as it is, or a page of it, for `recall`; None before there is one."""
-        return self.session.load(page) if self.session.id else None
+        return await asyncio.to_thread(self.session.load, page) if self.session.id else None
 
     def keep_mode(self, session: Session) -> None:
         """Go on in the mode that a resumed session was in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -191,9 +192,11 @@ class SnapshotManager:
         """
         if not self._is_wanted(trigger):
             return None
-        snapshot = make_snapshot(state, trigger, (self._ids(), format_stamp(self._clock())))
+        stamp = self._ids(), format_stamp(self._clock())
+        snapshot = await asyncio.to_thread(make_snapshot, state, trigger, stamp)  # it holds all that the user ever said
         try:
-            self._files.save(snapshot)
+            await asyncio.to_thread(self._files.write, snapshot)
+            self._files.register(snapshot)
             self._clean_up(snapshot, spare)
         except (OSError, OllmError) as error:
             _log.warning("A snapshot of session %s could not be written: %s", state.session_id, error)

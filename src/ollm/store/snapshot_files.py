@@ -32,10 +32,16 @@ class SnapshotFiles:
 
     def save(self, snapshot: ContextSnapshot) -> None:
         """Durable when this returns."""
-        directory = self._get_directory(snapshot.session_id)
-        make_private_directory(directory)
-        entries = [entry for entry in self._load_index(snapshot.session_id) if entry.id != snapshot.id]
+        self.write(snapshot)
+        self.register(snapshot)
+
+    def write(self, snapshot: ContextSnapshot) -> None:
+        """Write its file; `register` then makes it known. May run in a thread, since it shares no file."""
+        make_private_directory(self._get_directory(snapshot.session_id))
         replace_file(self._get_path(snapshot.session_id, snapshot.id), _encode_json(msgspec.to_builtins(snapshot)))
+
+    def register(self, snapshot: ContextSnapshot) -> None:
+        entries = self._load_index(snapshot.session_id, without=snapshot.id)
         self._write_index(snapshot.session_id, [*entries, make_summary(snapshot)])
         self._write_map(self._load_map() | {snapshot.id: snapshot.session_id})
 
@@ -94,9 +100,9 @@ class SnapshotFiles:
         ids = {name.removeprefix(PREFIX).removesuffix(SUFFIX) for name in names}
         return {found for found in ids if re.fullmatch(_NAME, found)}
 
-    def _load_index(self, session_id: str) -> list[SnapshotSummary]:
+    def _load_index(self, session_id: str, without: str = "") -> list[SnapshotSummary]:
         """In the order they were taken."""
-        ids = self._list_ids(session_id)
+        ids = self._list_ids(session_id) - {without}
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
             entries = _decode_index((self._get_directory(session_id) / INDEX).read_bytes())
             if {entry.id for entry in entries} == ids:
