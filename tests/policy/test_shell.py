@@ -21,15 +21,6 @@ def judge_line(place: Place, line: str, *rules: dict[str, object], approval: str
     return shell.judge({"command": line, **more}, grants, approval)  # type: ignore[arg-type]
 
 
-def test_the_strictest_part_counts(place: Place) -> None:
-    deny = rule("deny", "program", "rm")
-    assert judge_line(place, "ls").verdict.decision == "allow"
-    assert judge_line(place, "ls; frob").verdict.decision == "ask"
-    assert judge_line(place, "frob; rm x; ls", deny).verdict.decision == "deny"
-    assert judge_line(place, "frob | cat .env").verdict.locked
-    assert not judge_line(place, "rm x; cat .env", deny).verdict.locked
-
-
 def test_approval_and_grants_answer_what_is_not_locked(place: Place) -> None:
     assert judge_line(place, "frob", approval="yolo").verdict.decision == "allow"
     assert judge_line(place, "cat .env", approval="yolo").verdict.decision == "ask"
@@ -104,16 +95,6 @@ def test_nesting_ends_somewhere_and_asks(place: Place, levels: int, deep: bool) 
 def test_here_documents_that_nobody_closed_are_closed_one_by_one(place: Place, documents: int, denied: bool) -> None:
     line = "; ".join(["sh <<E0", *(f"cat <<E{number}" for number in range(1, documents))]) + "\nr\\\nm x"
     assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == ("deny" if denied else "ask")
-
-
-@pytest.mark.parametrize(("words", "denied"), [(8, True), (9, False)])
-def test_a_harmless_wrapper_is_compared_with_the_beginning_of_what_it_runs(
-    place: Place, words: int, denied: bool
-) -> None:
-    given = [*"abcdefghij"]
-    deny = rule("deny", "startsWith", f"nice {' '.join(given[:words])}")
-    found = shell(place.engine([deny], "allow"), f"nice {' '.join(given)}").decision
-    assert found == ("deny" if denied else "allow")
 
 
 def test_the_reason_says_what_it_would_do(place: Place) -> None:
@@ -284,14 +265,6 @@ def test_under_allows_only_when_every_path_is_inside(place: Place, command: str,
     )
 
     assert shell(engine, command).decision == decision
-
-
-def test_a_write_rule_also_forbids_redirection_to_that_path(place: Place):
-    condition = {"param": "path", "operator": "under", "value": "vendor"}
-    engine = place.engine([{"tool": "write_file", "action": "deny", "conditions": [condition]}], "allow")
-
-    assert shell(engine, "echo x > vendor/a").decision == "deny"
-    assert shell(engine, "echo x > src/a").decision == "ask"
 
 
 def test_parts_tell_what_was_thought_of_each_command(place: Place):
