@@ -87,3 +87,14 @@ def test_a_certificate_of_somebody_else_is_refused(secured: tuple[PostgresServer
 
     assert "certificate" in machine.warned.lower()
     assert PASSWORD not in machine.warned
+
+
+def test_a_certificate_for_another_host_is_refused(secured: tuple[PostgresServer, str], tmp_path: Path) -> None:
+    server, database = secured
+    url = make_url(server, database, PASSWORD, "verify-full").replace("@127.0.0.1:", "@archive.example:")
+    machine = ArchiveMachine(tmp_path / "home", f"{url}&hostaddr=127.0.0.1")
+
+    machine.run("list", code=1)
+
+    assert "archive.example" in machine.warned
+    assert PASSWORD not in machine.warned

@@ -39,7 +39,7 @@ class ArchiveTarget(Data, frozen=True):
         """Host and database for people, without user, password or options."""
         scheme, _, rest = self.url.partition("://")
         if rest and scheme in ("postgresql", "postgres"):
-            return rest.partition("?")[0].rpartition("@")[2].rstrip("/") or "localhost"
+            return rest.rpartition("@")[2].partition("?")[0].rstrip("/") or "localhost"  # a password may hold a `?`
         words = dict(word.split("=", 1) for word in self.url.split() if "=" in word)
         port = f":{words['port']}" if "port" in words else ""
         return f"{words.get('host', 'localhost')}{port}/{words.get('dbname', '')}"
@@ -116,6 +116,11 @@ def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
             action="Check the server, the network and `archive.url`; nothing is lost, unsent records are sent later.",
         ) from error
     except psycopg.ProgrammingError as error:
+        if error.sqlstate is None:  # it is about the URL, and quotes it
+            raise UsageError(
+                "`archive.url` is not an address of a PostgreSQL server.",
+                action="Write postgresql://USER@HOST/DATABASE, with special characters of the password as %XX.",
+            ) from None
         raise StorageError(f"The archive cannot be used: {_get_first_line(error)}.", action=_SETUP_HINT) from error
     except psycopg.Error as error:
         raise StorageError(f"The archive failed: {_get_first_line(error)}.") from error

@@ -15,7 +15,7 @@ from ollm.config.yaml_tree import SourcePosition
 
 SECRET_MASK = "********"  # noqa: S105 - the mask, not a secret
 SECRET_NAME = re.compile(r"(?i)(api[-_]?key|secret|passw(or)?d|token|credentials?|authorization|cookie)$")
-URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)|(?<=\bpassword=)[^\s&]+")
+URL_PASSWORD = re.compile(r"""(?<=//)[^@\s]*:\S*(?=@)|(?<=\bpassword=)(?:'[^']*|"[^"]*|[^\s&]+)""")
 
 
 def redact_settings(settings: Settings) -> dict[str, Any]:
