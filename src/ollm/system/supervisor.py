@@ -177,6 +177,7 @@ class Supervisor:
         self._control = control
         self._child = child
         self._waking = waking
+        self._unsent: list[str] = []  # an end is told together with what comes right after it
 
     def watch(self) -> None:
         """Until nothing is left of the command; it is ended when the agent says so or is gone."""
@@ -185,7 +186,8 @@ class Supervisor:
             if grace is not None:
                 self._end(grace)
                 break
-        self._send_line("gone")
+        self._unsent.append("gone")
+        self._send_lines()
 
     def _end(self, grace: float) -> None:
         started = time.monotonic()
@@ -213,10 +215,11 @@ class Supervisor:
             if pid == 0:
                 return False
             if pid == self._child:
-                self._send_line(f"exited {os.waitstatus_to_exitcode(status)}")
+                self._unsent.append(f"exited {os.waitstatus_to_exitcode(status)}")
 
     def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
         """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
+        self._send_lines()
         sources = [*self._list_sources(), self._control.fileno()] if listening else self._list_sources()
         ready, _, _ = select.select(sources, [], [], seconds)
         if self._waking in ready:
@@ -232,9 +235,12 @@ class Supervisor:
         except OSError:
             return b""
 
-    def _send_line(self, line: str) -> None:
-        with suppress(OSError):  # the agent may be gone; what is left to do is done without it
-            self._control.sendall(line.encode() + b"\n")
+    def _send_lines(self) -> None:
+        text = "".join(f"{line}\n" for line in self._unsent)
+        self._unsent.clear()
+        if text:
+            with suppress(OSError):  # the agent may be gone; what is left to do is done without it
+                self._control.sendall(text.encode())
 
 
 class BoxSupervisor(Supervisor):
@@ -253,8 +259,7 @@ class BoxSupervisor(Supervisor):
     def _reap(self) -> bool:
         """Pass on what was heard; True when nothing is left in the box."""
         while not self._runner.finished and select.select([self._runner.descriptor], [], [], 0)[0]:
-            for line in self._runner.read_lines():
-                self._send_line(line.decode())
+            self._unsent += map(bytes.decode, self._runner.read_lines())
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 if ended == self._runner.host:

@@ -37,6 +37,7 @@ FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners a
 BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
 CLONE_FS = 0x200
 MAX_DENIALS = 8
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class BoxOrder(NamedTuple):
@@ -203,9 +204,6 @@ def _keep_capabilities(mask: int) -> None:
         kernel.call("capset", header, ctypes.create_string_buffer(24))  # we never had them: then none at all
 
 
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-
-
 def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:
     """Start such a process in these namespaces of a session (none: with Landlock alone): its control socket, and its
     process id. The caller is single-threaded, and a subreaper if it wants to be the one that collects it."""
@@ -296,10 +294,8 @@ class BoxHost:
                 elif not self._take_order():
                     kill_all([os.getpid()])
                     return
-            if self._command is not None and not self._collect():
-                self._command.close()
-                self._command = None
-                self._say("gone")
+            if self._command is not None:
+                self._collect()
 
     def _take_order(self) -> bool:
         """Start what is ordered. False when there will be no order any more."""
@@ -321,18 +317,22 @@ class BoxHost:
                 os.close(descriptor)
         return True
 
-    def _collect(self) -> bool:
-        """Collect what has ended; whether anything is left."""
-        while True:
-            try:
+    def _collect(self) -> None:
+        """Collect what has ended, and tell what ended of the command."""
+        lines, process = [], -1
+        with suppress(ChildProcessError):
+            while process:
                 process, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if process == 0:
-                return True
-            if process == self._child:
-                self._child = 0
-                self._say(f"exited {os.waitstatus_to_exitcode(status)}")
+                if process and process == self._child:
+                    self._child = 0
+                    lines.append(f"exited {os.waitstatus_to_exitcode(status)}")
+        if process:  # nothing is left
+            assert self._command is not None
+            self._command.close()
+            self._command = None
+            lines.append("gone")
+        if lines:
+            self._say("\n".join(lines))
 
     def _pass_on(self, number: int, _frame: object) -> None:
         if self._child:

@@ -147,6 +147,18 @@ def _load(argument: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
 
 
+def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
+    """What no box may do; `alone`: also what namespaces of its own would keep inside."""
+    calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
+    calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
+    calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
+    if alone:
+        calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
+        calls.add_rule(SHARED_MEMORY, fail_with(errno.EPERM))
+        for name, argument in OTHER_PROCESSES.items():
+            calls.allow_for_self(name, argument, fail_with(errno.EPERM))
+
+
 def build_box_filter(
     *, network: bool, unix_sockets: bool, namespaces: bool, protects_files: bool = False
 ) -> CallFilter:
@@ -155,9 +167,7 @@ def build_box_filter(
     files are out as well, since no mount and no Landlock rule holds them. With `protects_files` all calls that change
     files go to the broker."""
     calls = CallFilter()
-    calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
-    calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
-    calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
+    _forbid_changes_of_system(calls, alone=not namespaces)
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
@@ -168,10 +178,6 @@ def build_box_filter(
     calls.allow_only("socket", families, fail_with(errno.EACCES))
     calls.allow_only("socketpair", [(AF_UNIX, None)], fail_with(errno.EACCES))
     if not namespaces:
-        calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
-        calls.add_rule(SHARED_MEMORY, fail_with(errno.EPERM))
-        for name, argument in OTHER_PROCESSES.items():
-            calls.allow_for_self(name, argument, fail_with(errno.EPERM))
         calls.add_rule(ATTRIBUTES, fail_with(errno.EOPNOTSUPP))
         for name, first in OWNERS.items():
             calls.pretend_own(name, first, fail_with(errno.EPERM))
@@ -194,14 +200,7 @@ def build_helper_filter() -> CallFilter:
     calls.forbid_cutting("openat", 2, fail_with(errno.EPERM))
     calls.forbid_cutting("open", 1, fail_with(errno.EPERM))
     calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
-    calls.add_rule(
-        [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *MODES, *OLD_TIMES, "utimensat"],
-        fail_with(errno.EPERM),
-    )
-    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))
-    calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
-    calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
-    for name, argument in OTHER_PROCESSES.items():
-        calls.allow_for_self(name, argument, fail_with(errno.EPERM))
+    _forbid_changes_of_system(calls, alone=True)
+    calls.add_rule([*OWNERS, *ATTRIBUTES, *NAMING, *MODES, *OLD_TIMES, "utimensat"], fail_with(errno.EPERM))
     calls.add_rule(["socket", "socketpair", "connect"], fail_with(errno.EACCES))
     return calls
