@@ -17,9 +17,9 @@ import pytest
 from ollm.policy.shell.verdict import ShellJudge
 from ollm.system.process_tree import become_subreaper
 from ollm.system.sandbox.box import Box, Level
+from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
-from ollm.system.sandbox.sandbox import make_git_environment
 from tests.policy.conftest import Place
 
 CANARY = "canary-0815"

@@ -4,7 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from ollm.system.sandbox.sandbox import Sandbox, _make_key, make_git_environment, read_cached_level, read_level
+from ollm.system.sandbox.confined import make_git_environment
+from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level, read_level
 
 
 def make(tmp_path: Path, **more: object) -> Sandbox:

@@ -19,7 +19,19 @@ _SYSTEM_PLACES = (
     *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"),
     *("/dev", "/proc", "/sys"),
 )
-GIT_SETTINGS = (".gitconfig", ".config/git")
+GIT_SETTINGS_FILES = (".gitconfig", ".config/git")
+# For git that is started unasked: no program runs that a repository names
+GIT_SETTINGS = {
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "credential.helper": "",
+    "log.showSignature": "false",
+    "stash.showPatch": "false",
+    "diff.submodule": "short",
+}
 HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT LD_LIBRARY_PATH".split()
 
 
@@ -71,7 +83,7 @@ def _list_readable(home: str) -> list[str]:
     from ollm.system.sandbox.landlock import split_places
 
     visible = list_visible_places(home, os.environ.get("PATH", ""))
-    shown = [*visible, *(os.path.join(home, name) for name in GIT_SETTINGS)]
+    shown = [*visible, *(os.path.join(home, name) for name in GIT_SETTINGS_FILES)]
     places: list[tuple[str, Access]] = [(path, "empty") for path in list_covered_places(home)]
     return [*split_places([*places, *((path, "read") for path in shown)]), *shown]
 
@@ -84,6 +96,19 @@ def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:
 GIT_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
 
+def make_git_environment() -> dict[str, str]:
+    """Settings for git that override those of any repository."""
+    variables = {
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",  # an object that is missing is not fetched by a program a remote names
+        "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS)),
+    }
+    for number, (name, value) in enumerate(GIT_SETTINGS.items()):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
 def read_git_settings(
     home: str, *options: str, directory: str = "/", readable: Iterable[str] = (), scope: tuple[str, ...] = ()
 ) -> list[tuple[str, str]]:
@@ -93,7 +118,7 @@ def read_git_settings(
 
     def ask() -> subprocess.CompletedProcess[bytes]:
         named = {name: os.environ[name] for name in GIT_CONFIG_VARIABLES if name in os.environ}
-        environment = {**make_helper_environment(os.environ), **named, "HOME": home}
+        environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
         command = ["git", *options, "config", *scope, "--includes", "--null", "--list"]
         return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=False)
 
@@ -102,4 +127,6 @@ def read_git_settings(
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
     items = (item.partition("\n") for item in said.split("\0") if item)
-    return [(name, value if newline else "true") for name, newline, value in items]
+    found = [(name, value if newline else "true") for name, newline, value in items]
+    ours = {(name.lower(), value) for name, value in GIT_SETTINGS.items()}
+    return [setting for setting in found if setting not in ours]

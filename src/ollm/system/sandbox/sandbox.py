@@ -25,21 +25,11 @@ from ollm.system.sandbox.box import (
     list_covered_places,
     list_visible_places,
 )
+from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.watch import Ending, SteeringWatch, TakenFile
 
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
-GIT_SETTINGS = {
-    "safe.bareRepository": "explicit",
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.pager": "cat",
-    "core.sshCommand": "false",
-    "credential.helper": "",
-    "log.showSignature": "false",
-    "stash.showPatch": "false",
-    "diff.submodule": "short",
-}
 RECORDS = "open"  # the folder among what was taken with the records of running agents
 LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
 
@@ -294,19 +284,6 @@ DESCRIPTIONS: dict[Level, str] = {
     "seatbelt": "seatbelt: sandbox-exec (not tried by its authors)",
     "none": "none: this system offers no way to confine commands",
 }
-
-
-def make_git_environment() -> dict[str, str]:
-    """Settings for git that override those of any repository."""
-    variables = {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOW_PROTOCOL": "none",  # an object that is missing is not fetched by a program a remote names
-        "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS)),
-    }
-    for number, (name, value) in enumerate(GIT_SETTINGS.items()):
-        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return variables
 
 
 def read_level(cache: Path | None, *, afresh: bool = False) -> Level:
