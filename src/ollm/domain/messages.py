@@ -45,6 +45,9 @@ class ToolResultPart(MessagePart, frozen=True, tag="tool_result"):
 AnyPart = TextPart | ThinkingPart | ImagePart | ToolCallPart | ToolResultPart
 
 
+_CALL_PARTS = (ToolCallPart, ToolResultPart)
+
+
 class Message(SparseData, frozen=True):
     """A recorded message. Its id is its number in the session, from 1; 0 means not recorded yet."""
 
@@ -67,7 +70,7 @@ class Message(SparseData, frozen=True):
     @property
     def call_ids(self) -> tuple[str, ...]:
         """Ids of the calls an assistant message asked for, or of the results a tool message carries."""
-        return tuple(part.id for part in self.parts if isinstance(part, ToolCallPart | ToolResultPart))
+        return tuple([part.id for part in self.parts if isinstance(part, _CALL_PARTS)])
 
 
 class ToolCall(Data, frozen=True):

@@ -111,10 +111,11 @@ class MissingEntries:
 
     def restart_messages(self) -> None:
         self._gaps: list[Range] = []  # rising
-        self._last: int | None = None if self._part else 0
-        self._unreadable = 0  # entries since the last message that could be read
+        self._next = 0 if self._part else 1  # the number that follows; 0 before the first message of a part
+        self._unreadable = 0, 0  # entries since the last message that could be read, and the number that follows it
         self._named: set[str] = set()
-        self._open: set[str] = set()  # asked for last and not answered: the program may have ended before they began
+        self._asked: tuple[str, ...] = ()  # last, and those of them that have a result
+        self._answered: list[str] = []
         self._messages_read = self._under_way = False
 
     def restart_calls(self) -> None:
@@ -123,20 +124,29 @@ class MissingEntries:
         self._calls_read = False
 
     def add_message(self, message: Message) -> None:
-        number, last = message.id, self._last
-        if last is None or number > last:
-            if last is not None and number > last + 1:
-                self._gaps.append((last + 1, number - 1))
-            self._last = number
+        number = message.id
+        if number == self._next:
+            self._next += 1
+        else:
+            self._add_jump(number)
+        if message.role != "user" and (names := message.call_ids):
+            self._named.update(names)
+            if message.role == "assistant":
+                self._asked, self._answered = names, []
+            else:
+                self._answered.extend(names)
+
+    def _add_jump(self, number: int) -> None:
+        if number > self._next:
+            if self._next:
+                self._gaps.append((self._next, number - 1))
+            self._next = number + 1
         elif self._gaps:
             self._fill_gap(number)
-        self._unreadable = 0
-        if message.role != "user" and not self._part and (names := message.call_ids):
-            self._named.update(names)
-            self._open = set(names) if message.role == "assistant" else self._open.difference(names)
 
     def add_unreadable(self) -> None:
-        self._unreadable += 1
+        count, behind = self._unreadable
+        self._unreadable = (count + 1 if behind == self._next else 1), self._next
 
     def add_call(self, call: ToolCallRecord) -> None:
         self._found.add(call.id)
@@ -152,9 +162,19 @@ class MissingEntries:
         self._report()
 
     @property
+    def has_messages(self) -> bool:
+        return self._next > 1
+
+    @property
+    def nothing_read(self) -> bool:
+        return not self.has_messages and not self._found
+
+    @property
     def last_number(self) -> int:
         """The highest number that a message ever had, as far as is known: none is given twice."""
-        return max((self._last or 0) + self._unreadable, self._promised, *(end for _, end in self._known), 0)
+        count, behind = self._unreadable
+        last = self._next - 1 + (count if behind == self._next else 0)
+        return max(last, self._promised, *(end for _, end in self._known), 0)
 
     def describe_known(self) -> JsonObject:
         """The gaps there are, for the metadata of a session whose user is told about them."""
@@ -182,11 +202,12 @@ class MissingEntries:
             self._damage.report_missing(_subtract(self._list_gaps(), self._known), calls)
 
     def _list_gaps(self) -> list[Range]:
-        behind = (self._last or 0) + 1, self.last_number
+        behind = self._next, self.last_number
         return [*self._gaps, behind] if behind[0] <= behind[1] else self._gaps
 
     def _count_calls(self) -> int:
-        return len(self._named - self._found - self._open)
+        not_begun = set(self._asked).difference(self._answered)  # the program may have ended before
+        return len(self._named - self._found - not_begun)
 
 
 def _parse_known(value: Any) -> tuple[list[Range], int]:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from ollm.store.session_files.reader import SessionReader
 
 Entry = TypeVar("Entry")
 ReadEntry = tuple[Entry, bytes, bool]
+_take_entry = itemgetter(0)
 CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
 MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
@@ -65,7 +67,7 @@ class SessionStream:
     @property
     def unreadable(self) -> bool:
         """Return True if the files are damaged and nothing could be read; valid after reading."""
-        return self.damage is not None and self.reader.empty and not self.reader.partial
+        return self.damage is not None and self.reader.missing.nothing_read and not self.reader.partial
 
     @property
     def read_only(self) -> str | None:
@@ -77,7 +79,7 @@ class SessionStream:
 
     def iter_messages(self) -> Iterator[Message]:
         """All of them, and the answer under way as far as it got."""
-        return (message for message, _, _ in read_all_messages(self.reader))
+        return map(_take_entry, read_all_messages(self.reader))
 
     def read_user_words(self) -> dict[int, str]:
         """Read the user's messages by number; skips the others unread."""
@@ -144,19 +146,14 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
             missing.add_unreadable()
         return iter(found)
 
-    for found in _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, salvage):
-        missing.add_message(found[0])
-        yield found
+    yield from _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, salvage, missing.add_message)
     missing.end_messages(under_way=bool(reader.partial))
 
 
 def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     """The same, and the answer under way as far as it got."""
-    for found in read_messages(reader):
-        reader.message_count += 1
-        yield found
+    yield from read_messages(reader)
     if reader.partial:
-        reader.message_count += 1
         message = make_partial_message(reader, reader.missing.last_number + 1)
         yield message, journal.encode_json(message), True
 
@@ -165,9 +162,9 @@ def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
     """Every call that can be read, in the same way."""
     missing = reader.missing
     missing.restart_calls()
-    for found in _read_entries(reader, reader.iter_calls(), lenient.parse_strict_call, lenient.salvage_calls):
-        missing.add_call(found[0])
-        yield found
+    yield from _read_entries(
+        reader, reader.iter_calls(), lenient.parse_strict_call, lenient.salvage_calls, missing.add_call
+    )
     missing.end_calls()
 
 
@@ -176,17 +173,18 @@ def _read_entries(
     entries: Iterator[bytes],
     parse_strictly: Callable[[bytes], Entry | None],
     salvage: Callable[[bytes, int, DamageReport], Iterator[tuple[Entry, bytes]]],
+    add: Callable[[Entry], None],
 ) -> Iterator[ReadEntry[Entry]]:
     damage = reader.damage
     for position, data in enumerate(entries, start=1):
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
         if found := parse_strictly(data):
-            reader.empty = False
+            add(found)
             yield found, data, True
         else:
             for salvaged, inner in salvage(data, position, damage):
-                reader.empty = False
+                add(salvaged)
                 yield salvaged, inner, False
 
 

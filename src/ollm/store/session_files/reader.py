@@ -75,8 +75,6 @@ class SessionReader:
     partial_start = 0  # where in the journal the answer under way begins
     narrowed = False  # messages up to number `skipped` are left out
     skipped = 0
-    empty = True  # no message and no call was read so far
-    message_count = 0  # that were read so far
     mark: journal.JournalMark | None = None  # the last one, if only a part is read
     _journal: SessionFile | None = None
     _document: SessionFile | None = None
@@ -196,8 +194,11 @@ class SessionReader:
 
     def iter_messages(self) -> Iterator[bytes]:
         """Every message in the order of its number; one that document and journal both hold comes once."""
-        added = self._iter_journal_messages()
         held = self._entries.iter_messages() if self._entries else iter(())
+        return self._merge_messages(held) if self._journal else held
+
+    def _merge_messages(self, held: Iterator[bytes]) -> Iterator[bytes]:
+        added = self._iter_journal_messages()
         if self._follows:
             yield from held
             yield from (data for _, data in added)
@@ -256,8 +257,12 @@ class SessionReader:
 
     def iter_calls(self) -> Iterator[bytes]:
         """Every call in its newest state, in the order in which they were first asked."""
+        held = self._entries.iter_calls() if self._entries else iter(())
+        return self._update_calls(held) if self._call_places else held
+
+    def _update_calls(self, held: Iterator[bytes]) -> Iterator[bytes]:
         waiting = dict(self._call_places)
-        for data in self._entries.iter_calls() if self._entries else ():
+        for data in held:
             updates = waiting.pop(_read_call_id(data), None) if waiting else None
             yield self._apply_updates(data, updates) if updates else data
         for places in waiting.values():

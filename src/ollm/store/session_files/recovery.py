@@ -228,7 +228,7 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
 
 def refuse_unreadable(stream: SessionStream, paths: Paths) -> None:
     """Raise DamagedError if no message can be read: there is nothing to continue from. The files stay as they are."""
-    if not stream.reader.message_count:
+    if not stream.reader.missing.has_messages and not stream.reader.partial:
         file = next(path for path in paths if path.exists())
         raise DamagedError(
             f"{file} cannot be resumed: no message in it can be read ({stream.damage}). The file was left as it is.",
