@@ -18,7 +18,8 @@ from bench.row import Row, pair, program
 from ollm.config.settings import SessionSettings
 from ollm.domain.messages import Message, TextPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
+from ollm.services.chat_recording.library import SessionLibrary
+from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.document import iter_document
 from ollm.store.session_index.index import SessionIndex

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ollm.config.settings import SearchSettings
 from ollm.domain.messages import Message, TextPart
-from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.services.message_search import MessageMatch, search_messages
 from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
 from ollm.store.session_index.index import SessionIndex

@@ -75,10 +75,10 @@ if TYPE_CHECKING:
     from ollm.runtime.base import ConversationOptions as ConversationOptions
     from ollm.runtime.base import Status as Status
     from ollm.runtime.conversation import LocalConversation as LocalConversation
-    from ollm.services.chat_compression import ChatCompressionService as ChatCompressionService
-    from ollm.services.chat_compression import CompressionOptions as CompressionOptions
-    from ollm.services.chat_recording import ChatRecordingService as ChatRecordingService
-    from ollm.services.chat_recording import SessionLibrary as SessionLibrary
+    from ollm.services.chat_compression.compression_state import CompressionOptions as CompressionOptions
+    from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
+    from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
+    from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
     from ollm.services.context_manager import ContextManager as ContextManager
     from ollm.services.environment_sanitization import EnvironmentSanitizationService as EnvironmentSanitizationService
     from ollm.services.file_discovery import FileDiscoveryService as FileDiscoveryService
@@ -177,14 +177,10 @@ __getattr__, __dir__ = lazy_exports(
         ),
         "runtime.base": ("Attachment", "CommandReply", "Conversation", "ConversationOptions", "Status"),
         "runtime.conversation": ("LocalConversation",),
-        "services.chat_compression": (
-            "ChatCompressionService",
-            "CompressionOptions",
-        ),
-        "services.chat_recording": (
-            "ChatRecordingService",
-            "SessionLibrary",
-        ),
+        "services.chat_compression.compression_state": ("CompressionOptions",),
+        "services.chat_compression.service": ("ChatCompressionService",),
+        "services.chat_recording.library": ("SessionLibrary",),
+        "services.chat_recording.service": ("ChatRecordingService",),
         "services.context_manager": ("ContextManager",),
         "services.environment_sanitization": ("EnvironmentSanitizationService",),
         "services.file_discovery": ("FileDiscoveryService",),

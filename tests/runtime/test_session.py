@@ -20,7 +20,7 @@ from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
 from ollm.runtime.session import OpenSession, Recorder, load_history_page
-from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_files import LoadedSession, MessagePage, SessionFiles, SessionPlaces
 from tests.covers import covers
 

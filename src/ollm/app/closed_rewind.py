@@ -29,7 +29,7 @@ from ollm.services.file_checkpoints import InterruptedRestore, RestoreScope
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
-    from ollm.services.chat_recording import ChatRecordingService
+    from ollm.services.chat_recording.service import ChatRecordingService
     from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints, RestorePlan, RestoreResult
     from ollm.services.file_checkpoints.restore import RestoreKind
 

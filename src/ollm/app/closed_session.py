@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ollm.domain.session import ContextSnapshot, Session
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.prompt import Prompt
-    from ollm.services.chat_recording import ChatRecordingService
+    from ollm.services.chat_recording.service import ChatRecordingService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.snapshot_files import SnapshotFiles
 

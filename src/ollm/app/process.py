@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ollm.providers.local_models.model_store import ModelStore
     from ollm.providers.registry import ProviderRegistry
     from ollm.runtime.model.model import Model
-    from ollm.services.chat_recording import ChatRecordingService, DeletionLog, ErasableStore, SessionLibrary
+    from ollm.services.chat_recording.library import DeletionLog, ErasableStore, SessionLibrary
+    from ollm.services.chat_recording.service import ChatRecordingService
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
     from ollm.services.file_discovery.rules import IgnoreRule
     from ollm.services.redaction import Redactor
@@ -198,7 +199,7 @@ class ProcessScope:
 
     @cached_property
     def library(self) -> SessionLibrary:
-        from ollm.services.chat_recording import SessionLibrary
+        from ollm.services.chat_recording.library import SessionLibrary
 
         return SessionLibrary(
             self.session_files,
@@ -362,7 +363,7 @@ class ProcessScope:
     def create_recording_service(
         self, emit: Callable[[Event], None], count_tokens: Callable[[str], int] | None = None
     ) -> ChatRecordingService:
-        from ollm.services.chat_recording import ChatRecordingService
+        from ollm.services.chat_recording.service import ChatRecordingService
 
         return ChatRecordingService(
             self.session_files,

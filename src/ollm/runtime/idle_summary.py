@@ -86,7 +86,7 @@ class IdleSummary:
                 await self._request_summary()
 
     async def _request_summary(self) -> None:
-        from ollm.services.chat_compression import PreparedSummary
+        from ollm.services.chat_compression.compression_state import PreparedSummary
         from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer
 
         prompt, model = self._parts.prompt, self._parts.model

@@ -15,7 +15,7 @@ from ollm.domain.session import ParentCall, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
-from ollm.services.chat_recording import ChatRecordingService, make_title
+from ollm.services.chat_recording.service import ChatRecordingService, make_title
 from ollm.store.session_files import MessagePage
 
 if TYPE_CHECKING:

@@ -33,8 +33,9 @@ from ollm.runtime.prompt.messages import MESSAGE_TOO_LONG
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import collect_user_messages, rebuild_context
 from ollm.services.budget import compute_working_trigger
-from ollm.services.chat_compression import ChatCompressionService, CompressionOptions
-from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.chat_compression.compression_state import CompressionOptions
+from ollm.services.chat_compression.service import ChatCompressionService
+from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GOALS_CHECKPOINT_ID
 from ollm.services.snapshots import SnapshotManager

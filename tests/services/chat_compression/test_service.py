@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 
 from ollm.domain.context import Checkpoint, RequestLine, Strategy
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.services.chat_compression import (
-    ChatCompressionService,
-    CompressionOptions,
-    Summarise,
-)
-from ollm.services.chat_compression.service import NO_ROOM
+from ollm.services.chat_compression.compression_state import CompressionOptions, Summarise
+from ollm.services.chat_compression.service import NO_ROOM, ChatCompressionService
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.services import contexts as make

@@ -8,8 +8,8 @@ import pytest
 from ollm.config.settings import SessionSettings
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
 from ollm.domain.session import ParentCall
-from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, find_no_stores
-from ollm.services.chat_recording.library import format_removed_notice
+from ollm.services.chat_recording.library import SessionLibrary, find_no_stores, format_removed_notice
+from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_index.index import SessionIndex
 from tests.covers import covers
 from tests.services.chat_recording.test_service import files, said

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ollm.domain.clock import format_stamp, parse_stamp
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import SessionLibrary
+from ollm.services.chat_recording.library import SessionLibrary
 from tests.covers import covers
 from tests.store.sessions.support import Home, call, said
 

@@ -11,8 +11,7 @@ from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService, make_title
-from ollm.services.chat_recording.service import _to_json
+from ollm.services.chat_recording.service import ChatRecordingService, _to_json, make_title
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.covers import covers

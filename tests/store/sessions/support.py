@@ -9,7 +9,8 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
+from ollm.services.chat_recording.library import SessionLibrary
+from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_index.index import SessionIndex
 

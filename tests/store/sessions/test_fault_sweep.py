@@ -19,7 +19,7 @@ import pytest
 
 from ollm.domain.errors import OllmError, UnsavedError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
-from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.chat_recording.service import ChatRecordingService
 from tests.covers import covers
 from tests.sizes import SOAK, size
 from tests.store.sessions.support import AT, Home, call, said

@@ -29,7 +29,7 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from ollm.app.closed_rewind import RewindOutcome
     from ollm.archive.process import ArchivedCopies
-    from ollm.services.chat_recording import SessionLibrary
+    from ollm.services.chat_recording.library import SessionLibrary
 
 DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 

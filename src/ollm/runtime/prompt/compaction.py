@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
     from ollm.domain.session import SnapshotTrigger
     from ollm.runtime.prompt.prompt import Prompt
-    from ollm.services.chat_compression import CompressionOptions, PreparedSummary, Summarise
+    from ollm.services.chat_compression.compression_state import CompressionOptions, PreparedSummary, Summarise
     from ollm.services.snapshots import SnapshotManager
 
 Emit = Callable[[Event], None]
@@ -77,7 +77,7 @@ def build_options(
     view: ContextView, settings: Settings, *, hard: bool = False, speeds: Speeds = (None, None)
 ) -> CompressionOptions:
     """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
-    from ollm.services.chat_compression import CompressionOptions
+    from ollm.services.chat_compression.compression_state import CompressionOptions
     from ollm.services.goals import list_lasting_decisions
 
     state, wanted = view.budget, settings.compression
@@ -134,7 +134,7 @@ class Compaction:
 
     async def compact(self, view: ContextView, plan: CompactionPlan) -> tuple[ActiveContext, CompressionResult]:
         """The smaller context, and what was done; the same context where `skipped` says why."""
-        from ollm.services.chat_compression import ChatCompressionService
+        from ollm.services.chat_compression.service import ChatCompressionService
 
         service = ChatCompressionService(self._counter, plan.summarise, clock=self._clock)
         result = await service.compress((view.system, *view.context.messages), plan.options)

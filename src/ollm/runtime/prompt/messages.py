@@ -114,7 +114,7 @@ class MessageLimiter:
         """A tool's result; `waiting` of them, with this one, are still to share what is left; `messages`
         tokens come before it."""
         cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
-        short = self._cut_message(entry, cap)
+        short = cut_message(entry, cap, self._counter)
         self._step_left -= self._counter.count_text(short.content)
         return short
 
@@ -124,9 +124,6 @@ class MessageLimiter:
         if self._counter.count_text(entry.content) <= cap:
             return entry
         return shorten_message(entry, max(MIN_RESULT_TOKENS, cap // 2), self._counter.count_text)
-
-    def _cut_message(self, entry: PromptMessage, cap: int) -> PromptMessage:
-        return cut_message(entry, cap, self._counter)
 
 
 def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:

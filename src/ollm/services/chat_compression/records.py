@@ -131,7 +131,7 @@ def _clip_characters(text: str, tokens: int, cost: TextCost) -> str:
     size = len(text)
     while cost(text[:size]) > tokens - 1 and size > MIN_CLIPPED_CHARS:
         size = int(size * 0.85)
-    return f"{text[:size]}…"
+    return f"{text[:size].rstrip()}…"
 
 
 def make_lines(
@@ -258,7 +258,7 @@ def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
                     left -= cost
     found = ["\n".join(filter(None, (sections[at][0], *lines))) for at, lines in enumerate(kept) if lines]
     if not found and not facts and sections:
-        return _clip_line(sections[0][1][0], tokens, counter)
+        return _clip_characters(sections[0][1][0], tokens, counter.count_text)
     return "\n".join((*found, *([facts] if facts else ())))
 
 
@@ -284,12 +284,6 @@ def _pick_newest_facts(facts: Sequence[str], tokens: int, counter: TokenCounter)
             break
         kept.append(fact)
     return FACTS + "; ".join(reversed(kept)) if kept else ""
-
-
-def _clip_line(line: str, tokens: int, counter: TokenCounter) -> str:
-    while counter.count_text(line) > tokens and len(line) > 8:
-        line = line[: int(len(line) * 0.8)]
-    return line
 
 
 def count_tokens(checkpoints: Iterable[Checkpoint]) -> int:
