@@ -8,7 +8,6 @@ import io
 import os
 import stat
 import time
-from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,6 +184,8 @@ class MissingEntries:
 
     def _fill_gap(self, number: int) -> None:
         """A message that comes late."""
+        from bisect import bisect_left  # rarely needed
+
         place = bisect_left(self._gaps, number + 1, key=lambda gap: gap[0]) - 1
         if place >= 0 and self._gaps[place][1] >= number:
             first, last = self._gaps[place]
