@@ -119,5 +119,7 @@ def test_the_settings_of_a_workspace_count_once_it_is_trusted(place: AppPlace) -
     assert process.trusted
     assert process.settings.modes.default == "plan"
     assert process.own_settings.modes.default == "code"
-    assert process.own_hooks == {"before-turn": ("mine",)} or process.own_hooks == {"before-turn": ["mine"]}
+    assert process.own_settings.hooks == {"before-turn": ("mine",)} or process.own_settings.hooks == {
+        "before-turn": ["mine"]
+    }
     assert not place.process(workspace=False).trusted

@@ -148,7 +148,7 @@ CRASH = """
 import asyncio, contextlib
 from pathlib import Path
 from ollm.cli.screen.themes import ScreenOptions
-from ollm.cli.screen.screen import ChatScreen
+from ollm.cli.screen.application import create_chat_screen
 
 @contextlib.asynccontextmanager
 async def broken():
@@ -156,7 +156,7 @@ async def broken():
     yield
 
 async def main():
-    await ChatScreen(ScreenOptions(history=Path("history"), workspace=Path()), lambda typed: [], None).run(broken)
+    await create_chat_screen(ScreenOptions(history=Path("history"), workspace=Path()), lambda typed: [], None).run(broken)
 
 try:
     asyncio.run(main())

@@ -85,7 +85,7 @@ class WorkspaceTrust:
             return None
         self._asked = True
         state = self._book.get_state(self._workspace)
-        return build_trust_question(state) if is_open(state) else None
+        return build_trust_question(state) if state.unanswered else None
 
     def keep_answer(self, chosen: str | None) -> str:
         """Apply the choice; returns the message about it."""
@@ -107,14 +107,9 @@ async def restore_choices(conversation: LocalConversation, first: Status, last: 
             await conversation.command(name, getattr(last, name))
 
 
-def is_open(state: TrustState) -> bool:
-    """True if a workspace has files that count only when it is trusted, and nobody has decided about them."""
-    return not (state.trusted or state.declined) and bool(state.files or state.known)
-
-
 def describe_trust(state: TrustState) -> tuple[str, ...]:
     """Describe the trust of a workspace when a session is opened."""
-    if not is_open(state):
+    if not state.unanswered:
         return ()
     names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
     without = f"works without {names}" if names else "works without what it had"

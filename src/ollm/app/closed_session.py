@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
+from ollm.domain.clock import format_stamp
 from ollm.domain.errors import OllmError, StorageError
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ class ClosedSession:
 
     async def restore_snapshot(self, snapshot_id: str) -> str:
         """Let a session, whose id it gives, go on from a snapshot when it is next resumed. BusyError: it is open."""
-        from ollm.domain.clock import format_stamp
         from ollm.services.modes import make_mode_change, to_history_entry
 
         session_id = self.snapshot_files.find_session(snapshot_id)

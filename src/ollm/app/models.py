@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.toolbox import create_tool_registry
+from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NoServerError
+from ollm.providers.base import ChatRequest
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
@@ -52,8 +54,6 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
     """Try the model out; its facts are replaced by what was found, with the date."""
     import msgspec
 
-    from ollm.domain.clock import format_stamp
-    from ollm.providers.base import ChatRequest
     from ollm.runtime.model.probe import Probe
     from ollm.runtime.prompt.instructions import count_instruction_tokens
     from ollm.tools.framework.tool_selection import select_tools

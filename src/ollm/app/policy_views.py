@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.domain.errors import OllmError, UsageError
-from ollm.domain.tools import PolicyRequest, ToolCallRecord, Verdict
+from ollm.domain.tools import PolicyRequest, ToolCallRecord
 from ollm.policy.rules import READ_ONLY_COMMAND_RULE
 from ollm.system.terminal_text import render_command
 
@@ -56,10 +56,6 @@ def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[
     if tool == "shell" and not isinstance(params.get("command"), str):
         raise UsageError("shell needs a command.", action="Add --param command='…'.")
     verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
-    return _serialize_verdict(verdict)
-
-
-def _serialize_verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "decision": verdict.decision,
         "reason": verdict.reason,

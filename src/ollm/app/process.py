@@ -164,10 +164,6 @@ class ProcessScope:
 
         return load_settings(self.home, self.environment).settings
 
-    @property
-    def own_hooks(self) -> Mapping[str, Any]:
-        return self.own_settings.hooks
-
     def resolve_user_path(self, named: str) -> Path:
         """A path from the settings: `~` is the user's home, and what is relative lies in it."""
         rest = named.removeprefix("~/") if named.startswith("~/") else "" if named == "~" else named

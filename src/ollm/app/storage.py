@@ -132,10 +132,6 @@ class Storage:
         theirs = (self.options.workspace / ".ollm" / "skills",) if self.process.trusted else ()
         return (*theirs, self.process.home.skills)
 
-    @property
-    def agent_directories(self) -> tuple[Path, ...]:
-        return self.scope.agent_directories
-
     @cached_property
     def archive(self) -> SessionArchive:
         from ollm.runtime.resume.session_archive import SessionArchive

@@ -13,6 +13,7 @@ import msgspec
 from ollm.app.agents import check_agent_tools, list_agents, load_agent
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox
+from ollm.config.settings import LoopSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
@@ -54,7 +55,7 @@ class TaskRunner:
 
     @property
     def agent_directories(self) -> tuple[Path, ...]:
-        return self._toolbox.storage.agent_directories
+        return self._toolbox.scope.agent_directories
 
     def list_agents(self) -> list[AgentListing]:
         """The agents that people defined."""
@@ -140,8 +141,6 @@ class _TaskWork:
 
     async def _ask_for_report(self) -> str:
         """Its steps are used up, or it went in circles: what it has seen still counts."""
-        from ollm.config.settings import LoopSettings
-
         before = self.problem
         self._conversation.parts.loops.configure(LoopSettings(max_turns=1))
         reason = await self._take_turn(CLOSING_REQUEST)

@@ -15,12 +15,16 @@ from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
+from ollm.domain.events import Notice, TodosChanged
 from ollm.domain.lazy import Lazy
+from ollm.runtime.base import ConversationOptions
+from ollm.services.modes import MODES
 from ollm.system.process_tree import make_undumpable
+from ollm.tools.catalogue import build_registry
+from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
     from ollm.app.mcp_setup import ServerGate
-    from ollm.config.settings import ToolSettings
     from ollm.domain.events import Event
     from ollm.domain.messages import JsonObject, ToolCall
     from ollm.domain.session import TaskReport, TaskRequest
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.base import ChangeWatch, ConversationOptions
+    from ollm.runtime.base import ChangeWatch
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.calls.tool_call import CallServices
@@ -44,40 +48,14 @@ if TYPE_CHECKING:
     from ollm.services.code_map import CodeMapService
     from ollm.services.context_manager import ContextManager
     from ollm.services.edit_ledger import EditLedger
-    from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
-    from ollm.system.paths import Boundary
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
-    from ollm.tools.framework.base import EditorFiles, ToolContext, ToolRegistry, ToolSpec
+    from ollm.tools.framework.base import EditorFiles, ToolRegistry, ToolSpec
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
-
-
-def create_file_context(
-    boundary: Boundary, settings: ToolSettings, editor: EditorFiles | None, checkpoints: Lazy[FileCheckpoints]
-) -> ToolContext:
-    """Build the access to files, through the editor if there is one."""
-    from ollm.tools.framework.base import ToolContext
-
-    context = ToolContext(boundary=boundary, settings=settings)
-    return add_editor(context, editor, checkpoints) if editor else context
-
-
-def add_editor(context: ToolContext, editor: EditorFiles, checkpoints: Lazy[FileCheckpoints]) -> ToolContext:
-    """The context of a conversation whose files an editor has open."""
-
-    async def note_change(path: Path, before: bytes, after: bytes) -> None:
-        if checkpoints.built is None:
-            return
-        try:
-            await asyncio.to_thread(checkpoints.built.note_editor_change, path, before, after)
-        except (OllmError, OSError):
-            return  # the change is made; /rewind will say that the file has changed since
-
-    return msgspec.structs.replace(context, editor=editor, changed_in_editor=note_change)
 
 
 def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sandbox: Callable[[], Sandbox]) -> Hooks:
@@ -86,7 +64,7 @@ def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sand
     from ollm.extensions.hooks import HookContext, Hooks
 
     process, path = storage.process, storage.scope.path
-    found, problems = read_hooks(process.settings.hooks, process.own_hooks)
+    found, problems = read_hooks(process.settings.hooks, process.own_settings.hooks)
     storage.notices.extend(problems)
 
     def create_runner() -> HookRunner:
@@ -170,8 +148,6 @@ class Toolbox:
 
     @cached_property
     def policy(self) -> PolicyEngine:
-        from ollm.services.modes import MODES
-
         engine = self.scope.create_policy(self.options.grants, self.sandbox)
         engine.approval = MODES[self.storage.mode].approval or self.process.settings.policy.approval
         return engine
@@ -179,13 +155,11 @@ class Toolbox:
     @cached_property
     def registry(self) -> ToolRegistry:
         """Every tool of ours with what it needs, and those that are brought from outside."""
-        from ollm.tools.catalogue import build_registry
-
         registry = build_registry(self)
-        if any(place.is_dir() for place in self.storage.agent_directories):
+        if any(place.is_dir() for place in self.scope.agent_directories):
             from ollm.app.agents import offer_agents
 
-            offer_agents(registry, self.storage.agent_directories)
+            offer_agents(registry, self.scope.agent_directories)
         for spec in self.mcp.list_specs() if self.mcp else ():
             registry.register(spec)
         for spec in self.extensions.tools if self.extensions else ():
@@ -234,8 +208,6 @@ class Toolbox:
         return self.storage.archive
 
     def todos_changed(self, todos: tuple[Todo, ...]) -> None:
-        from ollm.domain.events import TodosChanged
-
         self.storage.stream.emit(TodosChanged(todos=todos))
 
     @cached_property
@@ -264,7 +236,6 @@ class Toolbox:
 
         if not brought and not has_servers(self.process):
             return None
-        from ollm.domain.events import Notice
 
         def tell(text: str) -> None:
             self.storage.stream.emit(Notice(level="warning", text=text))
@@ -339,7 +310,6 @@ class Toolbox:
     def project_files(self) -> ProjectFiles:
         """The project's files as the model may see them unasked."""
         from ollm.runtime.small_models.project_files import ProjectFiles
-        from ollm.tools.framework.base import ToolContext
 
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
         return ProjectFiles(context, self.policy, self.edits, self.discovery, lambda: self.code_map)
@@ -376,8 +346,19 @@ class Toolbox:
 
     @cached_property
     def file_context(self) -> ToolContext:
-        settings = self.process.settings.tools
-        return create_file_context(self.scope.boundary, settings, self.editor, self.checkpoints)
+        """The access to files, through the editor if there is one."""
+        context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
+        if self.editor is None:
+            return context
+        return msgspec.structs.replace(context, editor=self.editor, changed_in_editor=self._note_editor_change)
+
+    async def _note_editor_change(self, path: Path, before: bytes, after: bytes) -> None:
+        if self.checkpoints.built is None:
+            return
+        try:
+            await asyncio.to_thread(self.checkpoints.built.note_editor_change, path, before, after)
+        except (OllmError, OSError):
+            return  # the change is made; /rewind will say that the file has changed since
 
     @property
     def takes_checkpoints(self) -> bool:
@@ -437,8 +418,6 @@ async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
 
 def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -> ToolRegistry:
     """The tools a conversation in this workspace would have."""
-    from ollm.runtime.base import ConversationOptions
-
     scope = WorkspaceScope(process or ProcessScope(workspace=workspace), workspace)
     return Toolbox(Storage(scope, ConversationOptions(workspace=workspace)), AsyncExitStack()).registry
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ollm.app.process import ProcessScope
 from ollm.domain.clock import format_age
+from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -238,7 +239,6 @@ class WorkspaceScope:
     def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:
         """The policy a file of rules makes when it replaces all others and grants; built-in ones stay if wanted."""
         from ollm.config.load import load_policy
-        from ollm.domain.errors import UsageError
         from ollm.policy.engine import PolicyEngine
 
         loaded = load_policy(file)

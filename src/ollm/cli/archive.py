@@ -10,6 +10,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
+from ollm.archive.connection import translate_faults
 from ollm.archive.reading import list_sessions, search_messages
 from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
 from ollm.cli.completion import complete_session
@@ -109,8 +110,6 @@ def format_status(found: dict[str, Any]) -> dict[str, str]:
 @click.option("--team", metavar="TEAM", help="Put these people into a team: they see each other's sessions.")
 def setup(people: tuple[str, ...], team: str | None) -> None:
     """Create or update the archive's tables, as the role that owns the database."""
-    from ollm.archive.connection import translate_faults
-
     if team and not people:
         raise UsageError("--team needs --person.", action="For example: --person alice --person bob --team compilers.")
     archive = TeamArchive(ProcessScope())

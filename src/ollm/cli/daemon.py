@@ -13,7 +13,9 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_json
-from ollm.domain.errors import OllmError, UsageError
+from ollm.config.environment import copy_environment, find_home
+from ollm.domain.clock import format_stamp, now
+from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_storage_fix
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -105,7 +107,6 @@ def status(as_json: bool) -> None:
 
 
 def get_run_files() -> RunFiles:
-    from ollm.config.environment import copy_environment, find_home
     from ollm.daemon.places import RunFiles
 
     return RunFiles(find_home(copy_environment()))
@@ -144,9 +145,6 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
 
 def begin_output(out: FileIO, path: Path) -> None:
     """Say when it was started: a daemon that can write nothing, on a full disk, could not say why it ended."""
-    from ollm.domain.clock import format_stamp, now
-    from ollm.domain.errors import StorageError, suggest_storage_fix
-
     try:
         out.write(f"started at {format_stamp(now())}\n".encode())
     except OSError as error:
@@ -167,9 +165,6 @@ def is_listening(files: RunFiles) -> bool:
         return True
 
 
-LOCAL_ONLY_FLAGS = {"provider": "--provider, --base-url and --model"}
-
-
 @asynccontextmanager
 async def connect_daemon() -> AsyncIterator[DaemonClient]:
     """The daemon of this home; started when it is not running."""
@@ -187,7 +182,7 @@ async def connect_daemon() -> AsyncIterator[DaemonClient]:
 
 def refuse_local_flags(start: ChatArguments) -> None:
     """Refuse options that apply to one run of the program and cannot reach a running daemon."""
-    named = [words for key, words in LOCAL_ONLY_FLAGS.items() if start.flags.get(key)]
+    named = ["--provider, --base-url and --model"] if start.flags.get("provider") else []
     named += ["--allow"] if start.allow else []
     named += ["--yes"] if start.yes else []
     if named:
@@ -259,8 +254,6 @@ async def request_link() -> str:
 def open_browser(url: str) -> bool:
     """Start the browser of $BROWSER, or a graphical one; False if there is none."""
     import webbrowser
-
-    from ollm.config.environment import copy_environment
 
     try:
         found = webbrowser.get()

@@ -27,7 +27,7 @@ from ollm.cli.machine import (
     suggest_models,
 )
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.text_printer import WaitLine, is_seen
+from ollm.cli.text_printer import show_waiting
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
@@ -72,13 +72,8 @@ def doctor(clean: bool, measure: bool, workspace: str | None, as_json: bool) -> 
 
 
 async def _diagnose_visibly(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
-    """With a line that counts the seconds, where a person looks on."""
-    line = WaitLine("asking the model server") if is_seen() else None
-    try:
+    with show_waiting("asking the model server"):
         return await diagnose(process, measured=measured)
-    finally:
-        if line:
-            line.stop()
 
 
 def _wrap_row(name: str, text: str) -> str:

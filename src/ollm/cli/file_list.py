@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.options import print_json, resolve_workspace, warn
@@ -12,14 +14,28 @@ from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.files import DiscoveryOptions
 from ollm.system.terminal_text import make_printable
 
+if TYPE_CHECKING:
+    from ollm.services.file_discovery import FileDiscoveryService
 
-def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as_json: bool = False) -> None:
-    """Print the paths of all files the agent sees, from the root of the workspace."""
+
+@contextmanager
+def open_files(workspace: str | None) -> Iterator[tuple[Path, FileDiscoveryService]]:
+    """The root of the workspace and the service that finds its files; what it refuses is a mistake of the user."""
     root = resolve_workspace(workspace)
     scope = WorkspaceScope(ProcessScope(workspace=root), root)
     try:
+        yield root, scope.discovery
+    except ToolFailure as failure:
+        raise UsageError(failure.message) from failure
+    finally:
+        scope.close()
+
+
+def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as_json: bool = False) -> None:
+    """Print the paths of all files the agent sees, from the root of the workspace."""
+    with open_files(workspace) as (root, discovery):
         options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
-        answer = scope.discovery.read_paths(options)
+        answer = discovery.read_paths(options)
         if as_json:
             print_json(answer.paths)
         elif sys.stdout.isatty():
@@ -27,12 +43,8 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
         else:
             sys.stdout.flush()
             _write_bytes(answer.text.replace(b"\0", b"\n"))
-        for bad in scope.discovery.list_bad_rules():
+        for bad in discovery.list_bad_rules():
             warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
-    except ToolFailure as failure:
-        raise UsageError(failure.message) from failure
-    finally:
-        scope.close()
     for note in answer.notes:
         warn(f"{note}.")
 

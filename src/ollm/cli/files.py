@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ollm.cli.file_list import show_files
+from ollm.cli.file_list import open_files, show_files
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.domain.errors import OllmError, ToolFailure, UsageError
+from ollm.domain.errors import OllmError
 from ollm.system.terminal_text import clean_lines, make_printable
 
 tokens_option = click.option(
@@ -42,8 +43,6 @@ def show_map(directory: str, about: str, tokens: int | None, workspace: str | No
 
 def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: bool) -> None:
     """By the same tool, policy and limits as a model's call; where a person would be asked, they just did."""
-    import asyncio
-
     from ollm.app import run_tool_call
     from ollm.domain.messages import ToolCall
     from ollm.runtime.base import ConversationOptions
@@ -117,18 +116,8 @@ def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspa
 
 
 def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
-    import asyncio
-
-    from ollm.app import ProcessScope, WorkspaceScope
-
-    root = resolve_workspace(workspace)
-    scope = WorkspaceScope(ProcessScope(workspace=root), root)
-    try:
-        said = asyncio.run(scope.discovery.explain(str(root), path))
-    except ToolFailure as failure:
-        raise UsageError(failure.message) from failure
-    finally:
-        scope.close()
+    with open_files(workspace) as (root, discovery):
+        said = asyncio.run(discovery.explain(str(root), path))
     if as_json:
         print_json(said)
     else:
@@ -137,19 +126,11 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
 
 def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:
     """As `git check-ignore`, with all of our rules: paths are taken from the workspace."""
-    import asyncio
-
-    from ollm.app import ProcessScope, WorkspaceScope
-
-    root = resolve_workspace(workspace)
-    scope = WorkspaceScope(ProcessScope(workspace=root), root)
-    try:
-        rules = asyncio.run(scope.discovery.load_ignore_patterns(str(root)))
+    with open_files(workspace) as (root, discovery):
+        rules = asyncio.run(discovery.load_ignore_patterns(str(root)))
         places = {path: os.path.normpath(root / path) for path in paths}
         inside = [path for path in paths if places[path].startswith(f"{root}{os.sep}")]
-        found = [path for path in inside if scope.discovery.should_ignore(places[path], rules)] if paths else rules
-    finally:
-        scope.close()
+        found = [path for path in inside if discovery.should_ignore(places[path], rules)] if paths else rules
     if as_json:
         print_json(list(found))
     else:

@@ -27,30 +27,25 @@ def download_model(store: ModelStore, model: CatalogueModel, url: str | None = N
 
 
 def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
-    """Offer to download a missing model file; True if it is here afterwards."""
-    if not isinstance(error, ModelFileMissingError):
+    """Offer to download a missing model file; True if it is here afterwards. Without a terminal the error says what to
+    type."""
+    if not isinstance(error, ModelFileMissingError) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    return offer_download(ProcessScope(flags=flags).model_store, error)
-
-
-def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
-    """Ask whether to fetch the missing model, and do it. False without a terminal: the error says what to type."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    model = store.resolve_model(missing.model)
-    warn(missing.message)
+    store = ProcessScope(flags=flags).model_store
+    model = store.resolve_model(error.model)
+    warn(error.message)
     try:
         question = f"Download {model.name} ({model.about}, {format_size(model.size)})?"
         wanted = click.confirm(wrap_for_terminal(question), default=True, err=True)
-    except click.Abort as error:
-        raise KeyboardInterrupt from error
+    except click.Abort as abort:
+        raise KeyboardInterrupt from abort
     if wanted:
         download_model(store, model)
     return wanted
 
 
-def format_size(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+def format_size(size: int | None) -> str:
+    return "" if not size else f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 @contextmanager
@@ -105,13 +100,13 @@ def list_models(as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    rows = [(m["name"], _format_size(m["size"]), "embedded") for m in document["files"]]
+    rows = [(m["name"], format_size(m["size"]), "embedded") for m in document["files"]]
     for server in document["servers"]:
         rows += [
-            (m["name"], _format_size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]
+            (m["name"], format_size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]
         ]
     rows += [
-        (m["name"], _format_size(m["size"]), f"available: {m['about']}")
+        (m["name"], format_size(m["size"]), f"available: {m['about']}")
         for m in document["catalogue"]
         if not m["installed"]
     ]
@@ -167,7 +162,3 @@ def probe(model: str | None, as_json: bool) -> None:
         ("TRIAL", "", "FOUND", "SECONDS"),
         [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials],
     )
-
-
-def _format_size(size: int | None) -> str:
-    return format_size(size) if size else ""

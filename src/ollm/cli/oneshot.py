@@ -6,15 +6,16 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ollm.app import ProcessScope, open_conversation
+from ollm.app.storage import find_command_directories
 from ollm.cli.start import ChatArguments, Question
-from ollm.cli.text_printer import Printer, TextPrinter, WaitLine, is_seen
+from ollm.cli.text_printer import Printer, TextPrinter, show_waiting
+from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     AnyEvent,
@@ -48,7 +49,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
         print_reply(reply, output, None, start)
         return int(ExitCode.DONE)
     async with AsyncExitStack() as stack:
-        with show_waiting(output):
+        with show_waiting("connecting to the model server", shown=output == "text"):
             conversation = await stack.enter_async_context(open_conversation(start.build_options(one_shot=True)))
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in conversation.parts.notices:
@@ -73,17 +74,6 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
     return int(printer.exit_code)
 
 
-@contextmanager
-def show_waiting(output: str) -> Iterator[None]:
-    """Count the seconds until the server has said what it has, for somebody who waits at a terminal."""
-    line = WaitLine("connecting to the model server") if output == "text" and is_seen() else None
-    try:
-        yield
-    finally:
-        if line:
-            line.stop()
-
-
 async def collect_attachments(
     text: str, question: Question, start: ChatArguments, conversation: Conversation
 ) -> tuple[Attachment, ...]:
@@ -102,7 +92,6 @@ async def collect_attachments(
 def render_help_alone(start: ChatArguments, text: str) -> CommandReply | None:
     """Render `/help` without a model server; None if MCP servers add commands."""
     from ollm.app.mcp_setup import has_servers
-    from ollm.app.storage import find_command_directories
     from ollm.runtime.commands.help_text import render_help
 
     process = ProcessScope(workspace=start.workspace)
@@ -129,8 +118,6 @@ def create_printer(output: str, start: ChatArguments) -> Printer:
 
 def find_theme(start: ChatArguments) -> ScreenTheme | None:
     """Choose the Markdown theme for stdout; None if Markdown is printed unchanged."""
-    from ollm.config.environment import copy_environment, wants_plain
-
     if not sys.stdout.isatty() or wants_plain(copy_environment()):
         return None
     from ollm.cli.screen.themes import choose_theme

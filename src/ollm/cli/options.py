@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ollm.domain.errors import OllmError, UsageError
-from ollm.system.terminal_text import make_printable
+from ollm.system.terminal_text import escape_json, make_printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,8 +70,6 @@ def print_json(value: object) -> None:
     import json
 
     import msgspec
-
-    from ollm.system.terminal_text import escape_json
 
     document = msgspec.to_builtins(value)
     try:

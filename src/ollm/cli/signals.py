@@ -13,11 +13,6 @@ from ollm.runtime.base import Conversation, ForeignTurn
 TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 
 
-def get_signal_exit_code(number: signal.Signals) -> int:
-    """Return the exit code a shell reports for a signal: 129, 130 or 143."""
-    return 128 + number
-
-
 class ShutdownHandler:
     """Knows how to leave whatever is on the screen. A signal that comes before there is something to leave counts
     as soon as there is."""

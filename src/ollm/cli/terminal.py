@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.cli.line_chat import LineReader
-from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
+from ollm.cli.daemon import open_remote_conversation, refuse_local_flags
+from ollm.cli.line_chat import LineChat, LineReader, choose_session
+from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
+from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, OllmError, UnknownModelError, UnsavedError
+from ollm.domain.events import AnyEvent, Notice
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
 
@@ -40,8 +43,6 @@ def run_terminal_chat(start: ChatArguments) -> int:
     """Talk until the person leaves; the exit code."""
     process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
     if start.daemon:
-        from ollm.cli.daemon import refuse_local_flags
-
         refuse_local_flags(start)
     from ollm.cli.trust import ask_trust
 
@@ -84,7 +85,7 @@ class Terminal:
             print(wrap_words(self._ending.sentence))
         if self._unsaved:
             return ExitCode.FAILED
-        return get_signal_exit_code(self._ending.signal) if self._ending.signal else ExitCode.DONE
+        return 128 + self._ending.signal if self._ending.signal else ExitCode.DONE
 
     async def _run_sessions(self) -> None:
         """Choose a session and talk; then the next one, until the person leaves."""
@@ -116,8 +117,6 @@ class Terminal:
             return
 
     async def _run_line_chat(self) -> CommandReply:
-        from ollm.cli.line_chat import LineChat
-
         if text := self._take_text():
             self._lines.put(text)
         after = CommandReply(follow_up="exit")
@@ -127,8 +126,8 @@ class Terminal:
         return after
 
     async def _run_screen(self) -> CommandReply:
+        from ollm.cli.screen.application import create_chat_screen
         from ollm.cli.screen.files import WorkspaceFiles
-        from ollm.cli.screen.screen import ChatScreen
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
 
@@ -137,7 +136,7 @@ class Terminal:
 
             return [*complete_agent(self._scope.agent_directories, typed), *files.find(typed)]
 
-        screen = ChatScreen(self._build_screen_options(), find_mentions, self._pick_another)
+        screen = create_chat_screen(self._build_screen_options(), find_mentions, self._pick_another)
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.chat.conversation))
@@ -184,8 +183,6 @@ class Terminal:
 
     def _open_conversation(self) -> AbstractAsyncContextManager[Conversation]:
         if self._start.daemon:
-            from ollm.cli.daemon import open_remote_conversation
-
             return open_remote_conversation(self._start)
         from ollm.app import open_conversation
 
@@ -241,8 +238,6 @@ class Terminal:
         if not any(not line.archived for line in lines):
             return None
         if self._plain:
-            from ollm.cli.line_chat import choose_session
-
             with self._ending.override_leave(lambda: self._lines.put(None)):
                 return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
@@ -252,8 +247,6 @@ class Terminal:
             return await picker.choose()
 
     def _build_session_list(self) -> SessionList:
-        from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
-
         return RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
 
     def _print_resume_hint(self) -> None:
@@ -273,7 +266,6 @@ def tune_garbage_collection() -> None:
 
 def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
     """Gather messages while the session is closed: the screen is gone by then."""
-    from ollm.domain.events import AnyEvent, Notice
     from ollm.runtime.conversation import LocalConversation
 
     if isinstance(conversation, LocalConversation):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
@@ -138,6 +140,17 @@ class TextPrinter(Printer):
 def is_seen() -> bool:
     """Return True if a person sees the output as it is printed."""
     return sys.stderr.isatty() and sys.stdout.isatty()
+
+
+@contextmanager
+def show_waiting(doing: str, *, shown: bool = True) -> Iterator[None]:
+    """Count the seconds for somebody who waits at a terminal."""
+    line = WaitLine(doing) if shown and is_seen() else None
+    try:
+        yield
+    finally:
+        if line:
+            line.stop()
 
 
 class WaitLine:

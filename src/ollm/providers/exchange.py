@@ -13,8 +13,9 @@ from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
 from ollm.domain.messages import JsonObject
-from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, PieceStream, TextPiece, ThinkingPiece
-from ollm.providers.server_errors import ModelLoadingError, make_server_error
+from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, PieceStream, Provider, TextPiece, ThinkingPiece
+from ollm.providers.server_errors import ModelLoadingError, extract_error_text, make_error_from_text, make_server_error
+from ollm.providers.wire import as_mapping
 from ollm.system import http
 
 HIDDEN_KEY = "[redacted]"
@@ -275,6 +276,34 @@ class Exchange:
                 raise error
             stack.push_async_exit(trial.pop_all())
         return response
+
+
+class ServerProvider(Provider):
+    """A server that is talked to by HTTP."""
+
+    def __init__(self, exchange: Exchange, base_url: str) -> None:
+        super().__init__()
+        self.base_url = base_url
+        self._exchange = exchange
+
+    def allow(self, seconds: float) -> None:
+        self._exchange.extend_first_token_timeout(seconds)
+
+    async def close(self) -> None:
+        await self._exchange.close()
+
+    def _decode_chunk(self, data: bytes | str) -> dict[str, Any]:
+        """Decode a part of an answer; an error in mid-stream comes under status 200."""
+        value = as_mapping(self._exchange.decode(data))
+        if value.get("error"):
+            raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
+        return value
+
+    def _make_broken_error(self) -> ModelError:
+        return ModelError(
+            f"The model server at {self.base_url} stopped in the middle of the answer.",
+            action="Check its log, then try again.",
+        )
 
 
 async def _read_full_response(response: http.Response) -> http.FullResponse:

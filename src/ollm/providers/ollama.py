@@ -21,24 +21,22 @@ from ollm.providers.base import (
     FinishPiece,
     FinishReason,
     ModelInfo,
-    Provider,
     TextPiece,
     ThinkingPiece,
 )
-from ollm.providers.exchange import Exchange
-from ollm.providers.server_errors import as_int, extract_error_text, make_error_from_text, make_unknown_model_error
+from ollm.providers.exchange import Exchange, ServerProvider
+from ollm.providers.server_errors import as_int, make_unknown_model_error
 from ollm.providers.wire import as_entries, as_mapping, as_text, build_functions, merge_user_messages, parse_arguments
 from ollm.system.http import iter_lines
 
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
-class Ollama(Provider):
+class Ollama(ServerProvider):
     name = "ollama"
 
     def __init__(self, exchange: Exchange) -> None:
-        self.base_url = exchange.url
-        self._exchange = exchange
+        super().__init__(exchange, exchange.url)
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         return self._exchange.hide_key(self._stream_pieces(request))
@@ -65,10 +63,7 @@ class Ollama(Provider):
         except UnknownModelError as error:
             raise await self._make_unknown_model_error(request.model) from error
         if last is None or not last.get("done"):
-            raise ModelError(
-                f"The model server at {self.base_url} stopped in the middle of the answer.",
-                action="Check its log, then try again.",
-            )
+            raise self._make_broken_error()
         yield read_finish(last, called=called)
 
     async def models(self) -> list[ModelInfo]:
@@ -86,12 +81,6 @@ class Ollama(Provider):
         )
         return read_model_info(model, as_mapping(shown), as_mapping(running))
 
-    def allow(self, seconds: float) -> None:
-        self._exchange.extend_first_token_timeout(seconds)
-
-    async def close(self) -> None:
-        await self._exchange.close()
-
     async def _show_model(self, model: str) -> Any:
         try:
             return await self._exchange.request_json("POST", "/api/show", {"model": model})
@@ -99,13 +88,6 @@ class Ollama(Provider):
             raise await self._make_unknown_model_error(model) from error
         except ModelError:
             return None
-
-    def _decode_chunk(self, line: bytes) -> dict[str, Any]:
-        """Decode a line; an error in mid-stream comes under status 200."""
-        value = as_mapping(self._exchange.decode(line))
-        if value.get("error"):
-            raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
-        return value
 
     async def _make_unknown_model_error(self, model: str) -> UnknownModelError:
         return make_unknown_model_error(self.base_url, model, [info.name for info in await self.models()])

@@ -15,15 +15,10 @@ from ollm.domain.errors import (
     UnknownModelError,
 )
 from ollm.domain.messages import JsonObject
-from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, Provider, relay
-from ollm.providers.exchange import Exchange
+from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, relay
+from ollm.providers.exchange import Exchange, ServerProvider
 from ollm.providers.openai_messages import DONE_MARK, MessageEncoder, StreamAssembler, build_chat_body
-from ollm.providers.server_errors import (
-    ModelLoadingError,
-    extract_error_text,
-    make_error_from_text,
-    make_unknown_model_error,
-)
+from ollm.providers.server_errors import ModelLoadingError, make_unknown_model_error
 from ollm.providers.server_kind import (
     LLAMA_CPP,
     LM_STUDIO,
@@ -48,13 +43,12 @@ PAGE_TIMEOUT_SECONDS = 2.0
 REPETITION_PENALTIES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 24, "dry_penalty_last_n": 64}
 
 
-class OpenAICompatible(Provider):
+class OpenAICompatible(ServerProvider):
     """One server. Its kind is detected once, from its list of models."""
 
     def __init__(self, exchange: Exchange, api: str = "/v1", name: str = "openai") -> None:
+        super().__init__(exchange, exchange.url + api)
         self.name = name
-        self.base_url = exchange.url + api
-        self._exchange = exchange
         self._api = api
         self._listing: Any = None
         self._encoded = MessageEncoder()
@@ -144,12 +138,6 @@ class OpenAICompatible(Provider):
         slots = await self._exchange.try_request_json("GET", "/slots", timeout=PAGE_TIMEOUT_SECONDS)
         return isinstance(slots, list) and bool(slots) and not any(map(is_slot_busy, slots))
 
-    def allow(self, seconds: float) -> None:
-        self._exchange.extend_first_token_timeout(seconds)
-
-    async def close(self) -> None:
-        await self._exchange.close()
-
     async def _stream_when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
         """Stream once the model is loaded; llama.cpp answers 503 until then, for minutes if it is large."""
         reason: ModelLoadingError | None = None
@@ -192,19 +180,9 @@ class OpenAICompatible(Provider):
                 action="Check that provider.baseUrl is the address of its API, and its log.",
             )
         if not done and not assembly.ended:
-            raise ModelError(
-                f"The model server at {self.base_url} stopped in the middle of the answer.",
-                action="Check its log, then try again.",
-            )
+            raise self._make_broken_error()
         for piece in assembly.finish():
             yield piece
-
-    def _decode_chunk(self, data: str) -> Chunk:
-        """Decode an event; an error in mid-stream comes under status 200."""
-        value = as_mapping(self._exchange.decode(data))
-        if value.get("error"):
-            raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
-        return value
 
     async def _get_listing(self, *, anew: bool = False) -> Any:
         """Get the server's list, waiting while it loads its model; None if it keeps none."""

@@ -12,6 +12,7 @@ import pytest
 from ollm.app import open_conversation
 from ollm.cli.screen import keys
 from ollm.cli.screen import screen as module
+from ollm.cli.screen.application import create_chat_screen
 from ollm.cli.screen.screen import ChatScreen
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.runtime.base import CommandReply, ConversationOptions
@@ -51,7 +52,7 @@ async def open_screen(
         async def pick_session(_current: str | None) -> CommandReply | None:
             return None
 
-        screen = ChatScreen(options, lambda _typed: [], pick_session)
+        screen = create_chat_screen(options, lambda _typed: [], pick_session)
         found = Open(screen, drawn, server, workspace)
         conversation = ConversationOptions(workspace=workspace, interactive=True)
         running = asyncio.ensure_future(screen.run(lambda: open_conversation(conversation)))
@@ -77,7 +78,7 @@ async def test_a_long_turn_rings_when_it_is_over_where_that_is_wanted(
         chat.type("hi\r")
         await chat.wait_for("● Done.")
         async with asyncio.timeout(PATIENCE):
-            while chat.screen.busy:
+            while chat.screen.chat.busy:
                 await asyncio.sleep(0.02)
 
     assert count_bells(chat) == rings

@@ -22,8 +22,8 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from ollm.cli.screen import keys
 from ollm.cli.screen.output import ChatApplication, open_output
+from ollm.cli.screen.screen import ChatScreen, Find, Pick
 from ollm.cli.screen.themes import ScreenOptions
-from ollm.cli.screen.view import ScreenView
 
 
 class KeptRow(Window):
@@ -108,13 +108,15 @@ ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it 
 VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 
 
-def build_chat_application(actions: keys.KeyActions, view: ScreenView, options: ScreenOptions) -> ChatApplication:
+def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> ChatScreen:
     """Inline, so that the terminal's own scroll-back stays; what it drew is taken away when it is done."""
+    screen = ChatScreen(options, find_files, pick)
+    view = screen.view
     app = ChatApplication(
         layout=build_chat_layout(
-            actions.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
+            screen.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
         ),
-        key_bindings=keys.build_key_bindings(actions),
+        key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
         color_depth=None if options.colour else ColorDepth.DEPTH_1_BIT,
         editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
@@ -126,4 +128,5 @@ def build_chat_application(actions: keys.KeyActions, view: ScreenView, options: 
     app.wraps_again = options.wraps_again
     app.ttimeoutlen = 0.05
     app.timeoutlen = VI_WAIT_SECONDS if options.vi else ESCAPE_WAIT_SECONDS
-    return app
+    screen.attach(app)
+    return screen

@@ -16,7 +16,6 @@ from typing import Any
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.renderer import Renderer
 
-from ollm.cli.screen.application import build_chat_application
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.input_field import build_input
@@ -163,16 +162,14 @@ class ChatScreen:
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
-        self._options = OptionDialog(self.chat.submit, self.buffer.insert_text)
-        self._answers = AnswerKeys(self.questions, self.buffer, self._send_answer, self._accept_edits)
-        self.answer, self.refuse = self._answers.answer, self._answers.refuse
-        self.take_held_answer, self.type_at_question = self._answers.take_held, self._answers.type_instead
-        self.offer_options, self.type_at_list = self._options.offer_options, self._options.type
-        self._view = ScreenView(
-            self.transcript, self.questions, self._rewinding, self._options, lambda: self.chat.queue
-        )
-        self.app = build_chat_application(self, self._view, options)
-        self._printing = ScreenPrinter(self.app, lambda: self.busy)
+        self.dialog = OptionDialog(self.chat.submit, self.buffer.insert_text)
+        self.answers = AnswerKeys(self.questions, self.buffer, self._send_answer, self._accept_edits)
+        self.offer_options = self.dialog.offer_options
+        self.view = ScreenView(self.transcript, self.questions, self._rewinding, self.dialog, lambda: self.chat.queue)
+
+    def attach(self, app: Application[None]) -> None:
+        self.app = app
+        self._printing = ScreenPrinter(app, lambda: self.chat.busy)
 
     async def run(self, opener: Opener) -> CommandReply:
         """Show the input, open the conversation, talk until the person leaves."""
@@ -199,7 +196,7 @@ class ChatScreen:
 
     def _repaint_while_connecting(self) -> None:
         """Once a second: the status line says for how long."""
-        if self._view.status is None:
+        if self.view.status is None:
             self.app.invalidate()
             asyncio.get_running_loop().call_later(1.0, self._repaint_while_connecting)
 
@@ -252,9 +249,9 @@ class ChatScreen:
             self._ring_bell()
 
     def refresh(self, status: Status) -> None:
-        self._view.status = status
+        self.view.status = status
         self.transcript.apply_status(status)
-        self._view.branch = read_git_branch(self.options.workspace)
+        self.view.branch = read_git_branch(self.options.workspace)
         self.app.output.set_title(f"ollm · {status.title or self.options.workspace.name}")
         self.app.invalidate()
 
@@ -280,24 +277,8 @@ class ChatScreen:
     # What the keys ask for
 
     @property
-    def busy(self) -> bool:
-        return self.chat.busy
-
-    @property
-    def asking(self) -> bool:
-        return self.questions.armed
-
-    @property
-    def refusing(self) -> bool:
-        return self.questions.typing
-
-    @property
     def choosing(self) -> bool:
-        return self._rewinding.list is not None or self._options.list is not None
-
-    @property
-    def vi(self) -> bool:
-        return self.options.vi
+        return self._rewinding.list is not None or self.dialog.list is not None
 
     @property
     def can_take_back(self) -> bool:
@@ -310,7 +291,7 @@ class ChatScreen:
             self.leave()
             return
         if self.questions.typing:
-            self._answers.submit(text.strip())
+            self.answers.submit(text.strip())
         elif self.chat.can_run_now(text):
             self.spawn(self.chat.run_now(text))
         elif text.strip():
@@ -337,9 +318,6 @@ class ChatScreen:
     def leave(self) -> None:
         self.exit(CommandReply(follow_up="exit"))
 
-    def fold_paste(self, text: str) -> str:
-        return self.pastes.fold(text)
-
     def find_chip(self) -> str:
         """The folded paste just before the cursor: one key takes it away."""
         return self.pastes.find_chip_at_end(self.buffer.document.text_before_cursor)
@@ -347,18 +325,15 @@ class ChatScreen:
     def unfold(self) -> None:
         """Show the calls of the last turn in full and offer those before it; again folds."""
         self.transcript.unfold()
-        self._options.list = None
-        if self.transcript.unfolded and not self.busy:
-            self.spawn(self._options.offer_calls(self.chat.conversation, self.transcript.show_output))
-
-    def attach_offer(self) -> None:
-        self.chat.attach_offer()
+        self.dialog.list = None
+        if self.transcript.unfolded and not self.chat.busy:
+            self.spawn(self.dialog.offer_calls(self.chat.conversation, self.transcript.show_output))
 
     def rewind(self) -> None:
         self.spawn(self._rewinding.open())
 
     def move(self, steps: int) -> None:
-        if chosen := self._rewinding.list or self._options.list:
+        if chosen := self._rewinding.list or self.dialog.list:
             chosen.move(steps)
 
     def copy(self, text: str) -> None:
@@ -369,7 +344,7 @@ class ChatScreen:
         self.print(self.painter.paint_aside(f"Copied {format_count(len(text), 'character')}.", "dim") + "\n")
 
     def cycle_approval(self) -> None:
-        level = self._view.status.approval if self._view.status else ""
+        level = self.view.status.approval if self.view.status else ""
         place = APPROVAL_CYCLE.index(level) if level in APPROVAL_CYCLE else -1
         self.spawn(self._set_approval(APPROVAL_CYCLE[(place + 1) % len(APPROVAL_CYCLE)]))
 
@@ -380,17 +355,17 @@ class ChatScreen:
 
     def show_hint(self, text: str, seconds: float) -> None:
         """Show a line above the input for a moment."""
-        self._view.hint = text
+        self.view.hint = text
         self.app.invalidate()
         asyncio.get_running_loop().call_later(seconds, self._clear_hint)
 
     def _clear_hint(self) -> None:
-        self._view.hint = ""
+        self.view.hint = ""
         self.app.invalidate()
 
     def choose(self, yes: bool) -> None:
-        if self._options.list:
-            self._options.choose(yes)
+        if self.dialog.list:
+            self.dialog.choose(yes)
         elif not yes:
             self._rewinding.list = None
         else:
