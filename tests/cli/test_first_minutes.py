@@ -291,7 +291,7 @@ async def test_a_file_with_a_quote_in_its_name_is_completed_and_attached(tmp_pat
             await terminal.wait_for('› see @q"uote.py')
             terminal.type(ENTER + ENTER)
             await terminal.wait_for('+ q"uote.py', "Seen.")
-            assert runner.server.chats[-1]["messages"][-1]["content"].endswith("x = 1\n")
+            assert "x = 1\n" in runner.server.chats[-1]["messages"][-1]["content"]
             terminal.type(CTRL_D)
             await terminal.ended()
 
