@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,8 @@ def show_map(directory: str, about: str, tokens: int | None, workspace: str | No
 
 def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: bool) -> None:
     """By the same tool, policy and limits as a model's call; where a person would be asked, they just did."""
+    import asyncio
+
     from ollm.app import run_tool_call
     from ollm.domain.messages import ToolCall
     from ollm.runtime.base import ConversationOptions
@@ -116,6 +117,8 @@ def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspa
 
 
 def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
+    import asyncio
+
     with open_files(workspace) as (root, discovery):
         said = asyncio.run(discovery.explain(str(root), path))
     if as_json:
@@ -126,6 +129,8 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
 
 def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:
     """As `git check-ignore`, with all of our rules: paths are taken from the workspace."""
+    import asyncio
+
     with open_files(workspace) as (root, discovery):
         rules = asyncio.run(discovery.load_ignore_patterns(str(root)))
         places = {path: os.path.normpath(root / path) for path in paths}
