@@ -48,7 +48,6 @@ LONG_FILES = (
     "tests/extensions/mcp/test_stdio.py",
     "tests/system/test_sandbox_work.py",
     "tests/archive/test_row_security.py",
-    "tests/cli/test_diagnosis.py",
     "tests/cli/test_small_models.py",
     "tests/daemon/test_hub.py",
     "tests/cli/screen/test_option_dialog.py",
