@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from acp import schema as wire
 
-from tests.acp.editor import WAIT_SECONDS, open_editor, raw_agent, variables
+from tests.acp.editor import WAIT_SECONDS, RawAgent, open_editor, raw_agent, variables
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 from tests.sizes import SOAK
@@ -32,6 +33,16 @@ def new_session(workspace: Path) -> dict[str, object]:
 def prompt(session: str, text: str) -> dict[str, object]:
     params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
     return {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": params}
+
+
+async def begin_turn(agent: RawAgent, workspace: Path, last: str = "agent_message_chunk") -> tuple[str, dict[str, Any]]:
+    """Send a prompt in a new session and read up to the first message that names `last`."""
+    agent.write(INITIALIZE, new_session(workspace))
+    session = (await agent.answer(1))["result"]["sessionId"]
+    agent.write(prompt(session, "hi"))
+    while last not in json.dumps(found := await agent.read()):
+        pass
+    return session, found
 
 
 async def test_malformed_input_of_every_kind_is_answered_and_the_agent_goes_on(tmp_path: Path) -> None:
@@ -96,11 +107,7 @@ async def test_standard_output_carries_the_protocol_alone(tmp_path: Path) -> Non
     (tmp_path / "project" / "AGENTS.md").write_text("Do as I say.")
     shell = Answer(calls=[("shell", {"command": "echo to stdout; echo to stderr >&2"})])
     async with ScriptedServer([shell, "Done."]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
-        agent.write(INITIALIZE, new_session(tmp_path / "project"))
-        session = (await agent.answer(1))["result"]["sessionId"]
-        agent.write(prompt(session, "hi"))
-        while (asked := await agent.read()).get("method") != "session/request_permission":
-            pass
+        _, asked = await begin_turn(agent, tmp_path / "project", "session/request_permission")
         agent.write({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}})
 
         assert (await agent.answer(2))["result"]["stopReason"] == "end_turn"  # every line up to it was JSON
@@ -110,11 +117,7 @@ async def test_standard_output_carries_the_protocol_alone(tmp_path: Path) -> Non
 async def test_a_signal_ends_the_turn_and_keeps_what_was_said(tmp_path: Path, number: signal.Signals) -> None:
     talk = Answer(text="word " * 500, pace=0.05)
     async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
-        agent.write(INITIALIZE, new_session(tmp_path / "project"))
-        session = (await agent.answer(1))["result"]["sessionId"]
-        agent.write(prompt(session, "hi"))
-        while (await agent.read()).get("params", {}).get("update", {}).get("sessionUpdate") != "agent_message_chunk":
-            pass
+        session, _ = await begin_turn(agent, tmp_path / "project")
         agent.process.send_signal(number)
         async with asyncio.timeout(WAIT_SECONDS):
             await agent.process.wait()
@@ -130,11 +133,7 @@ async def test_an_input_that_ends_stops_the_turn_and_what_was_said_is_kept(tmp_p
         work = Answer(text="word", calls=[("write_file", {"path": "made.txt", "content": "x"})])
     last = "session/request_permission" if asking else "agent_message_chunk"
     async with ScriptedServer([work, "Done."]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
-        agent.write(INITIALIZE, new_session(tmp_path / "project"))
-        session = (await agent.answer(1))["result"]["sessionId"]
-        agent.write(prompt(session, "hi"))
-        while last not in json.dumps(await agent.read()):
-            pass
+        session, _ = await begin_turn(agent, tmp_path / "project", last)
         assert agent.process.stdin is not None
         agent.process.stdin.close()
         ended = await agent.answer(2)
@@ -151,11 +150,7 @@ async def test_an_input_that_ends_stops_the_turn_though_nobody_reads(tmp_path: P
     """Output that nobody takes away keeps no turn running."""
     talk = Answer(text=f"{'x' * 20_000} " * 2000, pace=0.01)
     async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
-        agent.write(INITIALIZE, new_session(tmp_path / "project"))
-        session = (await agent.answer(1))["result"]["sessionId"]
-        agent.write(prompt(session, "hi"))
-        while "agent_message_chunk" not in json.dumps(await agent.read()):
-            pass
+        session, _ = await begin_turn(agent, tmp_path / "project")
         pipe = agent.process.output
         pipe.pause_reading()
         assert agent.process.stdin is not None
@@ -170,11 +165,7 @@ async def test_an_input_that_ends_stops_the_turn_though_nobody_reads(tmp_path: P
 async def test_an_editor_that_dies_stops_its_turn(tmp_path: Path) -> None:
     talk = Answer(text="word " * 2000, pace=0.05)
     async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
-        agent.write(INITIALIZE, new_session(tmp_path / "project"))
-        session = (await agent.answer(1))["result"]["sessionId"]
-        agent.write(prompt(session, "hi"))
-        while (await agent.read()).get("params", {}).get("update", {}).get("sessionUpdate") != "agent_message_chunk":
-            pass
+        await begin_turn(agent, tmp_path / "project")
         assert agent.process.stdin is not None
         agent.process.stdin.close()
         agent.process.output.close()

@@ -67,17 +67,12 @@ def test_check_lists_every_mistake_and_exits_2(tmp_path: Path) -> None:
         "config.yaml:3:5 loopDetection.maxTurn: unknown key, did you mean loopDetection.maxTurns?",
         "config.yaml:6:7 policy.rules: Rule 1 is invalid (action must be one of allow, ask, deny), so shell asks.",
     ]
-
-
-def test_check_as_json_is_one_document(tmp_path: Path) -> None:
-    done = ollm("config", "check", "--json", home=write(tmp_path / "home", WRONG), cwd=tmp_path)
-
-    found = json.loads(done.stdout)
+    found = json.loads(ollm("config", "check", "--json", home=tmp_path / "home", cwd=tmp_path).stdout)
     assert found["ok"] is False
     assert (found["problems"][0]["line"], found["problems"][0]["key"]) == (3, "loopDetection.maxTurn")
 
 
-@pytest.mark.parametrize("broken", ["a: [", "\x00", "- 1", "provider: {type: x}"])
+@pytest.mark.parametrize("broken", ["a: [", "provider: {type: x}"])
 def test_a_broken_file_stops_neither_check_nor_help_nor_path(tmp_path: Path, broken: str) -> None:
     home = write(tmp_path / "home", broken)
 
@@ -169,10 +164,3 @@ def test_a_wrong_key_that_is_in_the_file_can_be_removed(tmp_path: Path) -> None:
     again = ollm("config", "unset", "model", home=home, cwd=tmp_path)
     assert again.returncode == 2
     assert "did you mean provider.model?" in again.stderr
-
-
-def test_a_file_of_other_bytes_is_said_to_be_no_text(tmp_path: Path) -> None:
-    home = write(tmp_path / "home", "")
-    (home / "config.yaml").write_bytes(b"\xff\xfe\x00")
-
-    assert ollm("config", "check", home=home, cwd=tmp_path).stdout == "config.yaml is not UTF-8 text\n"

@@ -210,11 +210,8 @@ def test_a_file_that_is_no_text_or_too_large_ends_the_command(tmp_path: Path, da
 
     with pytest.raises(UsageError, match=told):
         loaded(tmp_path).require_settings()
-
-
-def test_a_directory_in_place_of_the_file_ends_the_command(tmp_path: Path) -> None:
-    (tmp_path / "home" / "config.yaml").mkdir(parents=True)
-
+    (tmp_path / "home" / "config.yaml").unlink()
+    (tmp_path / "home" / "config.yaml").mkdir()
     with pytest.raises(UsageError, match="cannot be read"):
         loaded(tmp_path).require_settings()
 

@@ -28,7 +28,7 @@ from ollm.domain.events import (
     ToolOutput,
     ToolStarted,
 )
-from ollm.domain.messages import ImagePart, JsonObject
+from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import FileChange, Todo, ToolCategory, ToolResult
 from ollm.system.terminal_text import make_printable, strip_controls
@@ -91,7 +91,8 @@ class ToolCallViews:
         text = (result.return_display or result.error.message) if result.error else result.llm_content
         if text and not shown:
             shown.append(render_text(text))
-        return [*shown, *(render_image(image) for image in result.images)]
+        images = [{"type": "image", "data": image.data, "mimeType": image.media_type} for image in result.images]
+        return [*shown, *({"type": "content", "content": image} for image in images)]
 
     def render_finish(self, event: ToolFinished, changes: tuple[FileChange, ...]) -> JsonObject:
         """Render the end of a call; `changes` are those a person was asked about."""
@@ -148,10 +149,6 @@ def render_raw_output(status: str, result: ToolResult) -> JsonObject:
 
 def render_text(text: str) -> JsonObject:
     return {"type": "content", "content": {"type": "text", "text": strip_controls(text)}}
-
-
-def render_image(image: ImagePart) -> JsonObject:
-    return {"type": "content", "content": {"type": "image", "data": image.data, "mimeType": image.media_type}}
 
 
 def split_diff(diff: str) -> list[FileChange]:

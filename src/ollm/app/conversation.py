@@ -92,7 +92,8 @@ class PromptFactory:
 
     def add_skills(self, window: int) -> None:
         """Tell the model which skills there are, each in a line."""
-        directories = [directory for directory in self.storage.skill_directories if directory.is_dir()]
+        places = self.process.find_directories("skills", self.storage.options.workspace)
+        directories = [place for place in places if place.is_dir()]
         if not directories:
             return
         from ollm.runtime.prompt.project_context import build_skills_entry, find_skills
@@ -293,8 +294,8 @@ class ConversationScope:
         toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
         return ConversationParts(
             workspace=self.options.workspace,
-            command_directories=storage.command_directories,
-            skill_directories=storage.skill_directories,
+            command_directories=self.process.find_directories("commands", self.options.workspace),
+            skill_directories=self.process.find_directories("skills", self.options.workspace),
             notices=storage.notices,
             state=state,
             session=storage.session,

@@ -169,6 +169,11 @@ class ProcessScope:
         rest = named.removeprefix("~/") if named.startswith("~/") else "" if named == "~" else named
         return self.user_home / rest
 
+    def find_directories(self, name: str, workspace: Path) -> tuple[Path, ...]:
+        """Directories of people's own commands, skills or agents; that of the workspace is first, if it is trusted."""
+        theirs = (workspace / ".ollm" / name,) if self.trusted else ()
+        return (*theirs, self.home.root / name)
+
     def resolve_directory(self, named: str, default: Path) -> Path:
         """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
         return self.home.resolve_path(named) if named else default
@@ -247,10 +252,6 @@ class ProcessScope:
     def providers(self) -> ProviderRegistry:
         return self._create_registry(self.settings.provider)
 
-    def create_registry_for(self, model: str) -> ProviderRegistry:
-        """The same choice of server, with another model."""
-        return self._create_registry(_replace(self.settings.provider, model=model))
-
     def _create_registry(self, settings: ProviderSettings) -> ProviderRegistry:
         from ollm.providers.registry import ProviderRegistry
 
@@ -292,7 +293,9 @@ class ProcessScope:
         from ollm.runtime.model.model import Model
         from ollm.store.model_facts import make_facts_key
 
-        registry = self.providers if name is None else self.create_registry_for(name)
+        registry = self.providers
+        if name is not None:
+            registry = self._create_registry(_replace(self.settings.provider, model=name))
         choice = await registry.choose()
         facts = self.model_facts.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
         try:

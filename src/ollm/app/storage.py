@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,7 +29,6 @@ from ollm.store.session_index.index import SessionIndex
 from ollm.store.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
-    from ollm.app.process import ProcessScope
     from ollm.config.environment import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import ChatSession, Session
@@ -122,16 +120,6 @@ class Storage:
             settings = msgspec.structs.replace(settings, max_turns=self.options.max_steps, enabled=True)
         return LoopDetectionService(settings, self.stream.emit)
 
-    @property
-    def command_directories(self) -> tuple[Path, ...]:
-        return find_command_directories(self.process, self.options.workspace)
-
-    @property
-    def skill_directories(self) -> tuple[Path, ...]:
-        """Directories of skills; the one of the workspace comes first, if it is trusted."""
-        theirs = (self.options.workspace / ".ollm" / "skills",) if self.process.trusted else ()
-        return (*theirs, self.process.home.skills)
-
     @cached_property
     def archive(self) -> SessionArchive:
         from ollm.runtime.resume.session_archive import SessionArchive
@@ -188,12 +176,6 @@ def has_interrupted_restore(home: Home) -> bool:
             return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
     except OSError:
         return False
-
-
-def find_command_directories(process: ProcessScope, workspace: Path) -> tuple[Path, ...]:
-    """Directories of the person's own slash commands; the one of the workspace comes first, if it is trusted."""
-    theirs = (workspace / ".ollm" / "commands",) if process.trusted else ()
-    return (*theirs, process.home.root / "commands")
 
 
 def find_wanted_session(storage: Storage, sessions: Lazy[WorkspaceContext]) -> str | None:

@@ -123,9 +123,7 @@ class WorkspaceScope:
 
     @property
     def agent_directories(self) -> tuple[Path, ...]:
-        """Directories of agents; the one of the workspace comes first, if it is trusted."""
-        theirs = (self.path / ".ollm" / "agents",) if self.process.trusted else ()
-        return (*theirs, self.process.home.root / "agents")
+        return self.process.find_directories("agents", self.path)
 
     @cached_property
     def discovery(self) -> FileDiscoveryService:

@@ -53,7 +53,12 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
         print("No MCP servers configured.")
     else:
         cells = [
-            (server.name, "off" if server.disabled else "on", count_tools(found), server.place)
+            (
+                server.name,
+                "off" if server.disabled else "on",
+                "not connected yet" if found is None else len(found.tools),
+                server.place,
+            )
             for server, found in rows
         ]
         print_table(("SERVER", "", "TOOLS", "WHERE"), cells)
@@ -279,10 +284,6 @@ def parse_pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str
     if any(not name.strip() or not sign for name, sign, _ in found):
         raise UsageError(f"{option} takes NAME{mark}VALUE.")
     return {name.strip(): value.strip() for name, _, value in found}
-
-
-def count_tools(found: Catalogue | None) -> str:
-    return "not connected yet" if found is None else str(len(found.tools))
 
 
 def serialize_catalogue(found: Catalogue | None) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.app import ProcessScope, open_conversation
-from ollm.app.storage import find_command_directories
 from ollm.cli.start import ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
@@ -97,7 +96,7 @@ def render_help_alone(start: ChatArguments, text: str) -> CommandReply | None:
     process = ProcessScope(workspace=start.workspace)
     if has_servers(process):
         return None
-    return render_help(find_command_directories(process, start.workspace), text.partition(" ")[2])
+    return render_help(process.find_directories("commands", start.workspace), text.partition(" ")[2])
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:

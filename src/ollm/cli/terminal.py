@@ -233,7 +233,7 @@ class Terminal:
 
     async def _choose_session(self, without: str | None) -> SessionChoice | None:
         """None when there is nothing to choose from."""
-        sessions = self._build_session_list()
+        sessions: SessionList = RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
         lines = [line for line in await sessions.load_items() if line.session_id != without]
         if not any(not line.archived for line in lines):
             return None
@@ -245,9 +245,6 @@ class Terminal:
         picker = Picker(lines, sessions, theme=self._build_screen_options().theme, first=without is None)
         with self._ending.override_leave(picker.leave):
             return await picker.choose()
-
-    def _build_session_list(self) -> SessionList:
-        return RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
 
     def _print_resume_hint(self) -> None:
         places = self._process.session_files.places

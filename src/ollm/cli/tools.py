@@ -62,12 +62,14 @@ def run_tool(
         if as_json:
             print_json(serialize_refusal(error))
         raise
-    record = asyncio.run(run_tool_call(options, call, _ignore_event, make_terminal_asker(yes)))
+    asker = TerminalAsker(yes=yes) if sys.stdin.isatty() and sys.stderr.isatty() else None
+    record = asyncio.run(run_tool_call(options, call, lambda _progress: None, asker))
     if as_json:
         print_json(serialize_record(record))
     else:
         _print_record(record)
-    return get_exit_code(record)
+    codes = {"ok": ExitCode.DONE, "denied": ExitCode.DENIED, "cancelled": ExitCode.INTERRUPTED}
+    return codes.get(record.status, ExitCode.FAILED)
 
 
 def parse_arguments(arguments: str) -> Any:
@@ -96,16 +98,6 @@ def serialize_refusal(error: UsageError) -> dict[str, Any]:
     return {"ok": False, "llmContent": content, "returnDisplay": error.message, "error": failure}
 
 
-def get_exit_code(record: ToolCallRecord) -> int:
-    return {"ok": ExitCode.DONE, "denied": ExitCode.DENIED, "cancelled": ExitCode.INTERRUPTED}.get(
-        record.status, ExitCode.FAILED
-    )
-
-
-def _ignore_event(_event: object) -> None:
-    """Ignore progress: only the result is printed."""
-
-
 def _print_record(record: ToolCallRecord) -> None:
     result = record.result
     assert result is not None
@@ -114,11 +106,6 @@ def _print_record(record: ToolCallRecord) -> None:
         return
     text = f"{result.return_display}" if result.diff else result.llm_content
     print(text, end="" if text.endswith("\n") or not text else "\n")
-
-
-def make_terminal_asker(yes: bool) -> TerminalAsker | None:
-    """Somebody to ask, when there is a terminal to do it on."""
-    return TerminalAsker(yes=yes) if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
 class TerminalAsker:
@@ -152,7 +139,7 @@ def list_skills(workspace: str | None, as_json: bool) -> None:
     theirs = root / ".ollm" / "skills"
     if theirs.is_dir() and not process.trusted:
         warn(f"{theirs} is ignored: the workspace is not trusted. Run `ollm trust` to use it.")
-    found = find_skills([*([theirs] if process.trusted else []), process.home.skills], root)
+    found = find_skills(process.find_directories("skills", root), root)
     if as_json:
         print_json(found)
     elif found:

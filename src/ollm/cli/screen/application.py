@@ -8,7 +8,7 @@ from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Always, Condition
-from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
+from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_width
 from prompt_toolkit.layout import AnyContainer, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
@@ -17,7 +17,6 @@ from prompt_toolkit.layout.mouse_handlers import MouseHandlers
 from prompt_toolkit.layout.screen import Char, Screen, WritePosition
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
-from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from ollm.cli.screen import keys
@@ -68,11 +67,6 @@ def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
-def indent_like(prompt: StyleAndTextTuples) -> str:
-    """Prompt of continuation lines, so that they begin below the first word."""
-    return " " * get_cwidth(fragment_list_to_text(prompt))
-
-
 def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
     """Inline: as tall as it needs to be, never the whole terminal; the input is between two lines where there is
     room for them."""
@@ -89,7 +83,7 @@ def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, 
         height=Dimension(min=1, max=12),
         dont_extend_height=True,
         wrap_lines=True,
-        get_line_prefix=lambda line, wrap: prompt() if (line, wrap) == (0, 0) else indent_like(prompt()),
+        get_line_prefix=lambda line, wrap: prompt() if (line, wrap) == (0, 0) else " " * fragment_list_width(prompt()),
     )
     rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen

@@ -55,9 +55,6 @@ class RunningTool:
         self.began = now
         self.tail = ""
 
-    def append_output(self, text: str) -> None:
-        self.tail = (self.tail + text)[-MAX_TAIL_CHARS:]
-
     def get_tail_lines(self, most: int) -> list[str]:
         return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-most:]
 
@@ -107,7 +104,7 @@ class LiveOutput:
 
     def add_tool_output(self, call_id: str, text: str) -> None:
         if tool := self._tools.get(call_id):
-            tool.append_output(text)
+            tool.tail = (tool.tail + text)[-MAX_TAIL_CHARS:]
 
     def end_tool(self, call_id: str) -> RunningTool | None:
         tool = self._tools.pop(call_id, None)

@@ -43,7 +43,7 @@ def format_status_line(
     bar = format_bar(fill.used, fill.limit, fill.mark, BAR_CELLS if is_wide else NARROW_BAR_CELLS)
     model = shorten_model(status.model)
     parts += [
-        f"{bar} {format_percent(fill.used, fill.limit)}",
+        f"{bar} {100 * fill.used // fill.limit}%" if fill.limit > 0 else f"{bar} ",
         f"{status.mode}·{status.approval}",
         f"{model} @ {format_server(status)}" if is_wide else model,
     ]
@@ -103,10 +103,6 @@ def format_bar(used: int, limit: int, starts: int, width: int = BAR_CELLS) -> st
     if cells[mark] == "░":
         cells[mark] = "┊"
     return "".join(cells)
-
-
-def format_percent(used: int, limit: int) -> str:
-    return f"{100 * used // limit}%" if limit > 0 else ""
 
 
 MAX_QUEUED_SHOWN = 3
