@@ -8,7 +8,7 @@ from ollm.domain.context import Usage
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import AnyPart, TextPart, ThinkingPart
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
-from ollm.runtime.answer import SAVE_INTERVAL_SECONDS, StreamedAnswer
+from ollm.runtime.turn_calls import SAVE_INTERVAL_SECONDS, StreamedAnswer
 
 
 class Heard:

@@ -14,7 +14,7 @@ import pytest
 from ollm import ConversationOptions, open_conversation
 from ollm.daemon.client import DaemonClient, open_remote
 from ollm.domain.events import Compressed
-from ollm.runtime import idle_summary
+from ollm.runtime import conversation as idle_summary
 from ollm.runtime.conversation import LocalConversation
 from tests.daemon.running import daemon
 from tests.servers.answers import Answer, Request

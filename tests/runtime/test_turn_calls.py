@@ -15,11 +15,10 @@ from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.model.model import Model
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.guide import TurnGuide
-from ollm.runtime.turn_calls import LoopStop, TurnCalls
+from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 from ollm.services.loop_detection import LoopDetectionService
 from tests.runtime.small_models.test_project_files import Place
 

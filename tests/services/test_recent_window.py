@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.services.message_records import from_records, to_record
-from ollm.services.recent_window import INTERRUPTED_TEXT, RecentWindow, count_json_chars
+from ollm.services.workspace_memory import INTERRUPTED_TEXT, RecentWindow, count_json_chars, from_records, to_record
 from tests.covers import covers
 
 texts = st.text(max_size=120)

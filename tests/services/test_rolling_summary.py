@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from ollm.domain.context import ReasoningStorage
 from ollm.domain.session import CommandOutcome, Episode, PlanState, PlanStep
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.services.episodes import make_episode
-from ollm.services.reasoning import add_trace
-from ollm.services.rolling_summary import render_rolling_summary
+from ollm.runtime.prompt.prompt import add_trace
 from ollm.services.token_counting import TokenCounter
+from ollm.services.workspace_memory import make_episode, render_rolling_summary
 from tests.covers import covers
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.system.paths import Boundary
-from ollm.system.protected_names import KnownDirectories, explain_read_protection, explain_write_protection
+from ollm.system.paths import Boundary, KnownDirectories, explain_read_protection, explain_write_protection
 
 HOME = Path("/home/me")
 PLACES = KnownDirectories(user_home=HOME, ollm_home=HOME / ".ollm", roots=(Path("/work"),))

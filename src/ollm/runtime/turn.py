@@ -29,11 +29,10 @@ from ollm.domain.messages import (
 )
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
-from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.session import Recorder
-from ollm.runtime.turn_calls import CallParts, LoopStop, TurnCalls
+from ollm.runtime.turn_calls import CallParts, LoopStop, StreamedAnswer, TurnCalls
 
 if TYPE_CHECKING:
     from ollm.runtime.small_models.guide import TurnGuide

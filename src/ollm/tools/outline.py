@@ -17,8 +17,14 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, format_suggestion
 from ollm.domain.tools import Location, ToolCategory, ToolResult
-from ollm.services.code_map.definition import CodeDefinition, fit_outline, match_symbol
-from ollm.services.code_map.syntax_tree import find_parse_error, has_grammar, outline_text
+from ollm.services.code_map.syntax_tree import (
+    CodeDefinition,
+    find_parse_error,
+    fit_outline,
+    has_grammar,
+    match_symbol,
+    outline_text,
+)
 from ollm.tools.files.file_text import (
     Encoding,
     Excerpt,

@@ -29,7 +29,7 @@ from ollm.runtime.resume.resume import (
     tell_where_it_stood,
 )
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
-from ollm.services.message_records import to_record
+from ollm.services.workspace_memory import to_record
 from tests.runtime.prompt.test_prompt import Talk
 from tests.runtime.talking import Talking
 

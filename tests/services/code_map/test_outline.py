@@ -2,8 +2,7 @@
 
 import pytest
 
-from ollm.services.code_map.definition import fit_outline, take_within
-from ollm.services.code_map.syntax_tree import outline_text
+from ollm.services.code_map.syntax_tree import fit_outline, outline_text, take_within
 from ollm.services.token_counting import TokenCounter
 from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
 from tests.services.code_map.samples import PYTHON

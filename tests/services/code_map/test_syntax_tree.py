@@ -2,8 +2,13 @@
 
 import pytest
 
-from ollm.services.code_map.definition import render_definition
-from ollm.services.code_map.syntax_tree import find_parse_error, get_parser, has_grammar, outline_text
+from ollm.services.code_map.syntax_tree import (
+    find_parse_error,
+    get_parser,
+    has_grammar,
+    outline_text,
+    render_definition,
+)
 from tests.services.code_map.samples import OUTLINES, RUST
 
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.config.settings import Settings
-from ollm.domain.context import ActiveContext, Budget, ContextView, ModeName, PromptModel, Usage
+from ollm.domain.context import (
+    ActiveContext,
+    Budget,
+    ContextView,
+    ModeName,
+    PromptModel,
+    ReasoningStorage,
+    ReasoningTrace,
+    Usage,
+)
 from ollm.domain.errors import PromptTooLongError
 from ollm.domain.events import ContextUsage, Event, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
@@ -26,7 +35,6 @@ from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, ToldGoals
 from ollm.services.prefix_ledger import PrefixLedger
-from ollm.services.reasoning import add_trace
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -37,6 +45,9 @@ __all__ = ["Prompt", "PromptModel"]
 MIN_WINDOW_TOKENS = 512
 LONG_PROMPT_SHARE = 0.6  # of the window: a longer prompt may be refused for its length, whatever a server says
 Emit = Callable[[Event], None]
+MAX_FULL_TRACES = 5
+MAX_SHORT_CHARS = 200
+MAX_TRACES = 100
 
 
 class Prompt:
@@ -336,3 +347,19 @@ class Prompt:
 
     def emit_notes(self, emit: Emit) -> None:
         self._notices.emit_all(emit)
+
+
+def add_trace(storage: ReasoningStorage, message_id: int, text: str, counter: TokenCounter) -> ReasoningStorage:
+    """The storage with one more trace; the archive keeps all of them whole."""
+    if not text.strip():
+        return storage
+    trace = ReasoningTrace(message_id=message_id, text=text, tokens=counter.count_text(text))
+    older, newest = storage.traces[: -(MAX_FULL_TRACES - 1)], storage.traces[-(MAX_FULL_TRACES - 1) :]
+    kept = (*map(_shorten_trace, older[-(MAX_TRACES - MAX_FULL_TRACES) :]), *newest, trace)
+    return ReasoningStorage(traces=kept, total_tokens=storage.total_tokens + trace.tokens)
+
+
+def _shorten_trace(trace: ReasoningTrace) -> ReasoningTrace:
+    if len(trace.text) <= MAX_SHORT_CHARS:
+        return trace
+    return msgspec.structs.replace(trace, text=trace.text[: MAX_SHORT_CHARS - 1].rstrip() + "…")

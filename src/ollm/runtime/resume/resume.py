@@ -21,8 +21,8 @@ from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.chat_compression.folding import USER_LINE_ID, merge_folded_lines
-from ollm.services.message_records import from_records
 from ollm.services.modes import MODES
+from ollm.services.workspace_memory import from_records
 
 DEFAULT_MODE: ModeName = "code"
 STEPS_BACK = ("restore", "rewind", "redo")

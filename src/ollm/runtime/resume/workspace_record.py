@@ -21,10 +21,7 @@ from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.resume.saved_context import ResumePoint, SavedContext
 from ollm.runtime.session import OpenSession
 from ollm.runtime.state import ConversationState, Plan
-from ollm.services.episodes import make_episode
-from ollm.services.message_records import from_records, to_record
-from ollm.services.recent_window import RecentWindow
-from ollm.services.rolling_summary import render_rolling_summary
+from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
 
 SMALL_RECORD_CHARS = 16_384

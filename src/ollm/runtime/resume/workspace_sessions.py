@@ -18,10 +18,7 @@ from ollm.domain.messages import replace_surrogates
 from ollm.domain.session import ChatSession, Episode, PlanState, Session, SessionSummary
 from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.resume.saved_context import read_last_number
-from ollm.services.episodes import make_episode
-from ollm.services.message_records import from_records, to_record
-from ollm.services.recent_window import RecentWindow
-from ollm.services.rolling_summary import render_rolling_summary
+from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from pathlib import Path
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.services.code_map.definition import CodeDefinition, normalize_symbol
 from ollm.services.code_map.languages import is_code
-from ollm.services.code_map.syntax_tree import outline_text
+from ollm.services.code_map.syntax_tree import CodeDefinition, normalize_symbol, outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
 CACHE_VERSION = 6

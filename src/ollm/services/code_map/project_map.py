@@ -12,9 +12,9 @@ from operator import itemgetter
 
 from ollm.domain.struct import Data
 from ollm.domain.text import replace_unprintable
-from ollm.services.code_map.definition import CodeDefinition, CountTokens
 from ollm.services.code_map.facts import FileFacts
 from ollm.services.code_map.languages import get_family, is_code
+from ollm.services.code_map.syntax_tree import CodeDefinition, CountTokens
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12

@@ -10,11 +10,10 @@ from pathlib import Path
 from ollm.config.settings import CodeMapSettings
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.services.code_map.definition import CodeDefinition, match_symbol
 from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
 from ollm.services.code_map.languages import belongs_on_map, is_code
 from ollm.services.code_map.project_map import RankedFile, defines_itself, rank_files, render_code_map
-from ollm.services.code_map.syntax_tree import is_available
+from ollm.services.code_map.syntax_tree import CodeDefinition, is_available, match_symbol
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
 MAX_LARGE_FILES = 20  # that no map knows, looked through for a symbol that nothing else defines

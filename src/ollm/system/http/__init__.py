@@ -1,5 +1,5 @@
-"""HTTP for model servers: httptools for `http://`, httpx2 for `https://` and proxies, and the lines both
-stream.
+"""HTTP for model servers: httptools for `http://`, httpx2 for `https://` and proxies, and the lines that both
+stream: `\\n` alone ends one, wherever the chunks were cut.
 
 A connection to a plain server is kept and used again. Redirects are never followed. Leaving a stream early closes its
 connection at once, which is how a model server learns that nobody waits for the answer.
@@ -7,7 +7,9 @@ connection at once, which is how a model server learns that nobody waits for the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import NamedTuple
 
 from ollm.system.http.client import (
     BadResponse,
@@ -26,7 +28,6 @@ from ollm.system.http.client import (
     TooLarge,
     parse_address,
 )
-from ollm.system.http.lines import ServerEvent, iter_lines, iter_server_events
 
 __all__ = [
     "BadResponse",
@@ -47,6 +48,7 @@ __all__ = [
     "iter_server_events",
     "open_client",
 ]
+MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 def open_client(
@@ -65,3 +67,56 @@ def open_client(
 
         return SecureClient(address, dict(headers or {}), timeouts or Timeouts())
     return PlainClient(address, dict(headers or {}), timeouts or Timeouts())
+
+
+async def iter_lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES) -> AsyncGenerator[bytes, None]:
+    """Lines without their ending (`\\n` or `\\r\\n`); what is after the last `\\n` counts as one when not empty."""
+    pending = bytearray()
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            head, *others = chunk.split(b"\n")
+            pending += head
+            if len(pending) > limit or (others and len(chunk) > limit):
+                raise TooLarge(f"a line is longer than {limit} bytes")
+            for following in others:
+                yield bytes(pending).removesuffix(b"\r")
+                pending = bytearray(following)
+    if pending:
+        yield bytes(pending).removesuffix(b"\r")
+
+
+class ServerEvent(NamedTuple):
+    """One server-sent event."""
+
+    data: str
+    event: str = "message"
+    id: str = ""
+
+
+async def iter_server_events(
+    chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES
+) -> AsyncGenerator[ServerEvent, None]:
+    """Events of a `text/event-stream`. Comments are dropped; an event at the very end needs no empty line."""
+    data: list[str] = []
+    size = 0
+    name, identity = "message", ""
+    async with aclosing(iter_lines(chunks, limit)) as found:
+        async for raw in found:
+            if not raw:
+                if data:
+                    yield ServerEvent("\n".join(data), name, identity)
+                data, size, name = [], 0, "message"
+                continue
+            field, _, value = raw.decode("utf-8", "replace").removeprefix("\ufeff").partition(":")
+            value = value.removeprefix(" ")
+            if field == "data":
+                data.append(value)
+                size += len(raw)
+                if size > limit:
+                    raise TooLarge(f"an event is longer than {limit} bytes")
+            elif field == "event":
+                name = value
+            elif field == "id":
+                identity = value
+    if data:
+        yield ServerEvent("\n".join(data), name, identity)

@@ -186,7 +186,7 @@ async def find_symbol_file(context: ToolContext, needs: CodeNeeds, path: str, sy
 
 async def suggest_symbol(symbol: str, names: list[str]) -> str:
     """The end of a sentence: what may have been meant, else what to do."""
-    from ollm.services.code_map.definition import normalize_symbol
+    from ollm.services.code_map.syntax_tree import normalize_symbol
 
     wanted = normalize_symbol(symbol)
     last = wanted.rpartition(".")[2]

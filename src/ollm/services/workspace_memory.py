@@ -1,0 +1,340 @@
+"""What a workspace remembers of a session (W): its newest messages, its turns as episodes, and a summary of them.
+
+Recent messages are bounded in four ways and come in an order any server accepts: a call and its results are never
+parted, the window starts with a user message, and an interrupted call has a result that says so. Episodes come from the
+recorded calls. The summary is written by the engine, not the model: the plan and unfinished work first, then the last
+turn, then earlier ones; it counts what no longer fits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.messages import JsonObject, PromptMessage, Role, ToolCall
+from ollm.domain.session import CommandOutcome, Episode, PlanState
+from ollm.domain.tools import ToolCallRecord
+
+INTERRUPTED_TEXT = "[interrupted: this call has no result]"
+MESSAGE_OVERHEAD_CHARS = 64  # keys and quotes of one message in JSON
+MAX_COMMAND_CHARS = 300
+MAX_TEXT_CHARS = 2_000
+MAX_REQUEST_CHARS = 300
+MAX_LINE_CHARS = 160
+MAX_SHORT_CHARS = 70
+ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+class RecentWindow:
+    """A ring buffer fed with every message; `flush` returns what to keep."""
+
+    def __init__(self, settings: ResumeSettings, messages: Iterable[PromptMessage] = ()) -> None:
+        self._settings = settings
+        self._ring: deque[PromptMessage] = deque(maxlen=max(settings.messages * 2, 8))
+        self._request: PromptMessage | None = None
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: PromptMessage) -> None:
+        if message.role == "user":
+            self._request = message
+        self._ring.append(message)
+
+    def collect_messages(self) -> tuple[PromptMessage, ...]:
+        """Collect the newest messages that fit, oldest first. If no user message fits, the newest one is put before the
+        rest."""
+        units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]
+        first = [shorten_unit([self._request], self._settings)[0]] if self._request else []
+        available = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)
+        kept = select_newest(units, *available)
+        start = next((i for i, unit in enumerate(kept) if unit[0].role == "user"), None)
+        if start is not None:
+            return tuple(message for unit in kept[start:] for message in unit)
+        return (*first, *(message for unit in kept for message in unit)) if first else ()
+
+
+def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
+    """Messages grouped so that an answer is with the results of its calls; stray results are left out."""
+    units: list[list[PromptMessage]] = []
+    waiting: dict[str, ToolCall] = {}
+    for message in messages:
+        if message.role == "tool":
+            if message.call_id in waiting:
+                del waiting[message.call_id]
+                units[-1].append(message)
+            continue
+        if message.role == "system":
+            continue
+        close_unit(units, waiting)
+        units.append([message])
+        waiting = {call.id: call for call in message.calls}
+    close_unit(units, waiting)
+    return units
+
+
+def close_unit(units: list[list[PromptMessage]], waiting: dict[str, ToolCall]) -> None:
+    """Give the calls of the last unit that have no result one that says so."""
+    for call in waiting.values():
+        units[-1].append(
+            PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name, failed=True)
+        )
+
+
+def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> list[PromptMessage]:
+    return [
+        msgspec.structs.replace(
+            message,
+            content=cut_text(
+                message.content, settings.tool_output_chars if message.role == "tool" else settings.message_chars
+            ),
+            thinking="",
+            images=(),
+            written="",
+            calls=tuple(shorten_call(call, settings.message_chars) for call in message.calls),
+        )
+        for message in unit
+    ]
+
+
+def shorten_call(call: ToolCall, limit: int) -> ToolCall:
+    """A call whose arguments are too long keeps its name and what it was about."""
+    encoded = msgspec.json.encode(call.arguments)
+    if len(encoded) <= limit:
+        return call
+    share = max(16, limit // (2 * max(1, len(call.arguments))))
+    short = {key: cut_text(value, share) if isinstance(value, str) else value for key, value in call.arguments.items()}
+    if len(msgspec.json.encode(short)) > limit:
+        short = {"cut": cut_text(encoded.decode(errors="replace"), limit // 2)}
+    return msgspec.structs.replace(call, arguments=short)
+
+
+def cut_text(text: str, limit: int) -> str:
+    """At most `limit` characters: the head, the tail, and how much is missing between them."""
+    if len(text) <= limit:
+        return text
+    mark = f"\n[… {len(text) - limit} characters omitted …]\n"
+    if len(mark) >= limit:
+        return text[:limit]
+    available = limit - len(mark)
+    return text[: available - available // 3] + mark + (text[-(available // 3) :] if available >= 3 else "")
+
+
+def select_newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:
+    """Whole units from the end, as many as fit both limits."""
+    kept: list[list[PromptMessage]] = []
+    for unit in reversed(units):
+        messages -= len(unit)
+        characters -= count_json_chars(unit)
+        if messages < 0 or characters < 0:
+            break
+        kept.append(unit)
+    return kept[::-1]
+
+
+def count_json_chars(messages: Sequence[PromptMessage]) -> int:
+    """Characters these messages take as JSON."""
+    return sum(len(msgspec.json.encode(message).decode()) + MESSAGE_OVERHEAD_CHARS for message in messages)
+
+
+def make_episode(
+    session_id: str,
+    number: int,
+    timestamp: int,
+    request: str,
+    answer: str,
+    reason: str,
+    calls: Sequence[ToolCallRecord],
+    writing_tools: Collection[str],
+) -> Episode:
+    """One turn as a row of the workspace's memory. `writing_tools` change the file that their `path` names."""
+    return Episode(
+        session_id=session_id,
+        number=number,
+        timestamp=timestamp,
+        request=request[:MAX_TEXT_CHARS],
+        answer=answer[:MAX_TEXT_CHARS],
+        reason=reason,
+        files=list_changed_files(calls, writing_tools),
+        commands=tuple(make_outcome(call) for call in calls if call.name == "shell" and "command" in call.args),
+        decisions=tuple(str(call.args.get("text", "")) for call in calls if is_decision(call)),
+        errors=tuple(f"{call.name}: {call.error.message}"[:MAX_COMMAND_CHARS] for call in calls if call.error),
+    )
+
+
+def list_changed_files(calls: Sequence[ToolCallRecord], writing_tools: Collection[str]) -> tuple[str, ...]:
+    """Paths that were written, in the order of their first change."""
+    paths = (str(call.args.get("path", "")) for call in calls if call.name in writing_tools and call.status == "ok")
+    return tuple(dict.fromkeys(path for path in paths if path))
+
+
+def is_decision(call: ToolCallRecord) -> bool:
+    return call.name == "goal" and call.args.get("action") == "decision" and call.status == "ok"
+
+
+def make_outcome(call: ToolCallRecord) -> CommandOutcome:
+    code = call.result.exit_code if call.result else None
+    said = f"exit {code}" if code else call.error.type if call.error else "ok" if call.status == "ok" else call.status
+    return CommandOutcome(command=str(call.args["command"])[:MAX_COMMAND_CHARS], outcome=said)
+
+
+def render_rolling_summary(episodes: Sequence[Episode], plan: PlanState, limit: int) -> str:
+    """At most `limit` characters."""
+    if not episodes and not plan.steps:
+        return ""
+    head = [*render_plan(plan), *render_unfinished(episodes), *render_last_turn(episodes[-1:])]
+    text = clip("\n".join(head), limit)
+    return append_earlier_turns(text, episodes[:-1], limit)
+
+
+def render_plan(plan: PlanState) -> list[str]:
+    if not plan.steps:
+        return []
+    state = "paused" if plan.paused else "waiting for you" if plan.awaiting_continuation else "in progress"
+    lines = [f"Plan: {plan.done_count} of {len(plan.steps)} steps done, {state}."]
+    if plan.current_step and not plan.current_step.done:
+        lines.append(f"Now: {clip(plan.current_step.text, MAX_LINE_CHARS)}")
+    rest = [step.text for i, step in enumerate(plan.steps) if not step.done and i != plan.current_step_index]
+    if rest:
+        lines.append(
+            "Then: " + "; ".join(clip(text, MAX_SHORT_CHARS) for text in rest[:5]) + format_more(len(rest) - 5)
+        )
+    return lines
+
+
+def render_unfinished(episodes: Sequence[Episode]) -> list[str]:
+    """Render the open failures: commands whose last outcome is bad, and a turn that stopped early."""
+    last: dict[str, str] = {}
+    for episode in episodes:
+        for command in episode.commands:
+            last.pop(command.command, None)
+            if not command.ok:
+                last[command.command] = command.outcome
+    open_points = [f"`{clip(name, MAX_SHORT_CHARS)}` ended with {outcome}" for name, outcome in list(last.items())[-4:]]
+    if episodes and episodes[-1].reason != "answered":
+        open_points.append(f"the last turn ended early ({episodes[-1].reason})")
+    return [f"Unfinished: {'; '.join(open_points)}."] if open_points else []
+
+
+def render_last_turn(last: Sequence[Episode]) -> list[str]:
+    lines: list[str] = []
+    for episode in last:
+        lines.append(f"Last request (#{episode.number}): {clip(join_lines(episode.request), MAX_REQUEST_CHARS)}")
+        if episode.answer:
+            lines.append(f"Answer: {clip(join_lines(episode.answer), MAX_REQUEST_CHARS)}")
+        lines += render_details(episode)
+    return lines
+
+
+def render_details(episode: Episode) -> list[str]:
+    lines = []
+    if episode.files:
+        lines.append("Files changed: " + ", ".join(episode.files[:8]) + format_more(len(episode.files) - 8))
+    if episode.commands:
+        shown = [f"`{clip(c.command, MAX_SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]]
+        lines.append("Commands: " + "; ".join(shown))
+    if episode.decisions:
+        lines.append("Decided: " + "; ".join(clip(text, MAX_LINE_CHARS) for text in episode.decisions[-4:]))
+    if episode.errors:
+        lines.append("Errors: " + "; ".join(clip(join_lines(text), MAX_LINE_CHARS) for text in episode.errors[-3:]))
+    return lines
+
+
+def append_earlier_turns(text: str, earlier: Sequence[Episode], limit: int) -> str:
+    """Add a line per earlier turn, newest first in priority but oldest first on the page; count what is left out."""
+    kept: list[str] = []
+    left = limit - len(text) - len("\nEarlier:\n- (and 999999 requests before that)")
+    for episode in reversed(earlier):
+        line = render_earlier_turn(episode)
+        if left < len(line) + 1:
+            break
+        left -= len(line) + 1
+        kept.append(line)
+    left = len(earlier) - len(kept)
+    if not kept and not left:
+        return text
+    before = [f"- (and {left} requests before that)"] if left else []
+    return clip("\n".join([text, "Earlier:", *before, *reversed(kept)]), limit)
+
+
+def render_earlier_turn(episode: Episode) -> str:
+    parts = [f"- #{episode.number} {clip(join_lines(episode.request), MAX_SHORT_CHARS)}"]
+    if episode.files:
+        parts.append(f"changed {', '.join(episode.files[:3])}{format_more(len(episode.files) - 3)}")
+    if episode.decisions:
+        parts.append(f"decided: {clip(join_lines(episode.decisions[-1]), MAX_SHORT_CHARS)}")
+    if bad := [command for command in episode.commands if not command.ok]:
+        parts.append(f"`{clip(bad[-1].command, 40)}` → {bad[-1].outcome}")
+    return "; ".join(parts)
+
+
+def join_lines(text: str) -> str:
+    return " ".join(text.split())
+
+
+def clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…" if limit > 0 else ""
+
+
+def format_more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
+
+
+def to_record(message: PromptMessage) -> dict[str, Any]:
+    record: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        record["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+            }
+            for call in message.calls
+        ]
+    if message.call_id is not None:
+        record["tool_call_id"] = message.call_id
+    if message.failed:
+        record["failed"] = True
+    if message.sources:
+        record["sources"] = list(message.sources)
+    return record
+
+
+def from_records(records: Iterable[Mapping[str, Any]]) -> list[PromptMessage]:
+    """Read the records; those of another shape are left out."""
+    return [message for record in records if (message := from_record(record))]
+
+
+def from_record(record: Mapping[str, Any]) -> PromptMessage | None:
+    role, content = ROLES.get(str(record.get("role"))), record.get("content")
+    if role is None or not isinstance(content, str | None):
+        return None
+    call_id = record.get("tool_call_id")
+    return PromptMessage(
+        role=role,
+        content=content or "",
+        calls=tuple(call for entry in record.get("tool_calls") or () if (call := read_call(entry))),
+        call_id=call_id if isinstance(call_id, str) else None,
+        failed=record.get("failed") is True,
+        sources=tuple(number for number in record.get("sources") or () if isinstance(number, int)),
+    )
+
+
+def read_call(entry: Any) -> ToolCall | None:
+    function = entry.get("function") if isinstance(entry, dict) else None
+    if not isinstance(function, dict) or not isinstance(entry.get("id"), str):
+        return None
+    return ToolCall(
+        id=entry["id"], name=str(function.get("name", "")), arguments=decode_arguments(function.get("arguments"))
+    )
+
+
+def decode_arguments(text: Any) -> JsonObject:
+    try:
+        found = msgspec.json.decode(text) if isinstance(text, str) else {}
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
