@@ -254,7 +254,7 @@ def stream_raw(deltas: list[str], kind: str = "content") -> Answer:
     return Answer(raw=(head + "".join(events) + end).encode())
 
 
-@pytest.mark.parametrize(("cut", "output"), zip(CUTS, ("text", "json", "stream-json", "stream-json"), strict=True))
+@pytest.mark.parametrize(("cut", "output"), [*zip(CUTS, ("text", "json", "stream-json", "stream-json"), strict=True)])
 async def test_a_key_that_is_streamed_in_parts_is_shown_nowhere(tmp_path: Path, cut: str, output: str) -> None:
     async with running(tmp_path, [stream_raw(CUTS[cut])]) as runner:
         done = await runner.run("-p", "go", "-o", output, OLLM_API_KEY=KEY)

@@ -11,6 +11,9 @@ from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import OllmError, StorageError
+from ollm.domain.events import Notice
+from ollm.services.snapshots import SnapshotManager, read_context
+from ollm.store.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
     from ollm.app.conversation import ConversationScope
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_recording.service import ChatRecordingService
-    from ollm.services.snapshots import SnapshotManager
-    from ollm.store.snapshot_files import SnapshotFiles
 
 
 class ClosedSession:
@@ -34,14 +35,10 @@ class ClosedSession:
 
     @cached_property
     def snapshot_files(self) -> SnapshotFiles:
-        from ollm.store.snapshot_files import SnapshotFiles
-
         return SnapshotFiles(self.process.home.snapshots)
 
     @cached_property
     def snapshots(self) -> SnapshotManager:
-        from ollm.services.snapshots import SnapshotManager
-
         settings, clock = self.process.settings.snapshots, self.process.clock
         return SnapshotManager(self.snapshot_files, settings, emit=self.events.append, clock=clock)
 
@@ -75,8 +72,6 @@ class ClosedSession:
 
     def explain_refusal(self) -> str:
         """The notices that explain a refusal."""
-        from ollm.domain.events import Notice
-
         notices = [event.text for event in self.events if isinstance(event, Notice)]
         return " ".join(notices) or "No snapshot was taken."
 
@@ -96,7 +91,6 @@ class ClosedSession:
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
         from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
         from ollm.runtime.resume.saved_context import read_saved_context
-        from ollm.services.snapshots import read_context
         from ollm.services.token_counting import TokenCounter
         from ollm.tools.framework.tool_selection import select_tools
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.domain.errors import OllmError
+from ollm.domain.text import shorten_ids
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -53,20 +54,17 @@ def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
         with redirect_stderr(io.StringIO()), suppress(OllmError, OSError, TimeoutError):
             found = dict(collect(context, incomplete)).items()
             fitting = [(name, about) for name, about in found if name.startswith(incomplete)][:MAX_ITEMS]
-            return [CompletionItem(name, help=_shorten_description(about)) for name, about in fitting]
+            told = {name: " ".join(make_printable(about).split())[:HELP_CHARACTERS] for name, about in fitting}
+            return [CompletionItem(name, help=about) for name, about in told.items()]
         return []
 
     return complete
 
 
-def _shorten_description(about: str) -> str:
-    return " ".join(make_printable(about).split())[:HELP_CHARACTERS]
-
-
-def _list_sessions(_: click.Context, incomplete: str) -> Offer:
+@_complete_from
+def complete_session(_: click.Context, incomplete: str) -> Offer:
     """By as much of the id as tells them apart, or whole when more than that is typed; the newest first."""
     from ollm.app import ProcessScope
-    from ollm.domain.text import shorten_ids
 
     rows = ProcessScope().session_index.list_sessions(seconds=LIST_SECONDS)
     short = shorten_ids(row["sessionId"] for row in rows)
@@ -75,14 +73,16 @@ def _list_sessions(_: click.Context, incomplete: str) -> Offer:
         yield short[name] if short[name].startswith(incomplete) else name, row["title"] or ""
 
 
-def _list_settings(_: click.Context, __: str) -> Offer:
+@_complete_from
+def complete_setting(_: click.Context, __: str) -> Offer:
     from ollm.config.settings import Settings
     from ollm.config.validation import describe_keys
 
     return describe_keys(Settings).items()
 
 
-def _list_values(context: click.Context, _: str) -> Offer:
+@_complete_from
+def complete_value(context: click.Context, _: str) -> Offer:
     """List the values of the setting named before, if it has only a few."""
     from ollm.config.settings import Settings
     from ollm.config.validation import list_key_choices
@@ -90,7 +90,8 @@ def _list_values(context: click.Context, _: str) -> Offer:
     return [(value, "") for value in list_key_choices(Settings, context.params.get("key") or "")]
 
 
-def _list_tools(_: click.Context, __: str) -> Offer:
+@_complete_from
+def complete_tool(_: click.Context, __: str) -> Offer:
     from pathlib import Path
 
     from ollm.app import create_tool_registry
@@ -98,7 +99,8 @@ def _list_tools(_: click.Context, __: str) -> Offer:
     return [(spec.name, spec.description) for spec in create_tool_registry(Path.cwd()).list()]
 
 
-def _list_models(_: click.Context, __: str) -> Offer:
+@_complete_from
+def complete_model(_: click.Context, __: str) -> Offer:
     """The models of the servers that answer at once, and those that are installed."""
     import asyncio
 
@@ -114,15 +116,8 @@ def _list_models(_: click.Context, __: str) -> Offer:
     return asyncio.run(collect())
 
 
-def _list_catalogue(_: click.Context, __: str) -> Offer:
+@_complete_from
+def complete_catalogue(_: click.Context, __: str) -> Offer:
     from ollm.providers.local_models.model_files import CATALOGUE
 
     return [(model.name, model.about) for model in CATALOGUE]
-
-
-complete_session = _complete_from(_list_sessions)
-complete_setting = _complete_from(_list_settings)
-complete_value = _complete_from(_list_values)
-complete_tool = _complete_from(_list_tools)
-complete_model = _complete_from(_list_models)
-complete_catalogue = _complete_from(_list_catalogue)

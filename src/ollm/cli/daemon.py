@@ -16,6 +16,7 @@ from ollm.cli.options import json_option, print_json
 from ollm.config.environment import copy_environment, find_home
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_storage_fix
+from ollm.system.install_command import describe_extra_install
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -45,8 +46,6 @@ def run(tcp: bool) -> None:
     try:
         from ollm.daemon.server import serve
     except ImportError as error:
-        from ollm.system.install_command import describe_extra_install
-
         raise UsageError("The daemon needs extra packages.", action=describe_extra_install("daemon")) from error
     asyncio.run(serve(ProcessScope(), tcp=tcp))
 
@@ -236,8 +235,6 @@ def web(print_only: bool) -> None:
     try:
         import uvicorn  # noqa: F401 - the daemon's own process needs it; say so here
     except ImportError as error:
-        from ollm.system.install_command import describe_extra_install
-
         raise UsageError("The pages need extra packages.", action=describe_extra_install("daemon")) from error
     url = asyncio.run(request_link())
     if print_only or not open_browser(url):

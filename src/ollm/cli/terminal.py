@@ -196,7 +196,6 @@ class Terminal:
         return ScreenOptions(
             history=self._process.home.input_history,
             workspace=self._start.workspace,
-            colour=theme.colour,
             theme=theme,
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,

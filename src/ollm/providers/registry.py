@@ -123,16 +123,13 @@ class ProviderRegistry:
 
     async def discover(self, *, only: str | None = None) -> list[DiscoveredServer]:
         """Find servers at their usual addresses, in order of preference."""
-        places = [place for place in self._places if only in (None, place.type)]
-        answers = await asyncio.gather(*(self._probe(place) for place in places))
-        return [found for found in answers if found is not None]
+        return await self._probe_all([place for place in self._places if only in (None, place.type)])
 
     async def list_servers(self) -> list[DiscoveredServer]:
         """List servers at their usual addresses, and the configured one, which must answer."""
         url = self._settings.base_url
         known = [place for place in self._places if url is None or not url.startswith(place.url)]
-        answers = await asyncio.gather(*(self._probe(place) for place in known))
-        found = [server for server in answers if server is not None]
+        found = await self._probe_all(known)
         if url is None:
             return found
         kind = self._settings.type or await self._detect_kind(url)
@@ -223,6 +220,10 @@ class ProviderRegistry:
         finally:
             await exchange.close()
         return "ollama" if isinstance(answer, dict) and "version" in answer else "openai"
+
+    async def _probe_all(self, places: Sequence[ServerLocation]) -> list[DiscoveredServer]:
+        answers = await asyncio.gather(*(self._probe(place) for place in places))
+        return [found for found in answers if found is not None]
 
     async def _probe(self, place: ServerLocation) -> DiscoveredServer | None:
         provider = self.build(place.type, place.url)

@@ -14,7 +14,7 @@ from ollm.cli.screen import keys
 from ollm.cli.screen import screen as module
 from ollm.cli.screen.application import create_chat_screen
 from ollm.cli.screen.screen import ChatScreen
-from ollm.cli.screen.themes import ScreenOptions
+from ollm.cli.screen.themes import THEMES, ScreenOptions
 from ollm.runtime.base import CommandReply, ConversationOptions
 from tests.cli.screen.inside import DrawnScreen, drawn_screen, point_at
 from tests.servers.answers import Answer
@@ -47,7 +47,7 @@ async def open_screen(
 ) -> AsyncIterator[Open]:
     async with ScriptedServer(script) as server, drawn_screen(patch) as drawn:
         workspace = point_at(patch, directory, server)
-        options = ScreenOptions(history=directory / "history", workspace=workspace, colour=False, **look)
+        options = ScreenOptions(history=directory / "history", workspace=workspace, theme=THEMES["plain"], **look)
 
         async def pick_session(_current: str | None) -> CommandReply | None:
             return None

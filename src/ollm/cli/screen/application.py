@@ -112,7 +112,7 @@ def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> 
         ),
         key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
-        color_depth=None if options.colour else ColorDepth.DEPTH_1_BIT,
+        color_depth=None if options.theme.colour else ColorDepth.DEPTH_1_BIT,
         editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
         output=open_output(),
         full_screen=False,

@@ -152,7 +152,7 @@ class ChatScreen:
         self.left: str | None = None  # the session that was talked to
         self.questions = ConfirmationQueue()
         self.pastes = Pastes()
-        self.painter = Painter(self._get_width, colour=options.colour, theme=options.theme)
+        self.painter = Painter(self._get_width, colour=options.theme.colour, theme=options.theme)
         self.transcript = Transcript(self.painter, self.print)
         self.chat = ConversationRunner(self)
         self.buffer = build_input(options, self.chat, self.questions, find_files)

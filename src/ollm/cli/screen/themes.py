@@ -115,7 +115,6 @@ def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
 class ScreenOptions(Data, frozen=True):
     history: Path
     workspace: Path
-    colour: bool = True
     theme: ScreenTheme = THEMES["dark"]
     vi: bool = False
     bell: bool = True
