@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from operator import eq
 from pathlib import Path, PurePath
-from typing import Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import ChangeKind, DirectoryContent, DiscoveryOptions, EntryType, FileEntry, TreeTooLarge
+from ollm.domain.lazy import Lazy
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.services.file_discovery.patterns import BadPattern, compile_bytes, compile_globs, translate_pattern
@@ -32,8 +33,10 @@ from ollm.services.file_discovery.rules import (
     read_signature,
 )
 from ollm.services.file_discovery.walk import DirectoryListing, Explanation, PathReader, Walk, explain_path, make_walk
-from ollm.services.file_discovery.watch import RootWatches
 from ollm.system.folders import CLOCK_STEP_NANOSECONDS, FolderMemory
+
+if TYPE_CHECKING:
+    from ollm.services.file_discovery.watch import RootWatches
 
 _MAX_RESULTS = 8
 _MAX_CHECKED_DIRECTORIES = 1500  # directories whose times can be read while nobody notices, watch or not
@@ -171,7 +174,7 @@ class FileDiscoveryService:
         self._settings = settings
         self._git = GitFinder(str(home), str(config_home or home / ".config"))
         self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()  # the newest last
-        self._watches = RootWatches(self._make_watch_walk)
+        self._watches = Lazy(self._create_watches)
         self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadIgnoreRule] = set()
         self._folders = FolderMemory() if folders is None else folders
@@ -239,11 +242,11 @@ class FileDiscoveryService:
     def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
         """Call back for every file that comes, changes or goes, until disposed. Changes made after this returns are
         heard. Called in the running event loop if there is one, else in the watch's own thread."""
-        return self._watches.watch(_resolve_directory(root), callback)
+        return self._watches.get().watch(_resolve_directory(root), callback)
 
     def get_watch_state(self, root: str) -> Literal["events", "polling"] | None:
         """Return the way a root is watched: by system events, or by polling."""
-        return self._watches.get_state(os.path.realpath(root))
+        return self._watches.get().get_state(os.path.realpath(root))
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
         """All rules of the tree as one list of patterns from its root; the last that matches decides."""
@@ -265,7 +268,8 @@ class FileDiscoveryService:
         return sorted(self._said, key=lambda bad: (bad.source, bad.line))
 
     def close(self) -> None:
-        self._watches.close()
+        if watches := self._watches.built:
+            watches.close()
 
     def _collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
         """Calls that come side by side wait for one walk, and share its answer."""
@@ -277,7 +281,7 @@ class FileDiscoveryService:
 
     def _get_cached(self, options: DiscoveryOptions) -> DiscoveryResult | None:
         """An answer that still holds. Walks run in threads, so every step here stands alone."""
-        answer, generation = self._answers.get(options), self._watches.get_generation(options.root)
+        answer, generation = self._answers.get(options), self._get_generation(options.root)
         if options.stat or answer is None or not answer.is_valid(generation):
             return None
         if answer.generation != generation:
@@ -301,7 +305,7 @@ class FileDiscoveryService:
         self, options: DiscoveryOptions, finish: Callable[[DiscoveryResult], None] = lambda _: None
     ) -> Iterator[Sequence[FileEntry]]:
         """The entries of one directory after the other; the whole answer is kept at the end."""
-        generation = self._watches.get_generation(options.root)
+        generation = self._get_generation(options.root)
         taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
@@ -349,6 +353,14 @@ class FileDiscoveryService:
             pass
         self._warn(walk)
         return IgnorePatterns(flatten_rules(walk.reader.rules, walk.reader.offset), root)
+
+    def _create_watches(self) -> RootWatches:
+        from ollm.services.file_discovery.watch import RootWatches
+
+        return RootWatches(self._make_watch_walk)
+
+    def _get_generation(self, root: str) -> int | None:
+        return watches.get_generation(root) if (watches := self._watches.built) else None
 
     def _make_watch_walk(self, root: str) -> Walk:
         return self._make_walk(self._complete_options(DiscoveryOptions(root=root)))
