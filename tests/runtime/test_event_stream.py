@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from ollm.domain.events import AnyEvent, Event, Notice, TurnFinished
-from ollm.runtime.event_stream import EventStream, NoticeQueue
+from ollm.runtime.base import EventStream, NoticeQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ollm.domain.messages import PromptMessage
-from ollm.services.prefix_ledger import PrefixLedger, PrefixPart
+from ollm.runtime.prompt.prefix import PrefixLedger, PrefixPart
 
 
 def parts(*texts: str) -> list[PrefixPart]:

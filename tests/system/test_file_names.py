@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.system.file_names import SHELL_START_UP_FILES, normalize_name
 from ollm.system.paths import is_environment_file
+from ollm.system.sandbox.names import SHELL_START_UP_FILES, normalize_name
 
 
 @given(st.text(max_size=30))

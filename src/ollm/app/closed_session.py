@@ -87,7 +87,7 @@ class ClosedSession:
     async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
         """Build the prompt of this session, or of a new one with the model that was `chosen`."""
         from ollm.providers.window import FALLBACK_WINDOW_TOKENS
-        from ollm.runtime.prompt.instructions import count_instruction_tokens
+        from ollm.runtime.prompt.prefix import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
         from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
         from ollm.runtime.resume.saved_context import read_saved_context

@@ -55,7 +55,7 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
     import msgspec
 
     from ollm.runtime.model.probe import Probe
-    from ollm.runtime.prompt.instructions import count_instruction_tokens
+    from ollm.runtime.prompt.prefix import count_instruction_tokens
     from ollm.tools.framework.tool_selection import select_tools
 
     model = await process.choose_model(name, anew=True)

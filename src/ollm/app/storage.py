@@ -15,7 +15,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
-from ollm.runtime.event_stream import EventStream
+from ollm.runtime.base import EventStream
 from ollm.runtime.resume.saved_context import ResumePoint, read_saved_context
 from ollm.runtime.session import OpenSession
 from ollm.runtime.state import Plan, TodoOwner

@@ -22,7 +22,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.messages import Message
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.breakdown import ContextPart, list_context_parts
-from ollm.services.prefix_ledger import LedgerEntry
+from ollm.runtime.prompt.prefix import LedgerEntry
 from ollm.store.session_files import MessagePage
 
 if TYPE_CHECKING:

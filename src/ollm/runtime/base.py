@@ -1,22 +1,26 @@
-"""The interface a front end uses: conversation, options, turn events and observers."""
+"""The interface a front end uses: conversation, options, turn events with their stream, and observers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import msgspec
 from msgspec import field
 
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
-from ollm.domain.events import AnyEvent, TurnReason
+from ollm.domain.events import AnyEvent, Event, Notice, NoticeLevel, TurnFinished, TurnReason
 from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 
 FollowUp = Literal["none", "exit", "send", "open-session", "new-session"]
+Listener = Callable[[AnyEvent], None]
 
 
 class CommandReply(Data, frozen=True):
@@ -208,3 +212,91 @@ class TurnObserver:
 
     async def session_closed(self, session_id: str) -> None:
         """The conversation ends; its parts are still there."""
+
+
+class EventStream:
+    """`emit` fills in session, number and time. Listeners are called at once, in the order they came.
+
+    `redact` takes secrets out of what is said to have gone wrong: a server may repeat a key that it does not know."""
+
+    def __init__(self, clock: Clock, session_id: str = "", redact: Callable[[str], str] = str) -> None:
+        self.session_id = session_id
+        self.last_seq = 0
+        self._clock = clock
+        self._redact = redact
+        self._listeners: list[Listener] = []
+
+    def emit(self, event: Event) -> None:
+        self.last_seq += 1
+        if isinstance(event, Notice) and event.level != "info":
+            event = msgspec.structs.replace(event, text=self._redact(event.text))
+        elif isinstance(event, TurnFinished) and event.message:
+            event = msgspec.structs.replace(event, message=self._redact(event.message))
+        sent = msgspec.structs.replace(
+            event,
+            session_id=self.session_id or event.session_id,
+            seq=self.last_seq,
+            timestamp=format_stamp(self._clock()),
+        )
+        for listener in tuple(self._listeners):
+            listener(sent)  # type: ignore[arg-type]  # every Event that exists is in AnyEvent
+
+    def add_listener(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every event from now on; the returned function ends it."""
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def subscribe(self) -> EventSubscription:
+        return EventSubscription(self)
+
+
+class EventSubscription:
+    """Every event from the moment it was made, as an async iterator; ends after `close`."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self._queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+        self._stop = stream.add_listener(self._queue.put_nowait)
+
+    def close(self) -> None:
+        self._stop()
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        while (event := await self._queue.get()) is not None:
+            yield event
+
+
+async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterator[AnyEvent]:
+    async for event in subscription:
+        yield event
+        if isinstance(event, TurnFinished):
+            return
+
+
+class NoticeQueue:
+    """Notices that wait until there is somebody to tell."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Notice] = []
+        self._warned: set[str] = set()
+
+    def add(self, level: NoticeLevel, text: str) -> None:
+        self._waiting.append(Notice(level=level, text=text))
+
+    def warn(self, text: str) -> None:
+        self.add("warning", text)
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self.warn(text)
+
+    def emit_all(self, emit: Callable[[Event], None]) -> None:
+        notices, self._waiting = self._waiting, []
+        for notice in notices:
+            emit(notice)

@@ -17,8 +17,8 @@ from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
 from ollm.domain.session import ModeTrigger, SnapshotTrigger
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.event_stream import EventStream
-from ollm.runtime.prompt.instructions import count_instruction_tokens
+from ollm.runtime.base import EventStream
+from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.session import OpenSession
 from ollm.runtime.state import ConversationState

@@ -24,9 +24,9 @@ from ollm.runtime.base import (
     TurnObserver,
     TurnReport,
     build_message_parts,
+    iterate_until_finished,
 )
 from ollm.runtime.changes import get_approval, update_tools
-from ollm.runtime.event_stream import iterate_until_finished
 from ollm.runtime.model.model import Model
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.prompt.compaction import Compactor

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.base import EventStream
     from ollm.runtime.calls.dispatch import Dispatch
-    from ollm.runtime.event_stream import EventStream
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt

@@ -15,7 +15,7 @@ from ollm.domain.events import Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.lazy import Lazy
 from ollm.domain.session import AgentListing, TaskReport, TaskRequest
 from ollm.domain.tools import ErrorInfo, ToolResult
-from ollm.runtime.event_stream import EventStream
+from ollm.runtime.base import EventStream
 from ollm.runtime.model.model import Model
 from ollm.runtime.prompt.prompt import Prompt
 

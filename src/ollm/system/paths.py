@@ -26,9 +26,8 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
-from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
 from ollm.system.sandbox.box import CACHES, TOOLCHAINS
-from ollm.system.sandbox.names import find_steering_name
+from ollm.system.sandbox.names import SHELL_START_UP_FILES, find_steering_name, is_environment_file, normalize_name
 
 __all__ = [
     "Boundary",

@@ -9,7 +9,7 @@ import pytest
 
 from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
-from ollm.runtime.prompt.instructions import build_instructions, count_instruction_tokens
+from ollm.runtime.prompt.prefix import build_instructions, count_instruction_tokens
 from ollm.services.modes import MODES
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.framework.tool_selection import select_tools

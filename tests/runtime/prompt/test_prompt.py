@@ -27,7 +27,7 @@ from ollm.domain.messages import (
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
-from ollm.runtime.prompt.instructions import build_instructions
+from ollm.runtime.prompt.prefix import build_instructions
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter

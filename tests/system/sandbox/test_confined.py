@@ -153,7 +153,7 @@ def test_a_helper_is_told_no_secret() -> None:
 
 def test_our_own_interpreter_runs_wherever_it_is_installed(tmp_path: Path) -> None:
     """A home whose secrets are where we are: what we need of ourselves stays."""
-    code = "import ollm.system.file_names; print('ran')"
+    code = "import ollm.system.sandbox.names; print('ran')"
     command = [sys.executable, "-c", code]
 
     def start() -> subprocess.CompletedProcess[str]:

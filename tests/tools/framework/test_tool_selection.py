@@ -11,7 +11,7 @@ from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
 from ollm.providers.text_calls.rendering import add_tool_list, build_call_schema, make_example_call
-from ollm.runtime.prompt.instructions import build_instructions, count_instruction_tokens
+from ollm.runtime.prompt.prefix import build_instructions, count_instruction_tokens
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.framework.base import SmallForm, ToolDescription, ToolSpec
 from ollm.tools.framework.tool_selection import (

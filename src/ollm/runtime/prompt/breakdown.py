@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ollm.domain.struct import Data
-from ollm.runtime.prompt.instructions import build_instructions
+from ollm.runtime.prompt.prefix import build_instructions
 from ollm.runtime.prompt.project_context import PROJECT_MAP_KEY
 from ollm.services.context_manager import render_entries
 from ollm.services.token_counting import MESSAGE_UNITS

@@ -27,14 +27,13 @@ from ollm.domain.events import ContextUsage, Event, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.event_stream import NoticeQueue
+from ollm.runtime.base import NoticeQueue
 from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages
-from ollm.runtime.prompt.prefix import PromptPrefix, RequestBuilder, ToolChoice
+from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilder, ToolChoice
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, ToldGoals
-from ollm.services.prefix_ledger import PrefixLedger
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:

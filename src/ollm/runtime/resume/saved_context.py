@@ -9,8 +9,8 @@ import msgspec
 from ollm.domain.context import ActiveContext, ContextEntry, GoalStack, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
+from ollm.runtime.prompt.prefix import LedgerEntry
 from ollm.runtime.prompt.token_meter import CountedPrompt
-from ollm.services.prefix_ledger import LedgerEntry
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt

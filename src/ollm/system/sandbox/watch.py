@@ -22,11 +22,18 @@ from typing import Any, NamedTuple, Protocol
 
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import LinkFound, open_parent_directory
-from ollm.system.file_names import is_environment_file, normalize_name
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.box import is_inside
-from ollm.system.sandbox.names import GITHUB_STEERING_NAMES, REBASES, is_harmless, list_git_parts, steers_by_name
+from ollm.system.sandbox.names import (
+    GITHUB_STEERING_NAMES,
+    REBASES,
+    is_environment_file,
+    is_harmless,
+    list_git_parts,
+    normalize_name,
+    steers_by_name,
+)
 
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 MAX_SHOWN = 5
