@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.messages import PromptMessage
-from ollm.providers.base import ChatRequest
-from ollm.providers.openai_messages import build_chat_body
-from ollm.providers.wire import merge_user_messages
+from ollm.providers.base import ChatRequest, merge_user_messages
+from ollm.providers.openai_compatible import build_chat_body
 
 messages = st.lists(
     st.builds(PromptMessage, role=st.sampled_from(["system", "user", "assistant"]), content=st.text(max_size=20))

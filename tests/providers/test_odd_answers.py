@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ModelError
 from ollm.providers import ollama, server_kind
 from ollm.providers.base import FinishPiece
-from ollm.providers.openai_messages import StreamAssembler
+from ollm.providers.openai_compatible import StreamAssembler
 from ollm.providers.server_errors import extract_error_text, make_server_error, make_unknown_model_error
 from ollm.system.http import FullResponse
 from tests.providers.conftest import openai, said

@@ -6,9 +6,9 @@ import pytest
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError
-from ollm.providers import openai_messages
+from ollm.providers import openai_compatible as openai_messages
 from ollm.providers.base import CallPiece, FinishPiece
-from ollm.providers.openai_messages import StreamAssembler
+from ollm.providers.openai_compatible import StreamAssembler
 
 
 def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Literal
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +17,8 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 
 FinishReason = Literal["stop", "length", "tool_calls", "unknown"]
+ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
+_read_role = attrgetter("role")
 
 
 class ChatRequest(Data, frozen=True):
@@ -77,6 +81,7 @@ class FinishPiece(Piece, frozen=True, tag="finish"):
 
 
 AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece | FinishPiece
+PieceStream = AsyncGenerator[AnyPiece, None]
 
 
 class CompletionRequest(Data, frozen=True):
@@ -164,10 +169,6 @@ def list_missing_parts(provider: object) -> list[str]:
     return [part for part in vars(Provider) if not part.startswith("_") and not hasattr(provider, part)]
 
 
-PieceStream = AsyncGenerator[AnyPiece, None]
-ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
-
-
 async def relay(
     stream: AsyncGenerator[AnyPiece | PieceStream, None], explain: ExplainError | None = None
 ) -> PieceStream:
@@ -188,3 +189,63 @@ async def relay(
         if better is None:
             raise
         raise better from error
+
+
+def as_mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def as_entries(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; empty for anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def parse_arguments(value: Any) -> JsonObject | str:
+    """Parse a call's arguments; text that is no object stays as it is."""
+    if isinstance(value, dict):
+        return value
+    written = as_text(value)
+    if not written.strip():
+        return {}
+    try:
+        decoded = msgspec.json.decode(written)
+    except (msgspec.DecodeError, RecursionError):  # no object, or one nested so deeply that nothing can be done with it
+        return written
+    return decoded if isinstance(decoded, dict) else written
+
+
+def build_functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
+    """Build tools in the form both kinds of server take."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools
+    ]
+
+
+def merge_user_messages(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
+    """Join adjacent messages of the user."""
+    if ("user", "user") not in pairwise(map(_read_role, messages)):
+        return list(messages)
+    found: list[PromptMessage] = []
+    for message in messages:
+        if found and message.role == found[-1].role == "user":
+            found[-1] = join_messages(found[-1], message)
+        else:
+            found.append(message)
+    return found
+
+
+def join_messages(first: PromptMessage, second: PromptMessage) -> PromptMessage:
+    return msgspec.structs.replace(
+        first,
+        content=f"{first.content}\n\n{second.content}",
+        images=(*first.images, *second.images),
+        sources=(*first.sources, *second.sources),
+    )

@@ -13,9 +13,17 @@ from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
 from ollm.domain.messages import JsonObject
-from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, PieceStream, Provider, TextPiece, ThinkingPiece
+from ollm.providers.base import (
+    AnyPiece,
+    CallPiece,
+    FinishPiece,
+    PieceStream,
+    Provider,
+    TextPiece,
+    ThinkingPiece,
+    as_mapping,
+)
 from ollm.providers.server_errors import ModelLoadingError, extract_error_text, make_error_from_text, make_server_error
-from ollm.providers.wire import as_mapping
 from ollm.system import http
 
 HIDDEN_KEY = "[redacted]"

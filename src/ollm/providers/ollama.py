@@ -23,10 +23,15 @@ from ollm.providers.base import (
     ModelInfo,
     TextPiece,
     ThinkingPiece,
+    as_entries,
+    as_mapping,
+    as_text,
+    build_functions,
+    merge_user_messages,
+    parse_arguments,
 )
 from ollm.providers.exchange import Exchange, ServerProvider
 from ollm.providers.server_errors import as_int, make_unknown_model_error
-from ollm.providers.wire import as_entries, as_mapping, as_text, build_functions, merge_user_messages, parse_arguments
 from ollm.system.http import iter_lines
 
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}

@@ -7,9 +7,8 @@ from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
-from ollm.providers.base import ModelInfo
+from ollm.providers.base import ModelInfo, as_entries, as_mapping, as_text
 from ollm.providers.server_errors import as_int
-from ollm.providers.wire import as_entries, as_mapping, as_text
 
 Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]
 LLAMA_CPP: Final = "llama.cpp"

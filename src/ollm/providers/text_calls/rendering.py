@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ollm.domain.messages import JsonObject, PromptMessage, ToolCall
 from ollm.domain.model_facts import WrittenForm
 from ollm.domain.tools import ToolSchema
-from ollm.providers.wire import merge_user_messages
+from ollm.providers.base import merge_user_messages
 
 CALL_MARKS: dict[WrittenForm, tuple[str, str]] = {
     "fence": ("```json\n", "\n```"),
