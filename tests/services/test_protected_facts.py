@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ollm.services.protected_facts import find_facts, find_missing, strip_markers
+from ollm.services.chat_compression.folding import find_facts, find_missing, strip_markers
 
 
 @pytest.mark.parametrize(

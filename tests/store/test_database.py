@@ -12,14 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from ollm.domain.errors import BusyError, StorageError
-from ollm.store.database import Database, is_disk_full, read_schema_version
-from ollm.store.migrations import WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS, Database, is_disk_full, read_schema_version
 
 MIGRATE = """
 import sys
 from pathlib import Path
 from ollm.store.database import Database
-from ollm.store.migrations import WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS
 Database(Path(sys.argv[1]), WORKSPACE_MIGRATIONS).connect()
 """
 

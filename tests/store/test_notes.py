@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.tools import Todo
-from ollm.store.migrations import WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS
 from ollm.store.notes import NoteStore
 
 

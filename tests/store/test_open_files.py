@@ -11,10 +11,9 @@ import pytest
 
 from ollm.domain.clock import now
 from ollm.domain.errors import OllmError
-from ollm.store.database import Database
+from ollm.store.database import WORKSPACE_MIGRATIONS, Database
 from ollm.store.file_objects import FileObjects
 from ollm.store.lease import Lease
-from ollm.store.migrations import WORKSPACE_MIGRATIONS
 from ollm.store.session_files import MessagePage
 from ollm.store.session_files.files import DamageReport, open_file
 from ollm.store.session_files.reader import SessionReader

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import BusyError
-from ollm.system.atomic import AppendFile, make_private_directory, replace_file
+from ollm.system.atomic import AppendFile, make_private_directory, read_small_file, replace_file
 from ollm.system.locks import OwnerLock, read_owner
-from ollm.system.small_files import read_small_file
 from tests.covers import covers
 
 

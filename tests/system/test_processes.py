@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.system.capture import Capture, HeadAndTail
-from ollm.system.cores import count_cores
 from ollm.system.helper_process import start_helper
+from ollm.system.process_tree import count_cores
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from tests.sizes import size
@@ -277,7 +277,7 @@ async def test_a_character_cut_by_a_read_arrives_whole() -> None:
 
 
 def test_a_process_that_is_kept_to_one_core_has_one() -> None:
-    code = "import os; from ollm.system.cores import count_cores; os.sched_setaffinity(0, {%d}); print(count_cores())"
+    code = "import os; from ollm.system.process_tree import count_cores; os.sched_setaffinity(0, {%d}); print(count_cores())"
     only = code % min(os.sched_getaffinity(0))
 
     assert subprocess.run([sys.executable, "-c", only], capture_output=True, text=True, check=True).stdout == "1\n"

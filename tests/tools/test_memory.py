@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import Todo
-from ollm.store.migrations import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
+from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
 from ollm.store.notes import NoteStore
 from ollm.tools.memory import Memory, MemoryStores
 from ollm.tools.write_todos import TodoList, WriteTodos
@@ -119,7 +119,7 @@ def test_processes_setting_at_once_leave_a_key_each(workspace: Path) -> None:
     script = """if True:
         import sys
         from pathlib import Path
-        from ollm.store.migrations import WORKSPACE_MIGRATIONS
+        from ollm.store.database import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
         store = NoteStore(lambda: Path(sys.argv[1]), WORKSPACE_MIGRATIONS)
         store.set(f"key {sys.argv[2]}", "1")

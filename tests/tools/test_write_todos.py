@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import Todo
-from ollm.store.migrations import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
+from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
 from ollm.store.notes import NoteStore
 from ollm.tools.memory import Memory, MemoryStores
 from ollm.tools.write_todos import TodoList, WriteTodos

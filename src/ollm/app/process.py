@@ -376,7 +376,7 @@ class ProcessScope:
     @cached_property
     def notes(self) -> NoteStore:
         """Notes of the memory tool for all workspaces."""
-        from ollm.store.migrations import GLOBAL_MIGRATIONS
+        from ollm.store.database import GLOBAL_MIGRATIONS
         from ollm.store.notes import NoteStore
 
         notes = NoteStore(lambda: self.home.global_db, GLOBAL_MIGRATIONS, clock=self.clock)

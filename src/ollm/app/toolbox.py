@@ -322,7 +322,7 @@ class Toolbox:
     def create_call_services(self, state: ConversationState | None = None) -> CallServices:
         """Build the services that calls run with; `state` has the current model, if there is one."""
 
-        from ollm.extensions.base import NoHooks
+        from ollm.domain.tools import NoHooks
         from ollm.runtime.calls.tool_call import CallServices
 
         context = msgspec.structs.replace(

@@ -91,8 +91,7 @@ class WorkspaceScope:
         return chosen
 
     def _create_memory(self, directory: Path) -> Database:
-        from ollm.store.database import Database
-        from ollm.store.migrations import WORKSPACE_MIGRATIONS
+        from ollm.store.database import WORKSPACE_MIGRATIONS, Database
 
         return Database(directory / "memory.db", WORKSPACE_MIGRATIONS, report=self._forward_report)
 
@@ -116,7 +115,7 @@ class WorkspaceScope:
 
     @cached_property
     def notes(self) -> NoteStore:
-        from ollm.store.migrations import WORKSPACE_MIGRATIONS
+        from ollm.store.database import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
 
         return NoteStore(lambda: self.memory, WORKSPACE_MIGRATIONS, clock=self.process.clock)

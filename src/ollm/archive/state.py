@@ -11,8 +11,7 @@ from uuid import uuid4
 import msgspec
 
 from ollm.domain.clock import Clock, now, to_epoch_ms
-from ollm.store.database import Database
-from ollm.store.migrations import ARCHIVE_STATE_MIGRATIONS
+from ollm.store.database import ARCHIVE_STATE_MIGRATIONS, Database
 
 FORGOTTEN = "forgotten"
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from ollm.domain.struct import Data
-from ollm.system.cores import count_cores
+from ollm.system.process_tree import count_cores
 
 PROBE_BYTES = 4096  # a session of a few words
 EXTRAS = {

@@ -22,7 +22,7 @@ from ollm.config.yaml_tree import (
 )
 from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")
 SERVICES = {"session": "sessions", **{name: name for name in SECTIONS}}

@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 1024 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import UNSET, UnsetType
 
@@ -15,6 +15,13 @@ Decision = Literal["allow", "ask", "deny"]
 GrantScope = Literal["once", "session", "always", "everywhere"]  # always: in this workspace
 Access = Literal["read", "write", "run"]
 ToolCategory = Literal["read", "notes", "write", "web", "run"]  # what a tool of ours is for
+MAX_SUMMARY_CHARS = 200
+SCOPE_WORDS: dict[GrantScope, str] = {
+    "once": "yes",
+    "session": "yes, for this session",
+    "always": "yes, always in this workspace",
+    "everywhere": "yes, everywhere",
+}
 
 
 class Risk(StrEnum):
@@ -194,15 +201,6 @@ class Todo(Data, frozen=True):
     status: Literal["open", "done"] = "open"
 
 
-MAX_SUMMARY_CHARS = 200
-SCOPE_WORDS: dict[GrantScope, str] = {
-    "once": "yes",
-    "session": "yes, for this session",
-    "always": "yes, always in this workspace",
-    "everywhere": "yes, everywhere",
-}
-
-
 def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) -> str:
     """The recorded summary of a call; for calls of earlier versions their name and first argument."""
     if isinstance(summary, str) and summary:
@@ -223,3 +221,30 @@ def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | N
         return f"yes, {answer.text}"
     granted = details.prefix if answer.prefix else details.grant
     return SCOPE_WORDS[answer.scope] + (f" ({granted})" if granted and answer.scope != "once" else "")
+
+
+class HookDecision(Data, frozen=True):
+    """Decision of hooks before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own.
+    `ask` is why a person is to be asked, whatever policy says."""
+
+    blocked: str | None = None
+    arguments: JsonObject | None = None
+    ask: str = ""
+
+
+class ToolHooks(Protocol):
+    """Called before each valid call and after each call."""
+
+    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
+
+    async def after_tool(self, record: ToolCallRecord) -> str:
+        """Return text for the model about the call, besides its result."""
+        ...
+
+
+class NoHooks:
+    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
+        return HookDecision()
+
+    async def after_tool(self, record: ToolCallRecord) -> str:
+        return ""

@@ -12,8 +12,7 @@ from ollm.domain.errors import DeniedError
 from ollm.domain.events import Event, Notice
 from ollm.domain.lazy import Lazy
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import ToolCallRecord
-from ollm.extensions.base import HookDecision
+from ollm.domain.tools import HookDecision, ToolCallRecord
 from ollm.extensions.hook_settings import Hook, HookEvent
 
 if TYPE_CHECKING:

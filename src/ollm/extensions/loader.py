@@ -17,7 +17,7 @@ from ollm.config.settings import Settings
 from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, parse_yaml_cached, to_plain_value
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 from ollm.tools.framework.base import Tool, ToolSpec, make_spec
 
 Kind = Literal["tools", "context", "searchBackends", "providers"]

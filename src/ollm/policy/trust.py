@@ -16,7 +16,7 @@ from typing import Any
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")

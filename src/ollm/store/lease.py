@@ -20,7 +20,7 @@ import msgspec
 from ollm.domain.clock import Clock, format_age, format_stamp
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 DAEMON = "daemon"
 

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.model_facts import ModelFacts
-from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 
 LOCK_TIMEOUT_SECONDS = 5
 

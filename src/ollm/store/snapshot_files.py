@@ -15,8 +15,7 @@ import msgspec
 from ollm.domain.context import Checkpoint, GoalStack, ReasoningStorage
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError
 from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotSummary
-from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 
 VERSION = 1
 PREFIX, SUFFIX = "snapshot-", ".json"

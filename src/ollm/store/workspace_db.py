@@ -11,8 +11,7 @@ import msgspec
 
 from ollm.domain.clock import make_id
 from ollm.domain.session import ChatSession, Episode, PlanState, PlanStep, SessionStatus
-from ollm.store.database import Database
-from ollm.store.migrations import WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS, Database
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.config.environment import Home
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite keeps for one database

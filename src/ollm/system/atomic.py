@@ -1,4 +1,4 @@
-"""Durable files: what returned without an error is on the disk.
+"""Durable files: what returned without an error is on the disk. And small ones, read without waiting for anybody.
 
 A file is replaced by a temporary one in the same directory: complete write, sync, rename, sync of the directory. After
 a sync that failed nothing is known of the file's pages, so the temporary file is thrown away and never synced again.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,8 @@ DIRECTORY_MODE = 0o700
 _CHUNK_BYTES = 1 << 20
 MAX_HELD_BYTES = 4 << 20
 _FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MAX_SMALL_BYTES = 16 << 20
+GROWTH_BYTES = 1 << 16  # that a file may grow by while it is read; some say that they are empty and are not
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -233,3 +236,17 @@ class AppendFile:
                     break
                 end -= len(data)  # appended after the cut
         return min(end, self._recent_start)
+
+
+def read_small_file(path: Path | str, max_bytes: int = MAX_SMALL_BYTES) -> bytes:
+    """All of a regular file. Raises OSError for anything else, and for one that is larger."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", str(path))
+        if status.st_size > max_bytes:
+            raise OSError(errno.EFBIG, f"It is larger than {max_bytes // 1024:,} KiB", str(path))
+        return file.read(min(max_bytes, status.st_size + GROWTH_BYTES))

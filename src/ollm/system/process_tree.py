@@ -153,3 +153,7 @@ def _prctl(option: int, value: int) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def count_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from ollm.domain.events import ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
+    HookDecision,
+    NoHooks,
     ToolResult,
     Verdict,
 )
-from ollm.extensions.base import HookDecision, NoHooks
 from ollm.runtime.calls.tool_call import UNPARSED_KEY
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.covers import covers

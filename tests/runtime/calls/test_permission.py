@@ -13,11 +13,12 @@ from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
     FileChange,
+    HookDecision,
     Location,
+    NoHooks,
     ToolResult,
     Verdict,
 )
-from ollm.extensions.base import HookDecision, NoHooks
 from ollm.policy.message_bus import MessageBus
 from ollm.runtime.calls.dispatch import Dispatch
 from ollm.runtime.calls.permission import (

@@ -9,10 +9,11 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import Notice
 from ollm.domain.tools import (
+    HookDecision,
+    NoHooks,
     ToolCallRecord,
     ToolResult,
 )
-from ollm.extensions.base import HookDecision, NoHooks
 from ollm.runtime.calls.dispatch import Dispatch
 from ollm.runtime.calls.tool_call import UNPARSED_KEY, CallServices
 from ollm.system.paths import Boundary

@@ -15,7 +15,7 @@ from prompt_toolkit.history import History
 from ollm.cli.screen.chat_session import ConversationRunner
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.themes import ScreenOptions
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 MAX_COMPLETIONS = 12
 

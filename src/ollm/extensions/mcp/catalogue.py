@@ -20,7 +20,7 @@ from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 from ollm.tools.framework.base import ToolContext, ToolSpec, build_confirmation
 from ollm.tools.framework.output import clean_text
 

@@ -12,7 +12,7 @@ from msgspec import field
 
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
 VARIABLE_PATTERN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

@@ -36,7 +36,7 @@ from ollm.providers.local_models.embedded_server import EmbeddedOptions, Embedde
 from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS, FALLBACK_WINDOW_TOKENS
-from ollm.system.cores import count_cores
+from ollm.system.process_tree import count_cores
 
 PASSED_VARIABLES = frozenset(
     (

@@ -19,11 +19,12 @@ from ollm.domain.tools import (
     CallStatus,
     ErrorInfo,
     GrantScope,
+    NoHooks,
     RecordedResult,
     ToolCallRecord,
+    ToolHooks,
     ToolResult,
 )
-from ollm.extensions.base import NoHooks, ToolHooks
 from ollm.runtime.base import ChangeWatch
 from ollm.runtime.calls.permission import AnswerLog, Asker, Permission, Permit, Policy, UnattendedAsker
 from ollm.system.paths import make_tool_failure as file_failure

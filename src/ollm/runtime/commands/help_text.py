@@ -10,7 +10,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.text import split_front_matter, suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, render_table
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers

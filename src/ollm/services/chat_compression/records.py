@@ -17,7 +17,7 @@ import msgspec
 
 from ollm.domain.context import Checkpoint, RequestLine
 from ollm.domain.lazy import compile_late
-from ollm.services.protected_facts import find_facts, strip_markers
+from ollm.services.chat_compression.folding import find_facts, strip_markers
 from ollm.services.token_counting import TokenCounter
 
 TextCost = Callable[[str], int]

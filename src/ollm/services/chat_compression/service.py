@@ -13,8 +13,7 @@ from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
 from ollm.services.chat_compression.compression_state import CompressionOptions, CompressionState, Summarise
-from ollm.services.chat_compression.folding import Group, list_numbers, write_digest
-from ollm.services.protected_facts import find_facts, find_missing
+from ollm.services.chat_compression.folding import Group, find_facts, find_missing, list_numbers, write_digest
 from ollm.services.token_counting import TokenCounter
 
 MAX_ATTEMPTS = 2

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
 from ollm.domain.messages import PromptMessage
-from ollm.services.chat_compression.folding import Group, cut_text
-from ollm.services.protected_facts import find_facts
+from ollm.services.chat_compression.folding import Group, cut_text, find_facts
 from ollm.services.token_counting import TokenCounter
 
 INSTRUCTION = (

@@ -23,7 +23,7 @@ from ollm.services.file_discovery.patterns import (
     measure_literal,
     translate_pattern,
 )
-from ollm.system.small_files import read_small_file
+from ollm.system.atomic import read_small_file
 
 _MAX_FILE_BYTES = 4 << 20
 _MAX_PATTERN_BYTES = 4096

@@ -24,8 +24,8 @@ from ollm.services.file_discovery.rules import (
     is_below,
     read_signature,
 )
-from ollm.system.cores import count_cores
 from ollm.system.folders import FolderMemory, FolderNames, read_names
+from ollm.system.process_tree import count_cores
 
 
 class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
