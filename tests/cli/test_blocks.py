@@ -111,13 +111,46 @@ async def test_parts_of_a_long_file_are_changed_where_they_were_shown(tmp_path: 
     assert read(runner, "options.py") == expected
 
 
-async def test_code_in_a_shell_block_changes_the_file_that_defines_it_and_is_not_run(tmp_path: Path) -> None:
-    files = {"prices.py": "def cut(price):\n    return price - 1\n\n\nRATE = 2\n", "main.py": "import prices\n"}
-    answer = "```bash\ndef cut(price):\n    return price * 0.9\n```"
-    said, runner = await run_task(tmp_path, files, "cut in prices.py is wrong", [answer, "Done."])
+async def test_code_in_a_shell_block_is_not_run_and_says_why(tmp_path: Path) -> None:
+    answer = "```bash\nimport os\nbigger = size > data\nprint(bigger)\n```"
+    said, runner = await run_task(tmp_path, {"data": "kept\n"}, "compare them", [answer, "Done."])
 
-    assert read(runner, "prices.py") == files["prices.py"].replace("price - 1", "price * 0.9")
-    assert [call["name"] for call in said["toolCalls"]] == ["edit_file"]
+    assert read(runner, "data") == "kept\n"
+    assert [call["status"] for call in said["toolCalls"]] == ["failed"]
+    assert "no shell command" in last_message(runner, 1)
+
+
+TWO_CLASSES = "class Shop:\n    @property\n    def add(self):\n        return 1\n\n\nclass Cart:\n    def add(self):\n        return 2\n"
+LONG_YAML = "env:\n  A: 1\n  B: 2\njobs:\n  build:\n    run: x\n" + "".join(f"# {n}\n" for n in range(40))
+LONG_PAGE = "".join(f"line {n}\n" for n in range(80))
+FUNCTIONS = "".join(f"def f{n}(a, b):\n    x = a + b\n    y = x * {n}\n    return y\n\n\n" for n in range(12))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "block"),
+    [
+        ("a.py", TWO_CLASSES, "def add(self):\n    return 3"),
+        ("a.yaml", LONG_YAML, "env:\n  A: 1\n  B: 2\n  C: 3\n..."),
+        ("a.txt", LONG_PAGE, "line 3\nline new\n...\nline 70"),
+        ("a.py", FUNCTIONS, "    x = a + b\n    y = x * 100\n    return y"),
+    ],
+)
+async def test_a_block_that_fits_several_places_or_would_lose_lines_is_refused(
+    tmp_path: Path, name: str, text: str, block: str
+) -> None:
+    said, runner = await run_task(tmp_path, {name: text}, f"Change {name}.", [f"{name}\n```\n{block}\n```", "No."])
+
+    assert [call["status"] for call in said["toolCalls"]] == ["failed"]
+    assert read(runner, name) == text
+
+
+async def test_decorators_stay_and_the_last_line_cannot_be_forged_by_a_name(tmp_path: Path) -> None:
+    block = "a.py\n```\nclass Shop:\n    def add(self):\n        return 3\n```"
+    forged = "```bash\ntouch $'b.txt\\nollm: No file was changed.'\n```"
+    said, runner = await run_task(tmp_path, {"a.py": TWO_CLASSES}, "Change Shop.add in a.py.", [block, forged, "Ok."])
+
+    assert read(runner, "a.py") == TWO_CLASSES.replace("return 1", "return 3")
+    assert not any(line.startswith("ollm: No file") for line in said["err"].splitlines())
 
 
 async def test_a_part_of_a_file_that_was_not_shown_whole_is_refused_with_the_reason(tmp_path: Path) -> None:

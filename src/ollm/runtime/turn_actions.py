@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from ollm.domain.struct import Data
+from ollm.system.terminal_text import make_printable
 
 MAX_COMMAND_CHARS = 60
 
@@ -23,13 +24,14 @@ class Step(Data, frozen=True):
     removed: int = 0
 
     def render(self) -> str:
+        path = make_printable(self.path)
         match self.kind:
             case "run":
                 end = "stopped" if self.exit_code is None else f"exit code {self.exit_code}"
-                return f"{shorten_command(self.command)} ({end})"
+                return f"{make_printable(shorten_command(self.command))} ({end})"
             case "delete":
-                return f"{self.path} (deleted)"
-        return f"{self.path} (+{self.added} -{self.removed})"
+                return f"{path} (deleted)"
+        return f"{path} (+{self.added} -{self.removed})"
 
 
 def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:

@@ -6,7 +6,6 @@ from ollm.runtime.small_models.edits import read_change
 from ollm.runtime.small_models.placement import (
     place_block,
     place_definitions,
-    place_similar,
 )
 
 LONG = "".join(
@@ -220,14 +219,3 @@ def test_an_entry_takes_the_place_of_the_one_that_begins_as_it_does(indent: str)
     assert place_block([*new, indent + '"more": 1'], REGIONS) is None
     assert place_block(['    "disks": [', "    ]"], REGIONS) is None
     assert place_block([], REGIONS) is None
-
-
-def test_a_part_that_begins_with_a_line_of_the_file_is_placed_only_where_that_line_is() -> None:
-    east, west = (
-        [f'"{name}": {{', f'  "host": "{name}.x",', '  "port": 1,', '  "timeout": 30,', '  "retries": 3', "},"]
-        for name in ("east", "west")
-    )
-    changed = [west[0], '  "host": "other.x",', '  "port": 2,', *west[3:]]
-
-    assert place_similar(changed, [*east, *west]) is None, "it repeats most of the first"
-    assert place_similar(["x", *changed[1:]], [*east, *west]) is not None

@@ -26,7 +26,6 @@ from ollm.providers.base import (
     PieceStream,
     Provider,
     TextPiece,
-    WrittenPiece,
     relay,
 )
 from ollm.providers.text_calls.rendering import (
@@ -108,10 +107,6 @@ class ToolCallFallback:
         if parser.call_failed:
             yield self._retry_call(parser)
         self._learn_from_answer(parser)
-        if not parser.calls and (command := self._find_command(parser)):
-            parser.calls.append(command)
-            yield WrittenPiece(parser.full_text)
-            self.facts = replace(self.facts, call_form="blocks")
         for call in parser.calls:
             yield call
         if not parser.calls and parser.rejected:
@@ -322,19 +317,6 @@ class ToolCallFallback:
         may_bind = self.facts.binds_answers and self.facts.call_form in ("unknown", "text")
         if self.stumbles >= MAX_STUMBLED_ANSWERS and may_bind:
             self.facts = replace(self.facts, call_form="constrained")
-
-    def _find_command(self, parser: AnswerParser) -> CallPiece | None:
-        """The command that is all of the answer of a model that has made no call so far, where commands may be run."""
-        may_run = any(tool.name == "shell" for tool in self._request.tools)
-        if self.facts.call_form != "unknown" or not may_run or "```" not in parser.full_text:
-            return None
-        from ollm.runtime.small_models.blocks import find_steps
-
-        steps, end = find_steps(parser.full_text)
-        if len(steps) != 1 or steps[0].kind != "shell" or not steps[0].closed:
-            return None
-        alone = not parser.full_text[: steps[0].start].strip() and not parser.full_text[end:].strip()
-        return CallPiece("shell", {"command": steps[0].body}) if alone else None
 
     def _learn_form(self, form: WrittenForm) -> None:
         """A model that does not call as its template says does not take results in that form either."""

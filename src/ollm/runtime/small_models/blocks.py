@@ -32,7 +32,7 @@ _NAME_MARKS = re.compile(r"^[\s*#`]*(?:(?:\d+[.)]|-)\s+)?[\s*#`]*(?:[Ff]ile(?:na
 _COMMENT_NAME = re.compile(
     r"^\s*(?:#|//|--|;|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S+?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE
 )
-_THOUGHT = re.compile(r"[ \t]*<(think(?:ing)?)>")
+_THOUGHT = re.compile(r"[ \t]*<(think(?:ing)?)>", re.IGNORECASE)
 _INFO_NAME = re.compile(r"(?:title|file(?:name)?|path)\s*[=:]\s*[\"']?([^\"'\s]+)", re.IGNORECASE)
 
 

@@ -11,8 +11,11 @@ import re
 from ollm.domain.messages import put_in_fence
 from ollm.domain.struct import Data
 from ollm.runtime.small_models.placement import (
+    ELLIPSIS,
+    MAX_DEFINITION_LINES,
     SIMILAR_SHARE,
     WHOLE_SHARE,
+    AmbiguousError,
     append_lines,
     compute_kept_share,
     find_definitions,
@@ -22,10 +25,10 @@ from ollm.runtime.small_models.placement import (
     place_block,
     place_definitions,
     place_keyed_lines,
+    place_part,
     place_section,
     place_similar,
     place_similar_line,
-    place_window,
 )
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
@@ -35,6 +38,7 @@ LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed.
 NOT_WHOLE = "The block for {} has a mark of a replacement without its other half: nothing was changed."
 NO_SUCH_LINES = "The lines that the block for {} removes are not in the file: nothing was changed."
 SAME_LINES = "The block for {} replaces lines by the same lines: nothing was changed."
+SEVERAL_PLACES = "The block for {} fits several places (lines {}): nothing was changed. Write what is around it too."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 PAGES = (".md", ".markdown", ".rst", ".txt")  # written anew as often as added to
 _SEARCH = re.compile(
@@ -45,7 +49,8 @@ _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
 _TOP_KEY = re.compile(r"^(\[+[^\]\n]+\]+|[\w\"'.-]+)[ \t]*(?:[:=]|$)", re.MULTILINE)
-_GAP = re.compile(r"^[ \t]*(?:\.\.\.|…)[ \t]*(?:\n|\Z)", re.MULTILINE)  # between the parts of a long file
+_GAP = re.compile(r"^(?:\.\.\.|…)[ \t]*(?:\n|\Z)", re.MULTILINE)  # between the parts of a long file
+_GAP_LINE = re.compile(r"^\s*[\[(<]?(?:\.\.\.|…)[\])>]?\s*$")
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 _SHOWN = re.compile(
     r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|Its definitions|It begins):", re.MULTILINE
@@ -63,10 +68,14 @@ class Change(Data, frozen=True):
 def read_change(path: str, body: str, current: str | None) -> Change:
     """What this block does to the file at `path`, which holds `current` or is not there."""
     body = match_indentation(body, current or "", path)
-    change = _read_change(path, body, current)
+    try:
+        change = _read_change(path, body, current)
+    except AmbiguousError as places:
+        return Change(mistake=SEVERAL_PLACES.format(path, places))
     written = change.edits or (("", change.content or ""),)
-    known = "..." if current is None else current  # dots are the body of a new stub
-    left_out = not path.endswith(PAGES) and any(has_ellipsis(new, old or known) for old, new in written)
+    known = "... …" if current is None else current  # dots are the body of a new stub
+    mark = _GAP_LINE if path.endswith(PAGES) else ELLIPSIS
+    left_out = any(has_ellipsis(new, old or known, mark) for old, new in written)
     left_out = left_out or any(_SHOWN.search(new) for _, new in written)
     return Change(mistake=LEFT_OUT.format(path)) if left_out and not change.mistake else change
 
@@ -224,11 +233,18 @@ def _read_shown_parts(body: str, current: str) -> tuple[tuple[str, str], ...]:
     """Place the parts of a long file that the model repeats as they were shown to it, with `...` between them."""
     if not _GAP.search(body) or _GAP.search(current):
         return ()
+    old, joined = current.splitlines(), _GAP.sub("", body).strip("\n").splitlines()
+    if names := list_defined_names("\n".join(joined)):
+        shown = [found for found in find_definitions(old) if found.name in names]
+        if any(
+            found.end - found.start > MAX_DEFINITION_LINES and len(list_defined_names(found.text)) == 1
+            for found in shown
+        ):
+            return ()  # only its beginning was shown
+        return place_definitions(joined, old) or ()
     edits: list[tuple[str, str]] = []
     for part in filter(str.strip, _GAP.split(body)):
-        old, new = current.splitlines(), part.strip("\n").split("\n")
-        found = place_window(new, old)
-        found = place_definitions(new, old) if found is None else found
+        found = place_part(part.strip("\n").split("\n"), old)
         if found is None:
             return ()
         edits += found

@@ -32,10 +32,24 @@ class BlockGuard:
         return HARMS.format(told.rstrip("."))
 
     def _describe_loss(self, path: str, before: str, after: str) -> str:
-        gone = list_defined_names(before) - list_defined_names(after)
+        gone = _list_names(path, before) - _list_names(path, after)
         lost = sorted(name for name in gone if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._typed))
         if lost:
             return f"{path} loses {', '.join(lost)}"
         lines, left = (sum(bool(line.strip()) for line in text.splitlines()) for text in (before, after))
         cut = not gone and lines - left >= max(MIN_LOST_LINES, LOST_SHARE * lines)
         return f"{path} loses {lines - left} of {lines} lines" if cut else ""
+
+
+def _list_names(path: str, text: str) -> set[str]:
+    """The definitions in a text; the keys of JSON."""
+    if not path.endswith(".json"):
+        return list_defined_names(text)
+    import json
+
+    names: set[str] = set()
+    try:
+        json.loads(text, object_hook=names.update)
+    except (ValueError, RecursionError):
+        return set()
+    return names

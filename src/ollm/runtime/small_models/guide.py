@@ -17,7 +17,6 @@ from ollm.providers.base import CallPiece
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
 from ollm.runtime.small_models.edits import fits_into, read_change
 from ollm.runtime.small_models.guard import BlockGuard
-from ollm.runtime.small_models.placement import list_defined_names
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
 from ollm.runtime.turn_actions import Step, compare_file, render_steps
@@ -31,6 +30,7 @@ MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed 
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the last one that had some
 NOTHING_DONE = "No file was changed and no command was run."
 ALREADY_RUN = "That was just run and nothing has changed since: it was not run again."
+NO_SHELL = "Nothing was run, this is no shell command: {}. To change a file, write its name above its block."
 REFUSED_BEFORE = "This was refused: it was not asked for again."
 STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
 
@@ -53,7 +53,7 @@ class TurnGuide:
         self._without = without
         self._guard = BlockGuard(typed)
         self._names: list[str] = []
-        self._shown: tuple[str, ...] = ()  # files that went with the request, all of them or parts
+        self._shown: tuple[str, ...] = ()  # files that went with the request
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._before: dict[str, str] = {}
         self._first: dict[str, str | None] = {}  # changed files as they were before the turn
@@ -79,7 +79,7 @@ class TurnGuide:
             primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
             self._files.remember(path)
-        self._shown = primed.shown
+        self._shown = primed.whole
         return primed.text
 
     # An answer becomes calls
@@ -107,11 +107,9 @@ class TurnGuide:
         if is_file:
             content = str(arguments["content"])
             call = self._resolve_file(self._find_path(str(arguments["path"]), content), content)
-        elif piece.name == "shell" and (owner := self._find_owner(command := str(arguments.get("command", "")))):
-            call = self._resolve_file(owner, command)
         else:
-            again = self._last_command and arguments.get("command") == self._last_command
-            call = Resolved(name=piece.name, arguments=arguments, refusal=ALREADY_RUN if again else "")
+            refusal = self._find_mistake(str(arguments.get("command", ""))) if piece.name == "shell" else ""
+            call = Resolved(name=piece.name, arguments=arguments, refusal=refusal)
         denied = not call.refusal and (call.name, str(call.arguments)) in self._denied
         return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if denied else call
 
@@ -122,14 +120,14 @@ class TurnGuide:
         found = [name for name in self._shown if name.endswith(f"/{path}")]
         return found[0] if len(found) == 1 and fits_into(content, self._files.read_text(found[0]) or "") else path
 
-    def _find_owner(self, command: str) -> str:
-        """The only shown file that defines what a shell block defines which is no shell; empty for a command."""
-        if not (names := list_defined_names(command)):
-            return ""
-        from ollm.policy.shell.parse import parse_script
+    def _find_mistake(self, command: str) -> str:
+        """Why a command is not run: it was just run, or is no shell, of which a shell would run the first lines."""
+        if command and command == self._last_command:
+            return ALREADY_RUN
+        from ollm.policy.shell.parse import find_parser, parse_script
 
-        owners = [path for path in self._shown if names & list_defined_names(self._files.read_text(path) or "")]
-        return owners[0] if len(owners) == 1 and parse_script(command).error else ""
+        error = parse_script(command).error if "\n" in command and find_parser() else ""
+        return NO_SHELL.format(error) if error else ""
 
     def _resolve_file(self, path: str, content: str) -> Resolved:
         saved = self._files.read_text(path)

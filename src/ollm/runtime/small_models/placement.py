@@ -6,7 +6,8 @@ Pure: lines in, pairs of target and replacement out.
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
+from itertools import takewhile
 from typing import NamedTuple
 
 from ollm.domain.struct import Data
@@ -14,6 +15,8 @@ from ollm.domain.struct import Data
 SIMILAR_LINE = 0.65  # how like a line must be that a single one takes the place of
 NEXT_LINE = 0.15  # how much less the next line must be like it
 SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
+MAX_TOLD_PLACES = 6
+MAX_DEFINITION_LINES = 45  # of one that is shown whole in a long file
 KEY_LINES = 8  # a block of so few lines may be taken for lines that take the place of others
 ELLIPSIS = re.compile(
     r"^\s*(?:\.\.\.|…)\s*$|^\s*(?:#|//|\{?/\*|--|<!--|;|%)\s*[\[(<]?"
@@ -34,6 +37,13 @@ _DEFINITION = re.compile(
 _DOCSTRING = re.compile(r"^(?:\"{3}|'{3}).*(?:\"{3}|'{3})$")
 _DECORATOR = re.compile(r"^[ \t]*@\w")
 _ANY_IMPORT = re.compile(r"^(?:import|from|const \w+ = require|use|#include)\b")
+
+
+class AmbiguousError(Exception):
+    """A block that fits several places; `lines` are where they begin, counting from 0."""
+
+    def __init__(self, lines: list[int]) -> None:
+        super().__init__(", ".join(str(line + 1) for line in sorted(lines)[:MAX_TOLD_PLACES]))
 
 
 class Definition(Data, frozen=True):
@@ -95,19 +105,17 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
     outer = _keep_outermost(find_definitions(new))
     if not outer or _has_other_lines(new, outer, old):
         return None
-    present = {(found.name, found.indent): found for found in find_definitions(old)}
-    by_name = {found.name: found for found in present.values()}
+    present = find_definitions(old)
     changes: dict[int, _Change] = {}
     added: list[Definition] = []
     for definition, owner in (part for found in outer for part in _open_partial_class(found, new, old)):
         if owner:
             _place_member(definition, owner, old, changes)
             continue
-        place = present.get((definition.name, definition.indent)) or by_name.get(definition.name)
-        place = place or _find_renamed(definition, list(present.values()))
+        place = _find_namesake(definition, present) or _find_renamed(definition, present)
         if place is None:
             added.append(definition)
-        elif place.text != (text := _indent_like(definition, place.indent)):
+        elif place.text != (text := _fit_definition(definition, place)):
             before = [found.text for found in added if found.indent == place.indent]
             added = [found for found in added if found.indent != place.indent]
             changes[place.start] = _Change(place, [*before, text])
@@ -132,9 +140,9 @@ def _place_member(member: Definition, owner: Definition, old: list[str], changes
     """A method takes the place of its namesake in its own class, or comes at the end of that."""
     inside = [found for found in find_definitions(old) if owner.start < found.start and found.end <= owner.end]
     members = [found for found in inside if found.indent == min(inner.indent for inner in inside)]
-    place = next((found for found in inside if found.name == member.name), None) or _find_renamed(member, members)
+    place = _find_namesake(member, inside) or _find_renamed(member, members)
     if place:
-        if place.text != (text := _indent_like(member, place.indent)):
+        if place.text != (text := _fit_definition(member, place)):
             changes[place.start] = _Change(
                 place, [*changes[place.start].texts[:-1], text] if place.start in changes else [text]
             )
@@ -148,6 +156,28 @@ def _place_member(member: Definition, owner: Definition, old: list[str], changes
         lines = [*body[:-1], text, body[-1]] if closed else [*body, "", text]
         whole = "\n".join(lines)
         changes[owner.start] = _Change(owner, [whole])
+
+
+def _find_namesake(definition: Definition, present: list[Definition]) -> Definition | None:
+    """The definition of that name; of several the one as deep, then the one decorated alike."""
+    alike = [found for found in present if found.name == definition.name]
+    alike = [found for found in alike if found.indent == definition.indent] or alike
+    if len(alike) > 1 and (marks := _list_decorators(definition)):
+        alike = [found for found in alike if _list_decorators(found) == marks] or alike
+    if len(alike) > 1:
+        raise AmbiguousError([found.start for found in alike])
+    return alike[0] if alike else None
+
+
+def _list_decorators(definition: Definition) -> list[str]:
+    return [line.strip() for line in takewhile(_DECORATOR.match, definition.text.split("\n"))]
+
+
+def _fit_definition(definition: Definition, place: Definition) -> str:
+    """The text as deep as what it takes the place of, whose decorators it keeps unless it brings its own."""
+    text = _indent_like(definition, place.indent)
+    kept = [] if _list_decorators(definition) else list(takewhile(_DECORATOR.match, place.text.split("\n")))
+    return "\n".join((*kept, text))
 
 
 def _find_renamed(definition: Definition, present: list[Definition]) -> Definition | None:
@@ -249,9 +279,9 @@ def compute_kept_share(old: list[str], new: list[str]) -> float:
     return sum(match.size for match in kept.get_matching_blocks()) / max(1, len(real))
 
 
-def has_ellipsis(body: str, current: str) -> bool:
-    """Whether a comment stands for what was left out."""
-    return any(ELLIPSIS.match(line) and line.strip() not in current for line in body.splitlines())
+def has_ellipsis(body: str, current: str, mark: re.Pattern[str] = ELLIPSIS) -> bool:
+    """True if dots or a comment stand for what was left out."""
+    return any(mark.match(line) and line.strip() not in current for line in body.splitlines())
 
 
 def append_lines(old: list[str], new: str) -> tuple[str, str]:
@@ -352,13 +382,8 @@ def count_indent(line: str) -> int:
 def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
     """A part of the file as it was shown, with changes: it takes the place of the stretch that it repeats most of."""
     real = [line for line in new if line.strip()]
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    blocks = [
-        block
-        for block in matcher.get_matching_blocks()
-        if any(line.strip() for line in old[block.a : block.a + block.size])
-    ]
-    if len(real) < 3 or sum(block.size for block in blocks) < SIMILAR_SHARE * len(real):
+    blocks, same = _match_lines(old, new)
+    if len(real) < 3 or same < SIMILAR_SHARE * len(real):
         return None
     first, last = blocks[0], blocks[-1]
     start, end = max(0, first.a - first.b), min(len(old), last.a + last.size + len(new) - last.b - last.size)
@@ -366,24 +391,45 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
         start = first.a
     if end > last.a + last.size and not _are_alike(old[last.a + last.size : end], new[last.b + last.size :]):
         end = last.a + last.size
+    if _match_lines([*old[:start], *[""] * (end - start), *old[end:]], new)[1] >= same:
+        raise AmbiguousError([start])
     anchor = find_only_line(real[0], old)
     if end - start > 2 * len(new) + 4 or (anchor is not None and not start <= anchor < end):
         return None
     return (make_edit_at(old, start, end, "\n".join(new)),)
 
 
-def place_window(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Lines take the place of as many lines of which they change less than half; no edit if they change nothing."""
+def _match_lines(old: list[str], new: list[str]) -> tuple[list[Match], int]:
+    """The blocks of equal lines that are not blank, and how many lines they have."""
+    found = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    blocks = [block for block in found if any(line.strip() for line in old[block.a : block.a + block.size])]
+    return blocks, sum(block.size for block in blocks)
+
+
+def place_part(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """A part of the file, with changes between its first and its last line. No line goes without one that takes its
+    place, and there is one place for it; no edit where nothing changes."""
     size = len(new)
-    windows = {start: old[start : start + size] for start in range(len(old) - size + 1)}
-    same = {start: sum(map(str.__eq__, window, new)) for start, window in windows.items()}
-    best = max(same.values(), default=0)
-    places = [start for start, count in same.items() if count == best]
-    if best == size:
+    if any(old[start : start + size] == new for start in range(len(old) - size + 1)):
         return ()
-    if 2 * best <= size or len(places) != 1:
-        return None
-    return (make_edit_at(old, places[0], places[0] + size, "\n".join(new)),)
+    found: dict[tuple[int, int], int] = {}
+    for start in (number for number, line in enumerate(old) if line == new[0]):
+        for end in range(start + 2, min(len(old), start + size) + 1):
+            if old[end - 1] == new[-1] and (same := _count_kept(old[start:end], new)) * 2 > size:
+                found[start, end] = same
+    best = max(found.values(), default=0)
+    places = [place for place, same in found.items() if same == best]
+    if len(places) > 1:
+        raise AmbiguousError([start for start, _ in places])
+    return (make_edit_at(old, *places[0], "\n".join(new)),) if places else None
+
+
+def _count_kept(old: list[str], new: list[str]) -> int:
+    """How many lines stay; 0 if one goes that no other takes the place of."""
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    if any(last - first > end - start for kind, first, last, start, end in steps if kind != "equal"):
+        return 0
+    return sum(last - first for kind, first, last, _, _ in steps if kind == "equal")
 
 
 def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:

@@ -13,7 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ollm.domain.messages import put_in_fence
 from ollm.domain.struct import Data
-from ollm.runtime.small_models.placement import Definition, find_block_end, find_definitions, list_defined_names
+from ollm.runtime.small_models.placement import (
+    MAX_DEFINITION_LINES,
+    Definition,
+    find_block_end,
+    find_definitions,
+    list_defined_names,
+)
 
 MAX_NAMES = 40
 MAX_WHOLE_LINES = 50
@@ -28,7 +34,6 @@ MAX_OTHER_LINES = 12  # that use a named definition in files which are not shown
 MAX_LINE_CHARS = 240
 MAX_COLUMNS = 20
 MAX_EXCERPT_LINES = 60
-MAX_DEFINITION_LINES = 45
 MAX_HITS = 8  # lines a token may stand on and still say where to look
 NEAR_HIT = 0.25  # of what the best token says about a place, for another one to show its places too
 CONTEXT_LINES = 3
@@ -56,11 +61,10 @@ ReadText = Callable[[str], str | None]
 
 
 class Primed(Data, frozen=True):
-    """`text` goes behind the request; `whole` are the files the model has seen all of, `shown` all it has seen."""
+    """`text` goes behind the request; `whole` are the files the model has seen all of."""
 
     text: str = ""
     whole: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
 
 
 def prime_request(
@@ -85,7 +89,6 @@ def prime_request(
     parts = [f"Files here: {', '.join(sorted(listed))}{more}"]
     known = {text.rstrip() for text in attached}
     whole = [name for name in chosen if texts[name].rstrip() in known]
-    shown = list(whole)
     chosen = [name for name in chosen if name not in whole]
     left = max_chars - len(parts[0])
     for name, rendered in _render_files(tokens, chosen, texts):
@@ -93,11 +96,10 @@ def prime_request(
         if len(part) <= left:
             whole += [name] if part.startswith(_render_whole(name, texts[name])) else []
             parts.append(part)
-            shown.append(name)
             left -= len(part)
     if (others := _list_other_lines(tokens, whole, texts, defined)) and len(others) <= left:
         parts.append(others)
-    return Primed(text="\n\n".join(parts), whole=tuple(whole), shown=tuple(shown))
+    return Primed(text="\n\n".join(parts), whole=tuple(whole))
 
 
 def find_named(typed: str, names: Iterable[str]) -> list[str]:
@@ -135,9 +137,6 @@ def _read_searched(named: Sequence[str], names: Sequence[str], read: ReadText) -
     wanted = list(dict.fromkeys((*named, *names)))[:MAX_SEARCHED_FILES]
     texts = {name: text for name in wanted if (text := read(name))}
     return {name: text for name, text in texts.items() if name in named or len(text) <= MAX_SEARCHED_CHARS}
-
-
-# Which files
 
 
 def find_by_tokens(tokens: Sequence[str], texts: Mapping[str, str], defined: Mapping[str, set[str]]) -> list[str]:
@@ -221,9 +220,6 @@ def _stem(name: str) -> str:
 def _find_tiny_project(names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
     tiny = len(names) <= MAX_TINY_FILES and sum(map(len, texts.values())) <= MAX_TINY_CHARS
     return sorted(texts, key=lambda name: not name.endswith(PROSE)) if tiny else []
-
-
-# What of them
 
 
 def _render_files(tokens: Sequence[str], chosen: Sequence[str], texts: Mapping[str, str]) -> list[tuple[str, str]]:
