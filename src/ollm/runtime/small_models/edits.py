@@ -34,7 +34,7 @@ from ollm.runtime.small_models.placement import (
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
 HOLDS_MORE = "{} holds all of this already, and more: nothing was changed."
-LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write the whole new function."
+LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write all lines of what you change."
 NOT_WHOLE = "The block for {} has a mark of a replacement without its other half: nothing was changed."
 NO_SUCH_LINES = "The lines that the block for {} removes are not in the file: nothing was changed."
 SAME_LINES = "The block for {} replaces lines by the same lines: nothing was changed."

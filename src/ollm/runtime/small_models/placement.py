@@ -391,8 +391,9 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
         start = first.a
     if end > last.a + last.size and not _are_alike(old[last.a + last.size : end], new[last.b + last.size :]):
         end = last.a + last.size
-    if _match_lines([*old[:start], *[""] * (end - start), *old[end:]], new)[1] >= same:
-        raise AmbiguousError([start])
+    others, as_many = _match_lines([*old[:start], *[""] * (end - start), *old[end:]], new)
+    if as_many >= same:
+        raise AmbiguousError([start, others[0].a])
     anchor = find_only_line(real[0], old)
     if end - start > 2 * len(new) + 4 or (anchor is not None and not start <= anchor < end):
         return None
