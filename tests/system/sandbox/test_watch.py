@@ -43,6 +43,10 @@ HOSTILE = {
     "a repository with a program": "git init -q r; git -C r config core.fsmonitor evil",
     "a repository with a program in the line of its section": "git init -q r; echo '[core]fsmonitor=x' >> r/.git/config",
     "a repository elsewhere": "mkdir o; echo 'gitdir: /elsewhere/.git' > o/.git",
+    "settings in another folder of a repository": "git init -q r; cp -r r/.git e; mv e r/.git/e; echo e > r/.git/commondir",
+    "a pointer into a repository": "git init -q r; cp -r r/.git e; mv e r/.git/e; mkdir s; echo gitdir: ../r/.git/e > s/.git",
+    "a pointer with a detour": "git init -q r; mkdir s s/d; echo gitdir: d/../../r/.git > s/.git",
+    "a pointer in two lines": "git init -q r; mkdir s; printf 'gitdir: ../r/.git\\n/../e' > s/.git",
     "other letters": "mkdir .VsCode; echo x > aGents.md",
 }
 
@@ -75,6 +79,15 @@ def test_a_plain_repository_a_worktree_and_packages_stay(work: Path, tmp_path: P
 
     assert watch.look() == []
     assert subprocess.run([*GIT, "status"], cwd=work / "tree", capture_output=True, check=False).returncode == 0
+
+
+def test_the_repository_of_a_worktree_is_protected_whatever_its_name(work: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "repo.git"], check=True)
+    roots = [str(work), str(tmp_path / "repo.git")]
+
+    protected = SteeringWatch(roots, find_folder=lambda: tmp_path / "taken").begin()
+
+    assert {str(tmp_path / "repo.git/config"), str(tmp_path / "repo.git/hooks")} <= set(protected)
 
 
 def test_the_programs_own_state_in_a_workspace_stays_and_what_else_appears_beside_it_is_taken(

@@ -117,6 +117,7 @@ BUBBLEWRAP_PLACES = (
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 )
+MAX_POINTER_CHARS = 4096
 SCRATCH_PREFIX = "ollm-box-"  # name of temporary directories made for boxes
 
 
@@ -231,17 +232,19 @@ def find_git_directories(workspace: str) -> list[str]:
         return []
     if os.path.isdir(dot_git):
         return [dot_git]
-    private = read_line(dot_git).removeprefix("gitdir: ")
+    private = read_pointer(dot_git).removeprefix("gitdir: ")
     private = os.path.realpath(os.path.join(workspace, private)) if private else ""
-    if not private or os.path.realpath(read_line(os.path.join(private, "gitdir")) or "/") != dot_git:
+    if not private or os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
         return []
-    common = os.path.realpath(os.path.join(private, read_line(os.path.join(private, "commondir")) or "."))
+    common = os.path.realpath(os.path.join(private, read_pointer(os.path.join(private, "commondir")) or "."))
     return [common] if is_inside(private, common) else []
 
 
-def read_line(path: str) -> str:
+def read_pointer(path: str) -> str:
+    """Read a file in which git names a folder, all of it as git does; empty if there is nothing to follow."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(4096).rstrip("\n")
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            text = file.read(MAX_POINTER_CHARS + 1).rstrip("\r\n")
     except OSError:
         return ""
+    return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text

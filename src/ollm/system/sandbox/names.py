@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from ollm.domain.lazy import compile_late
-from ollm.system.sandbox.box import is_inside, read_line
+from ollm.system.sandbox.box import is_inside, read_pointer
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -130,9 +130,23 @@ def _list_nested(folder: str) -> Iterator[str]:
                 yield entry.path
 
 
-def is_harmless(path: str, roots: tuple[str, ...]) -> bool:
-    """Whether a new part of a git repository starts no program, judged by what is in it: `git init`, `clone` and
-    `worktree add` go on working."""
+def _list_git_folders(git: str) -> Iterator[str]:
+    """A repository, and those of submodules and worktrees in it: the folders of which `list_git_parts` lists all."""
+    waiting = [git]
+    while waiting:
+        folder = waiting.pop()
+        is_repository = folder == git or os.path.lexists(os.path.join(folder, "HEAD"))
+        if is_repository:
+            yield folder
+        below = [os.path.join(folder, name) for name in GIT_NESTED] if is_repository else [folder]
+        for place in below:
+            with suppress(OSError):
+                waiting += [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+
+
+def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) -> bool:
+    """Return True if a new part of a git repository starts no program, judged by what is in it: `git init`, `clone` and
+    `worktree add` go on working. A pointer may lead only to a repository that is looked after itself."""
     name = os.path.basename(path)
     if os.path.islink(path):
         return False
@@ -142,9 +156,21 @@ def is_harmless(path: str, roots: tuple[str, ...]) -> bool:
         with suppress(OSError):
             return all(entry.endswith(".sample") for entry in os.listdir(path))
     if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
-        target = os.path.realpath(os.path.join(os.path.dirname(path), read_line(path).removeprefix("gitdir: ")))
-        return "/.git" in target and any(is_inside(target, root) for root in roots)
+        target = _follow_pointer(path, "gitdir: " if name == ".git" else "")
+        if name == "gitdir":  # of a worktree: names the `.git` in it
+            return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
+        return any(
+            target == folder for git in repositories if is_inside(target, git) for folder in _list_git_folders(git)
+        )
     return name in ("config", "config.worktree") and ".git" in path.split("/") and _has_harmless_settings(path)
+
+
+def _follow_pointer(path: str, prefix: str) -> str:
+    """Return where a pointer leads, if it is written as git writes it; a detour (`a/..`, a link) may lead elsewhere
+    tomorrow and counts as nowhere."""
+    text, above = read_pointer(path), os.path.dirname(path)
+    target = os.path.realpath(os.path.join(above, text.removeprefix(prefix)))
+    return target if text in (prefix + target, prefix + os.path.relpath(target, above)) else ""
 
 
 def _has_harmless_steps(file: str) -> bool:

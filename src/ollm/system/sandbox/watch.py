@@ -59,7 +59,7 @@ class TreeNames:
         self._folders = folders
         self._known: dict[str, FolderFindings] = {}
         self._state: object = None
-        self._repositories: list[str] = []
+        self.repositories: list[str] = []
         self._steering: list[str] = []
         self.environment: list[str] = []
 
@@ -67,13 +67,13 @@ class TreeNames:
         """Return the outermost files and folders that steer tools, as of the last look at the folders."""
         if self._state is not self._folders.state:
             self._walk()
-        return [*self._steering, *(part for git in self._repositories for part in list_git_parts(git))]
+        return [*self._steering, *(part for git in self.repositories for part in list_git_parts(git))]
 
     def _walk(self) -> None:
         self._state = self._folders.state  # before: somebody else may look meanwhile
         known, self._known, self._steering, self.environment = self._known, {}, [], []
-        self._repositories = [root for root in self._roots if os.path.basename(root) == ".git"]  # of a linked worktree
-        waiting = [root for root in self._roots if root not in self._repositories]
+        self.repositories = [root for root in self._roots if _is_repository(root)]  # of a linked worktree
+        waiting = [root for root in self._roots if os.path.basename(root) != ".git"]
         while waiting:
             folder = waiting.pop()
             names, found = self._folders.read(folder), known.get(folder)
@@ -83,7 +83,7 @@ class TreeNames:
             waiting += found.folders
             self._steering += found.steering
             self.environment += found.environment
-            self._repositories += found.repositories
+            self.repositories += found.repositories
 
     def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
         found = FolderFindings(names, [], [], [], [])
@@ -105,6 +105,12 @@ class TreeNames:
             elif name in folders and plain not in INSTALLED_FOLDERS:
                 found.folders.append(path)
         return found
+
+
+def _is_repository(folder: str) -> bool:
+    """Return True for a `.git`, and for a repository without a worktree of its own."""
+    parts = (os.path.join(folder, name) for name in ("HEAD", "objects", "refs"))
+    return os.path.basename(folder) == ".git" or all(map(os.path.lexists, parts))
 
 
 class TakenFile(NamedTuple):
@@ -221,7 +227,8 @@ class SteeringWatch:
         self._folders.look()
         found = self._find_steering()
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
-        new = [path for path in found if path not in self._known and not is_harmless(path, self._roots)]
+        repositories = self._names.repositories
+        new = [path for path in found if path not in self._known and not is_harmless(path, self._roots, repositories)]
         new = [each for path in new for each in self._spare_own_state(path)]
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
