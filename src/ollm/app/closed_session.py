@@ -12,8 +12,18 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import OllmError, StorageError
 from ollm.domain.events import Notice
+from ollm.providers.window import FALLBACK_WINDOW_TOKENS
+from ollm.runtime.base import ConversationOptions
+from ollm.runtime.prompt.prefix import count_instruction_tokens
+from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
+from ollm.runtime.resume.saved_context import read_saved_context
+from ollm.services.modes import make_mode_change, to_history_entry
 from ollm.services.snapshots import SnapshotManager, read_context
+from ollm.services.token_counting import TokenCounter
 from ollm.store.snapshot_files import SnapshotFiles
+from ollm.store.workspace_db import WorkspaceDatabase
+from ollm.store.workspace_place import find_database
+from ollm.tools.framework.tool_selection import select_tools
 
 if TYPE_CHECKING:
     from ollm.app.conversation import ConversationScope
@@ -52,8 +62,6 @@ class ClosedSession:
 
     async def restore_snapshot(self, snapshot_id: str) -> str:
         """Let a session, whose id it gives, go on from a snapshot when it is next resumed. BusyError: it is open."""
-        from ollm.services.modes import make_mode_change, to_history_entry
-
         session_id = self.snapshot_files.find_session(snapshot_id)
         recording = self.create_recording_service()
         session = (await recording.open_session(session_id)).session
@@ -86,13 +94,7 @@ class ClosedSession:
 
     async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
         """Build the prompt of this session, or of a new one with the model that was `chosen`."""
-        from ollm.providers.window import FALLBACK_WINDOW_TOKENS
-        from ollm.runtime.prompt.prefix import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
-        from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
-        from ollm.runtime.resume.saved_context import read_saved_context
-        from ollm.services.token_counting import TokenCounter
-        from ollm.tools.framework.tool_selection import select_tools
 
         settings = self.process.settings
         known = session.metadata.context_window if session else None
@@ -125,16 +127,12 @@ class ClosedSession:
 
     def _create_scope(self) -> ConversationScope:
         from ollm.app.conversation import ConversationScope
-        from ollm.runtime.base import ConversationOptions
 
         scope = WorkspaceScope(self.process, self.workspace)
         return ConversationScope(scope, ConversationOptions(workspace=self.workspace), AsyncExitStack())
 
     def _read_saved_context(self, session_id: str) -> bytes | None:
         """The context at the end of the last turn. Looking makes no database where there is none."""
-        from ollm.store.workspace_db import WorkspaceDatabase
-        from ollm.store.workspace_place import find_database
-
         place = find_database(self.workspace, self.process.home)
         if place is None:
             return None

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ollm.domain.struct import Data
+from ollm.system.install_command import describe_extra_install
 from ollm.system.process_tree import count_cores
 
 PROBE_BYTES = 4096  # a session of a few words
@@ -34,8 +35,6 @@ class DiskUsage(Data, frozen=True):
 
 def check_machine() -> tuple[MachineCheck, ...]:
     from importlib.util import find_spec
-
-    from ollm.system.install_command import describe_extra_install
 
     programs = [
         _check_program("rg", "finds files and text"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app import ProcessScope, WorkspaceScope, create_tool_registry
 from ollm.app.policy_views import check_call, run_backtest, serialize_policy
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
@@ -26,6 +26,7 @@ from ollm.cli.options import (
 )
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_suggestion
+from ollm.policy.grants import GrantBook
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -62,8 +63,6 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
     """Revoke grant NUMBER from `ollm policy show`, or all."""
     if everything == (number is not None):
         raise UsageError("Give a grant number, or --all.", action="List them with `ollm policy show`.")
-    from ollm.policy.grants import GrantBook
-
     book = GrantBook(ProcessScope().home.grants)
     if number is not None:
         taken = [str(book.revoke(number))]
@@ -191,8 +190,6 @@ def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: b
 
 def warn_unknown_tool(tool: str) -> None:
     """A name that no tool here has may be one of an MCP server or an extension, or a slip."""
-    from ollm.app import create_tool_registry
-
     known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
     if tool not in known and (hint := format_suggestion(tool, known)):
         warn(f"there is no tool {make_printable(tool)} here; {hint}")

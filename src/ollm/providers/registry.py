@@ -14,6 +14,7 @@ from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider, list_missing_parts
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
+from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
 from ollm.providers.server_kind import split_base_url
 
@@ -143,8 +144,6 @@ class ProviderRegistry:
 
             root = url.rstrip("/").removesuffix("/v1").removesuffix("/api")
             return Ollama(self._open_exchange(root, api_key))
-        from ollm.providers.openai_compatible import OpenAICompatible
-
         root, api = split_base_url(url)
         return OpenAICompatible(self._open_exchange(root, api_key), api)
 

@@ -17,6 +17,7 @@ from ollm.domain.errors import (
 )
 from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
+from ollm.domain.text import suggest_names
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
@@ -157,8 +158,6 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
         return UnknownModelError(
             f"{url} lists the model {model!r}, but does not find it.", action="Check its log, or choose another model."
         )
-    from ollm.domain.text import suggest_names
-
     near = suggest_names(model, names)
     hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names[:5])}."
     return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} List all with `ollm models list`.")

@@ -23,6 +23,7 @@ from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.session import OpenSession
 from ollm.runtime.state import ConversationState
 from ollm.services import modes
+from ollm.tools.framework.tool_selection import make_find_spec, select_tools
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
@@ -69,8 +70,6 @@ class Changeable(ShowsTools, Protocol):
 
 def update_tools(conversation: ShowsTools) -> None:
     """Show the model the tools of its mode."""
-    from ollm.tools.framework.tool_selection import select_tools
-
     prompt, model = conversation.prompt, conversation.state.model
     if model.facts.chats_only:
         prompt.set_forms(model.facts)
@@ -97,8 +96,6 @@ def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], froze
     foreign = [tool for tool in tools if tool.category is None]
     if not foreign:
         return tools, frozenset()
-    from ollm.tools.framework.tool_selection import make_find_spec
-
     judged = foreign if conversation.state.has_rules else ()
     actions = {tool.name: conversation.policy.get().get_plain_action(tool.name) for tool in judged}
     denied = {name for name, action in actions.items() if action == "deny"}

@@ -28,6 +28,7 @@ from ollm.providers.base import (
 )
 from ollm.runtime.model.model import Model
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
+from ollm.tools.framework.tool_selection import unwrap_call
 
 if TYPE_CHECKING:
     from ollm.runtime.small_models.guide import TurnGuide
@@ -223,8 +224,6 @@ def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObj
     """What `use_tool` is to call, in place of it; any other call as it is."""
     if name != "use_tool":
         return name, arguments
-    from ollm.tools.framework.tool_selection import unwrap_call
-
     return unwrap_call(name, arguments)
 
 

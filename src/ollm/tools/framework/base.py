@@ -14,6 +14,7 @@ from ollm.config.settings import ToolSettings
 from ollm.domain.context import ModeName
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.domain.text import suggest_names
 from ollm.domain.tools import (
     ConfirmationDetails,
     FileChange,
@@ -364,6 +365,4 @@ class ToolRegistry:
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
         """Up to three tools whose names look like this one."""
-        from ollm.domain.text import suggest_names
-
         return tuple(suggest_names(name, sorted(self._specs), 3))
