@@ -40,6 +40,54 @@ def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> It
         os.close(current)
 
 
+class FolderKeys:
+    """Gives us the rights to folders of ours that lack them, and takes them away again when the block ends."""
+
+    def __init__(self) -> None:
+        self._opened: list[tuple[int, int]] = []
+
+    def unlock(self, root: str, folder: str, rights: int) -> None:
+        """Open a folder beneath a root and those above it; what is not ours, or a link, stays as it is."""
+        parts = Path(folder).relative_to(root).parts
+        for count in range(len(parts) + 1):
+            with (
+                suppress(OSError, LinkFound),
+                open_parent_directory(Path(root), Path(root, *parts[:count], "_")) as itself,
+            ):
+                about = os.fstat(itself)
+                if about.st_uid == os.geteuid() and about.st_mode & rights != rights:
+                    _change_mode(itself, stat.S_IMODE(about.st_mode) | rights)
+                    self._opened.append((os.dup(itself), stat.S_IMODE(about.st_mode)))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        while self._opened:
+            descriptor, mode = self._opened.pop()
+            with suppress(OSError):
+                _change_mode(descriptor, mode)
+            os.close(descriptor)
+
+
+def _change_mode(descriptor: int, mode: int) -> None:
+    """Also through a descriptor that was opened without rights."""
+    os.chmod(f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else descriptor, mode)  # noqa: PTH101
+
+
+def make_readable(path: str | Path) -> None:
+    """Give the owner the rights to read a file or folder and all in it, and to empty the folders."""
+    descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISLNK(mode):
+            _change_mode(descriptor, stat.S_IMODE(mode) | (0o700 if stat.S_ISDIR(mode) else 0o400))
+    finally:
+        os.close(descriptor)
+    for inner in Path(path).iterdir() if stat.S_ISDIR(mode) else ():
+        make_readable(inner)
+
+
 def _open_child_directory(part: str, parent: int, *, create: bool) -> int:
     try:
         return os.open(part, _DIRECTORY_FLAGS, dir_fd=parent)

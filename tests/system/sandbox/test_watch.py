@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.watch import SteeringWatch, describe_taken, recover_taken
+from tests.ordinary_user import as_ordinary_user
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
 
@@ -65,6 +67,32 @@ def test_what_steers_tools_is_moved_aside_and_one_command_puts_it_back(work: Pat
     command = describe_taken(taken).rpartition("with: ")[2]
     subprocess.run(["/bin/sh", "-c", command], check=True)
     assert all(os.path.lexists(file.path) for file in taken)
+
+
+def test_what_lies_in_a_folder_without_rights_is_moved_aside_and_the_rights_stay() -> None:
+    modes = [0o555, 0o500, 0o311, 0o111, 0o444, 0o000]
+
+    def body(root: Path) -> None:
+        (root / "work").mkdir()
+        watch = make(root)
+        watch.begin()
+        for mode in modes:
+            inner = root / f"work/{mode}/inner"
+            (inner / ".vscode").mkdir(parents=True)
+            (inner / ".mcp.json").touch()
+            subprocess.run(["git", "init", "-q", inner], check=True)
+            (inner / ".git/hooks/pre-commit").touch()
+            for folder in (inner / ".git/hooks", inner / ".git", inner / ".vscode", inner, inner.parent):
+                folder.chmod(mode)
+        watch.begin()
+        taken = [os.path.relpath(file.path, root / "work") for file in watch.look() if file.batch]
+
+        kinds = (".mcp.json", ".vscode", ".git/hooks")
+        assert set(taken) == {f"{mode}/inner/{kind}" for mode in modes for kind in kinds}
+        assert [stat.S_IMODE((root / f"work/{mode}").stat().st_mode) for mode in modes] == modes
+        subprocess.run(["chmod", "-R", "u+rwx", root], check=True)
+
+    as_ordinary_user(body)
 
 
 def test_a_plain_repository_a_worktree_and_packages_stay(work: Path, tmp_path: Path) -> None:

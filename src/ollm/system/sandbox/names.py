@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -53,6 +53,7 @@ GIT_STEERING_NAMES = frozenset(
     {"config", "config.worktree", "hooks", "commondir", "gitdir", "rebase-merge", "rebase-apply"}
 )
 GIT_STEERING_PATHS = frozenset({("info", "attributes"), ("info", "grafts"), ("objects", "info", "alternates")})
+GIT_FOLDERS = ("info", "objects", "objects/info")  # of these
 GIT_NESTED = frozenset({"modules", "worktrees"})
 REBASES = ("rebase-merge", "rebase-apply")
 REBASE_STEPS = frozenset(
@@ -101,10 +102,13 @@ def _find_git_steering_name(below: list[str]) -> str | None:
     return None
 
 
-def list_git_parts(git: str) -> list[str]:
-    """What steers git in a `.git`, and in the submodules and worktrees below it; a `.git` that is a file or a link."""
+def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> list[str]:
+    """What steers git in a `.git`, and in the submodules and worktrees below it; a `.git` that is a file or a link.
+    `unlock` gets every folder before it is read."""
     if os.path.islink(git) or not os.path.isdir(git):
         return [git]
+    for folder in (git, *(os.path.join(git, name) for name in (*GIT_FOLDERS, *GIT_NESTED))):
+        unlock(folder)
     parts = [os.path.join(git, name) for name in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS))]
     found = [part for part in parts if os.path.lexists(part)]
     for name in (*GIT_NESTED, "info"):
@@ -112,20 +116,23 @@ def list_git_parts(git: str) -> list[str]:
         if os.path.islink(folder):
             found.append(folder)
         elif name in GIT_NESTED and os.path.isdir(folder):
-            found += _list_nested(folder)
+            found += _list_nested(folder, unlock)
     return found
 
 
-def _list_nested(folder: str) -> Iterator[str]:
+def _list_nested(folder: str, unlock: Callable[[str], None]) -> Iterator[str]:
     """A submodule's name may have slashes in it: a folder is one if it has a HEAD."""
+    unlock(folder)
     with suppress(OSError):
         for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                unlock(entry.path)
             if entry.is_symlink():
                 yield entry.path
             elif os.path.lexists(os.path.join(entry.path, "HEAD")):
-                yield from list_git_parts(entry.path)
+                yield from list_git_parts(entry.path, unlock)
             elif entry.is_dir(follow_symlinks=False):
-                yield from _list_nested(entry.path)
+                yield from _list_nested(entry.path, unlock)
             elif entry.name in GIT_STEERING_NAMES:
                 yield entry.path
 

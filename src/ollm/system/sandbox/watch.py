@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import LinkFound, open_parent_directory
+from ollm.system.beneath import FolderKeys, LinkFound, make_readable, open_parent_directory
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.box import is_inside
@@ -53,10 +53,13 @@ class TreeNames:
     """Finds the files that steer tools, and the `.env` files, among the names in folders. Only changed folders are gone
     through again; links are not followed."""
 
-    def __init__(self, roots: Iterable[str], executed: Iterable[str], folders: FolderMemory) -> None:
+    def __init__(
+        self, roots: Iterable[str], executed: Iterable[str], folders: FolderMemory, unlock: Callable[[str], None]
+    ) -> None:
         self._roots = tuple(roots)
         self._executed = frozenset(executed)
         self._folders = folders
+        self._unlock = unlock
         self._known: dict[str, FolderFindings] = {}
         self._state: object = None
         self.repositories: list[str] = []
@@ -67,7 +70,7 @@ class TreeNames:
         """Return the outermost files and folders that steer tools, as of the last look at the folders."""
         if self._state is not self._folders.state:
             self._walk()
-        return [*self._steering, *(part for git in self.repositories for part in list_git_parts(git))]
+        return [*self._steering, *(part for git in self.repositories for part in list_git_parts(git, self._unlock))]
 
     def _walk(self) -> None:
         self._state = self._folders.state  # before: somebody else may look meanwhile
@@ -77,8 +80,13 @@ class TreeNames:
         while waiting:
             folder = waiting.pop()
             names, found = self._folders.read(folder), known.get(folder)
+            if isinstance(names.failure, PermissionError):
+                self._unlock(folder)
+                names = self._folders.read(folder)
             if found is None or found.names is not names:
                 found = self._sort_names(folder, names)
+                if found.steering or found.repositories:
+                    self._unlock(folder)
             self._known[folder] = found
             waiting += found.folders
             self._steering += found.steering
@@ -114,7 +122,7 @@ def _is_repository(folder: str) -> bool:
 
 
 class TakenFile(NamedTuple):
-    """A file or folder that was moved aside: its path, and the folder of the batch it is in now."""
+    """A file or folder that was moved aside: its path, and the folder of the batch it is in now; none if it stays."""
 
     path: str
     root: str
@@ -144,7 +152,8 @@ class SteeringWatch:
         self._roots = tuple(dict.fromkeys(roots))
         self._executed = tuple(executed)
         self._folders = FolderMemory() if folders is None else folders
-        self._names = TreeNames(self._roots, self._executed, self._folders)
+        self._keys = FolderKeys()
+        self._names = TreeNames(self._roots, self._executed, self._folders, self._unlock)
         self._find_folder = find_folder
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
@@ -156,13 +165,27 @@ class SteeringWatch:
         self._written = ""
 
     def find_environment_files(self) -> list[str]:
-        self._folders.look()
-        self._names.find_steering()
+        with self._keys:
+            self._folders.look()
+            self._names.find_steering()
         return self._names.environment
+
+    def _unlock(self, folder: str, rights: int = 0o500) -> None:
+        """Open a folder in which we may not look or, with more `rights`, change anything: a command may leave one."""
+        wanted = os.R_OK | os.X_OK | (os.W_OK if rights & 0o200 else 0)
+        if not os.access(folder, wanted) and (root := self._find_root(folder)):
+            self._keys.unlock(root, folder, rights)
+
+    def _find_root(self, path: str) -> str | None:
+        return next((root for root in self._roots if is_inside(path, root)), None)
 
     def begin(self, approved: Iterable[str] = (), *, shared: bool = False) -> list[str]:
         """A command starts: return the paths to protect. What it was allowed to make is left alone. With `shared`, a
         look that was taken for this very command is enough."""
+        with self._keys:
+            return self._begin(approved, shared=shared)
+
+    def _begin(self, approved: Iterable[str], *, shared: bool) -> list[str]:
         if self._open:
             self._untold += self._look()
         elif not (shared and self._folders.take_offer("before")):
@@ -205,7 +228,8 @@ class SteeringWatch:
 
     def look(self) -> list[TakenFile]:
         """Move aside what came to be since the last look; also what was taken before and not told yet."""
-        taken, self._untold = [*self._untold, *self._look()], []
+        with self._keys:
+            taken, self._untold = [*self._untold, *self._look()], []
         return taken
 
     def close(self) -> list[TakenFile]:
@@ -258,7 +282,7 @@ class SteeringWatch:
     def _find_linked_scripts(self) -> Iterator[str]:
         """Links by way of which a script that hooks or servers run, and that was not there, is there now."""
         for script in self._executed:
-            root = next((one for one in self._roots if is_inside(script, one)), None)
+            root = self._find_root(script)
             if root is None or not os.path.lexists(script):
                 continue
             parts = script.removeprefix(root).strip("/").split("/")
@@ -303,7 +327,11 @@ class SteeringWatch:
             mine = [path for path in mine if not any(path != one and is_inside(path, one) for one in mine)]
             if mine:
                 batch = _make_batch(self._find_folder())
-                taken += [TakenFile(path, root, batch) for path in mine if _move_aside(path, root, batch)]
+                for path in mine:
+                    self._unlock(os.path.dirname(path), 0o700)
+                    if os.path.isdir(path) and not os.path.islink(path):
+                        self._unlock(path, 0o700)  # without the right to write to it a folder gets no other parent
+                    taken.append(TakenFile(path, root, batch if _move_aside(path, root, batch) else ""))
                 paths = [path for path in paths if path not in mine]
         return taken
 
@@ -335,7 +363,7 @@ class SteeringWatch:
         self._known = dict(record["known"])
         self._allowed = set(record["allowed"])
         self._open = True
-        return self._look()
+        return self.look()
 
 
 def recover_taken(records: Path) -> list[TakenFile]:
@@ -367,6 +395,12 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
     lines = []
     for (root, batch), names in batches.items():
         more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        if not batch:
+            lines.append(
+                f"Could not be moved aside, and such files steer tools, agents or git: {', '.join(names[:MAX_SHOWN])}"
+                f"{more} in {root}. The user should look at them and delete them"
+            )
+            continue
         command = f"cp -a {shlex.quote(batch + '/.')} {shlex.quote(root)}"
         lines.append(
             f"Moved aside, because such files steer tools, agents or git: {', '.join(names[:MAX_SHOWN])}{more}. "
@@ -403,7 +437,9 @@ def _move_aside(path: str, root: str, batch: str) -> bool:
             except OSError:
                 hidden = f".taken-{os.getpid()}-{time.monotonic_ns()}"
                 os.rename(name, hidden, src_dir_fd=above, dst_dir_fd=above)
-                shutil.move(os.path.join(f"/proc/self/fd/{above}", hidden), target)
+                place = os.path.join(f"/proc/self/fd/{above}", hidden)
+                make_readable(place)
+                shutil.move(place, target)
     except (OSError, shutil.Error, LinkFound):
         return False
     return True
