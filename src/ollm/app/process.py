@@ -13,7 +13,6 @@ from ollm.config.environment import copy_environment, find_home, find_user_home,
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.lazy import Lazy
-from ollm.system.atomic import replace_file
 
 if TYPE_CHECKING:
     from ollm.config.environment import Home
@@ -393,6 +392,7 @@ class ProcessScope:
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the form its name asks for."""
         from ollm.services.session_export import render_html, render_markdown
+        from ollm.system.atomic import replace_file
 
         if target.exists():
             raise UsageError(f"{target} already exists.", action="Choose another name.")

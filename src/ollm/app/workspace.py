@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.app.process import ProcessScope
-from ollm.config.load import load_policy
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
-from ollm.policy.trust import find_named_files, read_configuration
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -70,6 +68,8 @@ class WorkspaceScope:
         settings, servers = self.process.settings, self.path / ".mcp.json"
         if not settings.hooks and not settings.mcp_servers and not servers.exists():
             return []
+        from ollm.policy.trust import find_named_files, read_configuration
+
         told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
         return find_named_files(Path(os.path.realpath(self.path)), [told, *read_configuration(servers)])
 
@@ -235,6 +235,7 @@ class WorkspaceScope:
 
     def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:
         """The policy a file of rules makes when it replaces all others and grants; built-in ones stay if wanted."""
+        from ollm.config.load import load_policy
         from ollm.policy.engine import PolicyEngine
 
         loaded = load_policy(file)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import NotFoundError, OllmError
-from ollm.store.session_files.places import match_prefix
 
 if TYPE_CHECKING:
     from ollm.archive.host import ArchiveHost
@@ -108,6 +107,8 @@ def pull_when_archived(process: ArchiveHost, prefix: str, workspace: Path) -> st
 
     Done by a process of its own: nothing of the archive is imported before the first request.
     """
+    from ollm.store.session_files.places import match_prefix
+
     try:
         session_id = match_prefix([row["sessionId"] for row in list_archived_rows(process, ask=False)], prefix)
     except NotFoundError:

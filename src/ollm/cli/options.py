@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ollm.config.environment import copy_environment, wants_colour
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import escape_json, make_printable
 
@@ -84,6 +83,8 @@ def print_json(value: object) -> None:
 def style_text(text: str, **style: Any) -> str:
     """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
     import click
+
+    from ollm.config.environment import copy_environment, wants_colour
 
     return click.style(text, **style) if wants_colour(copy_environment()) else text
 

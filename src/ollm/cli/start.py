@@ -11,7 +11,6 @@ from msgspec import field
 from ollm.domain.context import ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.policy.grants import parse_grant
 from ollm.runtime.base import ConversationOptions
 
 
@@ -98,5 +97,7 @@ def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_grants(texts: tuple[str, ...]) -> None:
     """Say at once when an --allow is no grant."""
     if texts:
+        from ollm.policy.grants import parse_grant
+
         for text in texts:
             parse_grant(text)

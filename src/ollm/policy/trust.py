@@ -16,7 +16,7 @@ from typing import Any
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import read_small_file
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")
@@ -142,6 +142,8 @@ class TrustBook:
 
     def _write(self, entries: dict[str, dict[str, Any]], declined: dict[str, str] | None = None) -> None:
         import json
+
+        from ollm.system.atomic import make_private_directory, replace_file
 
         refused = self._read_declined() if declined is None else declined
         document: dict[str, Any] = {"version": 1, "workspaces": entries}

@@ -26,7 +26,7 @@ from ollm.runtime.base import (
     build_message_parts,
     iterate_until_finished,
 )
-from ollm.runtime.changes import auto_switch_mode, get_approval, update_tools
+from ollm.runtime.changes import get_approval, update_tools
 from ollm.runtime.model.model import Model
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.prompt.compaction import Compactor
@@ -299,6 +299,8 @@ class LocalConversation:
         for observer in self._observers:
             await observer.before_turn(text)
         if self.parts.state.auto_switch != "off":
+            from ollm.runtime.changes import auto_switch_mode
+
             await auto_switch_mode(self.parts, typed)
 
     async def _prepare_request(self) -> None:

@@ -16,7 +16,6 @@ from ollm.domain.events import Notice
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord, ToolResult
 from ollm.runtime.calls.tool_call import CallServices, ToolCallRun, build_failure
-from ollm.system.sandbox.watch import describe_taken
 
 MAX_PARALLEL_CALLS = 8
 CANCEL_GRACE_SECONDS = 0.1
@@ -58,6 +57,8 @@ class Dispatch:
         """Move aside what background jobs and servers made that steers tools; done at every step's end."""
         sandbox = self._services.context.sandbox
         if sandbox is not None and (taken := sandbox.look()):
+            from ollm.system.sandbox.watch import describe_taken
+
             self._services.emit(Notice(level="warning", text=describe_taken(taken)))
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ollm.domain.text import suggest_names
-
 MAX_LISTED_FILES = 2_000
 MAX_CALL_CHARS = 400
 SHELL_NAMES = frozenset(
@@ -75,6 +73,8 @@ def _keep_one(message: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def find_near_file(path: str, workspace: Path) -> str:
     """The only file of that name elsewhere, or the one whose path is most like it; hidden ones are left out."""
+    from ollm.domain.text import suggest_names
+
     names: list[str] = []
     for folder, folders, files in os.walk(workspace):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")

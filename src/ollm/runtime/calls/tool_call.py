@@ -26,7 +26,6 @@ from ollm.domain.tools import (
     ToolResult,
 )
 from ollm.runtime.base import ChangeWatch
-from ollm.runtime.calls.leading_errors import find_meant_tool, rename_parameters, suggest_call
 from ollm.runtime.calls.permission import AnswerLog, Asker, Permission, Permit, Policy, UnattendedAsker
 from ollm.system.paths import make_tool_failure as file_failure
 from ollm.system.terminal_text import render_command
@@ -216,6 +215,8 @@ class ToolCallRun:
         try:
             return spec.parse(self._arguments)
         except ToolFailure as failure:
+            from ollm.runtime.calls.leading_errors import rename_parameters
+
             renamed = rename_parameters(str(failure), self._arguments)
             if not renamed:
                 raise
@@ -262,6 +263,8 @@ class ToolCallRun:
         """The call that was probably meant, where that is plain."""
         if failure.kind not in ("UnknownTool", "ValidationError", "FileNotFound"):
             return ""
+        from ollm.runtime.calls.leading_errors import suggest_call
+
         near = [] if self._spec else self._services.registry.find_nearest(self.record.name)
         workspace = self._services.context.workspace
         return suggest_call(failure.kind, str(failure), self.record.name, self._arguments, near, workspace)
@@ -284,6 +287,8 @@ async def load_editor_buffers(context: ToolContext, invocation: Invocation) -> T
 
 def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
     """The tool meant by a name that no tool has."""
+    from ollm.runtime.calls.leading_errors import find_meant_tool
+
     return registry.get(find_meant_tool(call.name, call.arguments, [spec.name for spec in registry.list()]))
 
 

@@ -15,7 +15,6 @@ from ollm.domain.errors import BusyError, DamagedError, OllmError, StorageError,
 from ollm.domain.session import SCHEMA_VERSION, SessionSummary
 from ollm.domain.struct import Data
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
-from ollm.store.session_files.files import DamageFoundError, StrictDamageReport
 
 if TYPE_CHECKING:
     from ollm.store.session_files import SessionStream
@@ -113,6 +112,8 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
 
 
 def _is_whole(files: SessionFiles, session_id: str) -> bool:
+    from ollm.store.session_files.files import DamageFoundError, StrictDamageReport
+
     try:
         with files.open_stream(session_id, StrictDamageReport()) as stream:
             _read_all(stream)

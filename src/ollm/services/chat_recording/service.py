@@ -26,8 +26,6 @@ from ollm.services.chat_recording.long_work import LongWork
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean_json
-from ollm.store.session_files.writer import make_unsaved_error
-from ollm.store.session_index.index import SessionIndex
 
 if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
@@ -135,6 +133,8 @@ class GuardedWrites:
             raise self._make_unsaved_error(writer, error, rescue=False) from error
 
     def _make_unsaved_error(self, writer: SessionWriter, cause: StorageError, *, rescue: bool) -> OllmError:
+        from ollm.store.session_files.writer import make_unsaved_error
+
         error = make_unsaved_error(writer, cause, rescue=rescue)
         log.error("%s", error, extra={"operation": "close", "action": error.action})
         return error
@@ -197,6 +197,8 @@ class ChatRecordingService:
     @classmethod
     def in_directory(cls, directory: Path, settings: SessionSettings | None = None) -> ChatRecordingService:
         """For use as a library: the sessions of one directory, the index and the trash beside it."""
+        from ollm.store.session_index.index import SessionIndex
+
         files = SessionFiles(SessionPlaces(directory=directory, trash=directory.parent / "trash"))
         index = SessionIndex(directory.parent / "index.db", (directory,))
         return cls(files, settings, library=SessionLibrary(files, index, settings))
