@@ -72,6 +72,30 @@ async def test_arguments_nested_without_end_are_a_mistake_of_the_model(tmp_path:
     assert (answer["text"], answer["toolCalls"][0]["status"]) == ("I see.", "failed")
 
 
+CHUNKS = (rb'data: {"choices":[{"delta":{"content":"half \ud83d"},"finish_reason":"stop"}]}', b"data: [DONE]", b"")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Answer(calls=[("write_file", r'{"path": "a.txt", "content": "half \ud83d, whole \ud83d\ude00"}')]),
+        Answer(calls=[("write_file", r'{"path": "a.txt", content: "half \ud83d, whole \ud83d\ude00"')]),
+        Answer(
+            text=r'<tool_call>{"name": "write_file", "arguments": {"path": "a.txt", "content": '
+            r'"half \ud83d, whole \ud83d\ude00"}}</tool_call>'
+        ),
+    ],
+    ids=["call", "broken call", "call in text"],
+)
+async def test_half_a_character_in_an_answer_is_replaced(tmp_path: Path, call: Answer) -> None:
+    async with running(tmp_path, [call, Answer(raw=HEAD + b"\n\n".join(CHUNKS))]) as runner:
+        done = await runner.run("-p", "go", "--yes")
+
+        assert (done.code, done.out) == (0, "half \ufffd\n")
+        assert (runner.workspace / "a.txt").read_text() == "half \ufffd, whole \U0001f600"
+
+
 @pytest.mark.parametrize("kind", ["sparse", "link"])
 async def test_instructions_without_end_do_not_hold_the_start_up(tmp_path: Path, kind: str) -> None:
     async with running(tmp_path, ["Hello."]) as runner:

@@ -153,10 +153,15 @@ class Storage:
 
         if not self.session.id:
             return [], True
+        session_id, model = self.session.id, self.process.settings.search.embedding_model or ""
         with closing(self.open_index()) as index:
-            texts = SessionTexts(index, self.session.id)
-            model = self.process.settings.search.embedding_model or ""
-            return search_messages(texts, queries, limit, model, vectors), not texts.is_behind
+
+            def search() -> tuple[list[MessageMatch], bool]:
+                texts = SessionTexts(index, session_id)
+                return search_messages(texts, queries, limit, model, vectors), not texts.is_behind
+
+            found: tuple[list[MessageMatch], bool] = index.run_guarded(search)
+            return found
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:
         """The session as it is, or a page of it, for `recall`; None before there is one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from itertools import pairwise
@@ -12,6 +13,7 @@ import msgspec
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
@@ -204,6 +206,33 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+_ESCAPE = compile_late(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
+
+def decode_json(data: bytes | str) -> Any:
+    """Decode JSON in which half of a surrogate pair may be escaped: it becomes U+FFFD. Raises msgspec.DecodeError."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        text = data.decode() if isinstance(data, bytes) else data
+        if (repaired := unescape_surrogates(text)) == text:
+            raise
+        return msgspec.json.decode(repaired)
+
+
+def unescape_surrogates(text: str) -> str:
+    """Replace the escapes of surrogates in JSON by their character, or by U+FFFD if they have none."""
+    return _ESCAPE.sub(_unescape, text) if "\\ud" in text or "\\uD" in text else text
+
+
+def _unescape(found: re.Match[str]) -> str:
+    codes = [int(code, 16) for code in found.groups() if code]
+    packed = b"".join(code.to_bytes(2, "little") for code in codes)
+    return packed.decode("utf-16-le", "replace") if codes else found[0]
+
+
 def parse_arguments(value: Any) -> JsonObject | str:
     """Parse a call's arguments; text that is no object stays as it is."""
     if isinstance(value, dict):
@@ -212,7 +241,7 @@ def parse_arguments(value: Any) -> JsonObject | str:
     if not written.strip():
         return {}
     try:
-        decoded = msgspec.json.decode(written)
+        decoded = decode_json(written)
     except (msgspec.DecodeError, RecursionError):  # no object, or one nested so deeply that nothing can be done with it
         return written
     return decoded if isinstance(decoded, dict) else written

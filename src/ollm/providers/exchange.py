@@ -22,6 +22,7 @@ from ollm.providers.base import (
     TextPiece,
     ThinkingPiece,
     as_mapping,
+    decode_json,
 )
 from ollm.providers.server_errors import ModelLoadingError, extract_error_text, make_error_from_text, make_server_error
 from ollm.system import http
@@ -156,7 +157,7 @@ class Exchange:
         """Like `json`, for what a server may or may not offer: None when it refuses or answers something else."""
         try:
             answer = await self.send_request(method, path, body, timeout=timeout)
-            return msgspec.json.decode(answer.body) if answer.status == 200 else None
+            return decode_json(answer.body) if answer.status == 200 else None
         except (msgspec.DecodeError, RecursionError, ModelError):
             return None
 
@@ -172,7 +173,7 @@ class Exchange:
 
     def decode(self, data: bytes | str) -> Any:
         try:
-            return msgspec.json.decode(self._hide_api_key(self._unescape(data)))
+            return decode_json(self._hide_api_key(self._unescape(data)))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
                 f"The model server at {self.url} sent something that is not JSON.",
@@ -199,7 +200,7 @@ class Exchange:
         if not self._hides_key or b"\\" not in written:
             return written
         try:
-            return msgspec.json.encode(msgspec.json.decode(written))
+            return msgspec.json.encode(decode_json(written))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return written
 

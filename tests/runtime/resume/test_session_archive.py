@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.runtime.resume import session_archive
 from ollm.runtime.resume.session_archive import (
     SessionArchive,
     get_call_output,
     render_archived_message,
 )
+from ollm.services.message_search import MessageMatch
 from ollm.store.session_files import MessagePage
+from ollm.store.session_index.session_texts import IndexedText, Vector
 
 CONTENT = "x = 1\n" * 400
 CALL = ToolCallRecord(
@@ -98,3 +104,17 @@ def test_the_output_of_a_call_is_the_whole_one_where_there_is(result: RecordedRe
     assert render_archived_message(answer, (call, msgspec.structs.replace(call, id="c2"))) == (
         f"[write_file c1]\n{output}\nnote"
     )
+
+
+async def test_a_search_does_not_wait_for_embeddings_that_do_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_archive, "EMBEDDING_SECONDS", 0.01)
+
+    async def hang(_queries: Sequence[str]) -> list[Vector]:
+        await asyncio.Event().wait()
+        return []
+
+    text = IndexedText(row=1, number=1, role="user", call=None, text="Write it")
+    match = MessageMatch(text, "Write it", ("write",), None)
+    found = await SessionArchive(load, lambda *_asked: ([match], True), hang).search(["write"], 3)
+
+    assert [passage.message_id for passage in found.passages] == [1]

@@ -19,6 +19,7 @@ from ollm.store.session_index import index as indexing
 from ollm.store.session_index.entries import UNREAD_TITLE, make_writer_row
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import SearchFilters, search_sessions
+from ollm.store.session_index.session_texts import SessionTexts
 from tests.store.sessions.support import Home, call, run, said
 
 
@@ -412,3 +413,48 @@ def test_an_index_of_which_most_goes_is_made_anew(tmp_path):
     newer = home.index()
     newer.erase_all([small])
     assert not newer.path.exists(), "one that cannot be changed can be done without"
+
+
+@pytest.mark.parametrize("harm", [lambda path: None, lambda path: path.write_text("nonsense")])
+def test_several_threads_index_a_new_session_at_once(tmp_path: Path, harm: Any) -> None:
+    for attempt in range(8):
+        home = Home(tmp_path / str(attempt))
+        session_id = home.recorded(*(f"needle {number}" for number in range(40)))
+        database.remove_index(tmp_path / str(attempt) / "index.db")
+        harm(tmp_path / str(attempt) / "index.db")
+        begin = threading.Barrier(5)
+        seen: list[tuple[bool, int]] = []
+
+        def search(home: Home = home, session_id: str = session_id, begin: Any = begin, seen: Any = seen) -> None:
+            with contextlib.closing(home.index()) as index:
+                begin.wait()
+                index.refresh_session_text(session_id, 5)
+                seen.append((index.in_file, SessionTexts(index, session_id).count_matches('"needle"', 100)))
+
+        threads = [threading.Thread(target=search) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [(True, 40)] * 5
+
+
+def test_an_index_that_others_replaced_is_opened_again(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.recorded("a needle here")
+    with contextlib.closing(home.index()) as index:
+        assert len(search_sessions(index, "needle").hits) == 1
+        database.remove_index(tmp_path / "index.db")
+        assert len(found(home, "needle")) == 1
+        home.recorded("another needle")
+        assert len(search_sessions(index, "needle").hits) == 2
+        assert index.in_file
+
+
+def test_a_null_character_in_a_query_separates_words(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("a needle here")
+    with contextlib.closing(home.index()) as index:
+        texts = SessionTexts(index, session_id)
+        texts.refresh()
+        assert texts.holds("needle\0here")

@@ -15,7 +15,7 @@ from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import CallPiece
+from ollm.providers.base import CallPiece, unescape_surrogates
 
 Offered = Mapping[str, ToolSchema]
 
@@ -75,7 +75,7 @@ def _is_valid_json(text: str) -> bool:
 
 def _parse_value(text: str) -> Any:
     """Parse one JSON value, or several in sequence, with repairs if needed."""
-    text = text.strip()
+    text = unescape_surrogates(text.strip())
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     Search = Callable[[Sequence[str], int, Sequence[Vector]], tuple[list[MessageMatch], bool]]
 
+EMBEDDING_SECONDS = 4.0  # to wait for the embeddings of queries
 BESIDE_CHARS = 160  # of the question before a message, or the answer to it
 
 
@@ -48,7 +50,11 @@ class SessionArchive:
         return None if found is None else get_call_output(found)
 
     async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
-        vectors = await self._embed(queries) if self._embed else []
+        vectors: list[Vector] = []
+        if self._embed:
+            with contextlib.suppress(TimeoutError):  # found by words alone
+                async with asyncio.timeout(EMBEDDING_SECONDS):
+                    vectors = await self._embed(queries)
         found, complete = await asyncio.to_thread(self._search, queries, limit, vectors)
         return FoundPassages(passages=tuple(map(make_passage, found)), complete=complete)
 

@@ -6,9 +6,11 @@ Rollback journal, not WAL: SQLite before 3.51.3 can lose a WAL reset between two
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,23 +52,20 @@ def run_transaction(connection: sqlite3.Connection, work: Callable[[], Done]) ->
 
 def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
     """A connection with the schema in place, and whether it is the file (False: in memory)."""
-    for _ in range(2):
-        try:
-            return _open_connection(str(path), path), True
-        except _NewerVersion:
-            break
-        except sqlite3.OperationalError:
-            break
-        except sqlite3.DatabaseError:
-            remove_index(path)
-        except OSError:
-            break
-    return connect_in_memory(), False
+    try:
+        if found := _open_usable(path):
+            return found, True
+        with _lock_directory(path):
+            return _open_usable(path) or _replace_file(path), True
+    except (_NewerVersion, sqlite3.Error, OSError):
+        return connect_in_memory(), False
 
 
 def connect_in_memory() -> sqlite3.Connection:
     """An empty index that goes with the process."""
-    return _open_connection(":memory:", None)
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    _create_tables(connection)
+    return connection
 
 
 def is_broken(error: sqlite3.Error) -> bool:
@@ -74,44 +73,91 @@ def is_broken(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
 
 
+def get_identity(path: Path) -> tuple[int, int] | None:
+    """Identify the file at this path, to notice when it is replaced; None if there is none."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{path} is not a file")
+    return found.st_dev, found.st_ino
+
+
+def remove_index(path: Path, identity: tuple[int, int] | None = None) -> None:
+    """Take an index away; the next connection builds it again. With an `identity`, only that file.
+
+    SQLite refuses to write to a file that was taken away: connections to it fail and are opened again.
+    """
+    with _lock_directory(path):
+        if identity is None or get_identity(path) == identity:
+            _unlink_files(path)
+
+
+def _unlink_files(path: Path) -> None:
+    for end in ("", "-journal", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _lock_directory(path: Path) -> Iterator[None]:
+    """Let only one thread of one process create or remove the file at a time."""
+    import fcntl
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 class _NewerVersion(Exception):  # noqa: N818 - a signal inside this module
     """A later version of ollm wrote the file."""
 
 
-def _open_connection(name: str, path: Path | None) -> sqlite3.Connection:
-    if path:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-    connection = sqlite3.connect(name, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None)
+def _open_usable(path: Path) -> sqlite3.Connection | None:
+    """Connect to the file; None if it is missing, broken or of an earlier version."""
+    try:
+        return _open_connection(path) if get_identity(path) else None
+    except sqlite3.DatabaseError as error:
+        if is_broken(error):
+            return None
+        raise
+
+
+def _open_connection(path: Path) -> sqlite3.Connection:
+    """Connect to a file of this version. Nothing else may open it: closing that would drop the locks of other
+    connections in this process."""
+    connection = sqlite3.connect(path, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None)
     try:
         connection.execute("PRAGMA secure_delete = ON")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise _NewerVersion
-        if 0 < version < VERSION:
+        if version < VERSION:
             raise sqlite3.DatabaseError("written by an earlier version")  # replaced: clearing it would take longer
-        if version != VERSION:
-            _create(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA journal_mode = TRUNCATE")
+def _replace_file(path: Path) -> sqlite3.Connection:
+    """Put an empty index in place, complete before it gets its name."""
+    new = path.with_name(f"{path.name}.new")
+    _unlink_files(path)
+    _unlink_files(new)
+    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        run_transaction(connection, lambda: _create_tables(connection))
+    new.rename(path)
+    return _open_connection(path)
 
-    def work() -> None:
-        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-            for statement in filter(str.strip, SCHEMA.split(";\n")):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("SELECT name FROM sqlite_master").fetchall()  # another process may have made the tables
 
-    run_transaction(connection, work)
-
-
-def remove_index(path: Path) -> None:
-    """Take a broken index away; the next connection builds it again."""
-    for end in ("", "-journal", "-wal", "-shm"):
-        path.with_name(path.name + end).unlink(missing_ok=True)
+def _create_tables(connection: sqlite3.Connection) -> None:
+    for statement in filter(str.strip, SCHEMA.split(";\n")):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -40,6 +40,7 @@ class SessionIndex:
         self.directories = tuple(directories)
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
+        self._identity: tuple[int, int] | None = None  # of the file that is open
         self._large_until = 0.0
         self._read_until = math.inf
         self.unread: dict[str, int] = {}  # sessions the last list had no time for, and their bytes
@@ -52,6 +53,7 @@ class SessionIndex:
             from ollm.store.session_index import database
 
             self._connection, self.in_file = database.connect(self.path)
+            self._identity = database.get_identity(self.path) if self.in_file else None
         return self._connection
 
     def close(self) -> None:
@@ -97,7 +99,7 @@ class SessionIndex:
         def work() -> None:
             stamp, row = read_stamp(self.directories, session_id), self._load_rows(session_id).get(session_id)
             if stamp and not (row and row["text_stamp"] == stamp.text):
-                self._run_transaction(partial(self._update_row, session_id, stamp, row, True, seconds=seconds))
+                self._run_transaction(partial(self._update_row, session_id, stamp, text=True, seconds=seconds))
 
         self.run_guarded(work)
 
@@ -112,10 +114,7 @@ class SessionIndex:
         with contextlib.suppress(sqlite3.Error, OSError):
             found = read_stamp(self.directories, session_id)
             if found:
-                self._run_transaction(lambda: self._note(session_id, found, line))
-
-    def _note(self, session_id: str, stamp: Stamp, line: SessionRow | None) -> None:
-        self._update_row(session_id, stamp, self._load_rows(session_id).get(session_id), False, line)
+                self._run_transaction(partial(self._update_row, session_id, found, text=False, line=line))
 
     def get_counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
         """Return the number of messages of a session and the number of the last, from when all of it was found whole.
@@ -181,21 +180,27 @@ class SessionIndex:
         return any(read_owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
 
     def run_guarded(self, work: Callable[[], Any]) -> Any:
-        """Run against the file; when that is broken build it again, when it cannot be used work in memory."""
+        """Run against the file; when that is broken build it again, when others did so use theirs, when it cannot be
+        used work in memory."""
         import sqlite3
 
         from ollm.store.session_index import database
 
-        for _ in range(2):
+        for _ in range(3):
             try:
                 return work()
             except sqlite3.Error as error:
                 self.close()
                 if database.is_broken(error):
-                    database.remove_index(self.path)
-                else:
+                    database.remove_index(self.path, self._identity)
+                elif not self._is_replaced():
                     self._connection, self.in_file = database.connect_in_memory(), False
         return work()
+
+    def _is_replaced(self) -> bool:
+        from ollm.store.session_index.database import get_identity
+
+        return self.in_file and get_identity(self.path) != self._identity
 
     def _refresh(self, found: dict[str, Stamp], progress: Progress | None, *, text: bool) -> dict[str, dict[str, Any]]:
         rows = self._load_rows()
@@ -214,7 +219,7 @@ class SessionIndex:
                 rows |= self._make_unread_rows(batch, found)
                 continue
             self._look = partial(_report_progress, progress, done, total)
-            rows.update(self._run_transaction(partial(self._update_rows, batch, found, rows, text)))
+            rows.update(self._run_transaction(partial(self._update_rows, batch, found, text)))
             done += sum(found[name].size for name in batch)
             _report_progress(progress, done, total, 0)
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
@@ -242,21 +247,22 @@ class SessionIndex:
 
         return run_transaction(self.connection, work)
 
-    def _update_rows(
-        self, batch: list[str], found: dict[str, Stamp], rows: dict[str, dict[str, Any]], text: bool
-    ) -> dict[str, dict[str, Any]]:
-        return {name: self._update_row(name, found[name], rows.get(name), text) for name in batch}
+    def _update_rows(self, batch: list[str], found: dict[str, Stamp], text: bool) -> dict[str, dict[str, Any]]:
+        return {name: self._update_row(name, found[name], text=text) for name in batch}
 
     def _update_row(
         self,
         session_id: str,
         stamp: Stamp,
-        row: dict[str, Any] | None,
+        *,
         text: bool,
         line: SessionRow | None = None,
         seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Read what is new in one session and write its row."""
+        """Read what is new in one session and write its row, unless others did since the transaction was planned."""
+        row = self._load_rows(session_id).get(session_id)
+        if row and not line and row["text_stamp" if text else "stamp"] == stamp.text:
+            return row
         values: dict[str, Any] = dict(
             row or {"session_id": session_id, "text_stamp": "", "text_number": 0, "text_read": 0}
         )

@@ -152,8 +152,9 @@ class EntryIndexer:
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN IMMEDIATE")
         query = "SELECT text_number, text_stamp FROM sessions WHERE id = ?"
-        found = self._connection.execute(query, (self._session,)).fetchone()
-        self.late = found != (self.taken, "")
+        number, stamp = self._connection.execute(query, (self._session,)).fetchone() or (0, "")
+        self.late = (number, stamp) != (self.taken, "")
+        self.taken = number
 
 
 def forget_session(connection: sqlite3.Connection, session: int) -> None:

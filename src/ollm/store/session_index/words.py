@@ -105,7 +105,7 @@ def _parse_word(typed: str) -> SearchWord:
 
 def quote_phrase(words: str) -> str:
     """A phrase of FTS5: these words, one after the other."""
-    return '"' + words.replace('"', '""') + '"'
+    return '"' + words.replace("\0", " ").replace('"', '""') + '"'
 
 
 def make_snippet(text: str, typed: str) -> str:
