@@ -293,7 +293,11 @@ def read_all(reader: SessionReader) -> tuple[list[int], list[dict[str, Any]]]:
     ("journal", "good", "damage"),
     [
         (numbered(2) + b'{"at":"torn', len(numbered(2)), None),
-        (numbered(2) + b"\0\0\0", len(numbered(2)), None),
+        (
+            numbered(2) + b"\0\0\0",
+            len(numbered(2)) + 3,
+            f"the journal is damaged at byte {len(numbered(2))} (1 entry could not be read)",
+        ),
         (
             numbered(2) + b"rubbish",
             len(numbered(2)) + 7,

@@ -7,13 +7,13 @@ import json
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.files import MAX_BYTES, DamageReport, Line, Range, SessionFile
+from ollm.store.session_files.files import MAX_BYTES, MAX_MESSAGE_NUMBER, DamageReport, Line, Range, SessionFile
 from ollm.store.session_files.journal import encode_json
 from ollm.store.session_files.lenient import (
     CALL,
@@ -75,8 +75,8 @@ class OddLayoutError(Exception):
 
 
 class _MessageKey(msgspec.Struct):
-    id: int
-    role: str = ""
+    id: int = 0
+    role: Any = ""
 
 
 class _CallKey(msgspec.Struct, rename="camel"):
@@ -85,7 +85,7 @@ class _CallKey(msgspec.Struct, rename="camel"):
 
 
 Key = TypeVar("Key")
-_message_key_decoder = msgspec.json.Decoder(_MessageKey)
+message_key_decoder = msgspec.json.Decoder(_MessageKey)
 _call_key_decoder = msgspec.json.Decoder(_CallKey)
 
 
@@ -176,8 +176,8 @@ class DocumentSections:
 
 
 def _read_message_key(line: bytes) -> _MessageKey:
-    found = _read_key(_message_key_decoder, line)
-    if found.id <= 0:
+    found = _read_key(message_key_decoder, line)
+    if not 0 < found.id <= MAX_MESSAGE_NUMBER:
         raise OddLayoutError
     return found
 

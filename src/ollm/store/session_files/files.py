@@ -25,7 +25,7 @@ LOADING_SECONDS = 6.5  # to read all of them
 MAX_NOTES = 5
 LAST_MESSAGE = "lastMessage"  # in the metadata: the number of the document's last message
 MISSING = "missing"  # in the metadata: gaps that the user was told about
-MAX_PROMISED_NUMBER = 10**9
+MAX_MESSAGE_NUMBER = 10**7  # files of MAX_BYTES hold fewer messages: a higher number is damage
 MAX_KNOWN_GAPS = 1000
 Range = tuple[int, int]
 
@@ -110,7 +110,7 @@ class MissingEntries:
 
     def restart_messages(self) -> None:
         self._gaps: list[Range] = []  # rising
-        self._next = 0 if self._part else 1  # the number that follows; 0 before the first message of a part
+        self.next_number = 0 if self._part else 1  # the number that follows; 0 before the first message of a part
         self._unreadable = 0, 0  # entries since the last message that could be read, and the number that follows it
         self._named: set[str] = set()
         self._asked: tuple[str, ...] = ()  # last, and those of them that have a result
@@ -124,8 +124,8 @@ class MissingEntries:
 
     def add_message(self, message: Message) -> None:
         number = message.id
-        if number == self._next:
-            self._next += 1
+        if number == self.next_number:
+            self.next_number += 1
         else:
             self._add_jump(number)
         if message.role != "user" and (names := message.call_ids):
@@ -136,16 +136,16 @@ class MissingEntries:
                 self._answered.extend(names)
 
     def _add_jump(self, number: int) -> None:
-        if number > self._next:
-            if self._next:
-                self._gaps.append((self._next, number - 1))
-            self._next = number + 1
+        if number > self.next_number:
+            if self.next_number:
+                self._gaps.append((self.next_number, number - 1))
+            self.next_number = number + 1
         elif self._gaps:
             self._fill_gap(number)
 
     def add_unreadable(self) -> None:
         count, behind = self._unreadable
-        self._unreadable = (count + 1 if behind == self._next else 1), self._next
+        self._unreadable = (count + 1 if behind == self.next_number else 1), self.next_number
 
     def add_call(self, call: ToolCallRecord) -> None:
         self._found.add(call.id)
@@ -162,7 +162,7 @@ class MissingEntries:
 
     @property
     def has_messages(self) -> bool:
-        return self._next > 1
+        return self.next_number > 1
 
     @property
     def nothing_read(self) -> bool:
@@ -172,11 +172,12 @@ class MissingEntries:
     def last_number(self) -> int:
         """The highest number that a message ever had, as far as is known: none is given twice."""
         count, behind = self._unreadable
-        last = self._next - 1 + (count if behind == self._next else 0)
+        last = self.next_number - 1 + (count if behind == self.next_number else 0)
         return max(last, self._promised, *(end for _, end in self._known), 0)
 
     def describe_known(self) -> JsonObject:
         """The gaps there are, for the metadata of a session whose user is told about them."""
+        self._promised = max(self._promised, self._of_message)  # an answer under way has a number from now on
         gaps = self._list_gaps()
         if len(gaps) > MAX_KNOWN_GAPS:
             gaps = [*gaps[: MAX_KNOWN_GAPS - 1], (gaps[MAX_KNOWN_GAPS - 1][0], gaps[-1][1])]
@@ -197,13 +198,12 @@ class MissingEntries:
         if self._part and self._messages_read:
             self._damage.report_missing(_subtract(self._gaps, self._known), 0)
         elif self._messages_read and self._calls_read:
-            if self._of_message <= MAX_PROMISED_NUMBER:
-                self._promised = max(self._promised, self._of_message - self._under_way)
+            self._promised = max(self._promised, self._of_message - self._under_way)
             calls = max(0, self._count_calls() - self._known_calls)
             self._damage.report_missing(_subtract(self._list_gaps(), self._known), calls)
 
     def _list_gaps(self) -> list[Range]:
-        behind = self._next, self.last_number
+        behind = self.next_number, self.last_number
         return [*self._gaps, behind] if behind[0] <= behind[1] else self._gaps
 
     def _count_calls(self) -> int:
@@ -223,7 +223,7 @@ def _is_range(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and 0 < value <= MAX_PROMISED_NUMBER
+    return isinstance(value, int) and 0 < value <= MAX_MESSAGE_NUMBER
 
 
 def _subtract(gaps: list[Range], known: list[Range]) -> list[Range]:

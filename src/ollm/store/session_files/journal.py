@@ -34,8 +34,10 @@ class JournalMark(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     calls: int  # the highest number of a call so far
 
 
-class JournalRecord(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
-    """One line. `at` is when; exactly one of the others says what."""
+class JournalRecord(
+    msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True, forbid_unknown_fields=True
+):
+    """One line. `at` is when; exactly one of the others says what. A line with any other field is not one of ours."""
 
     at: str
     mark: JournalMark | None = None
@@ -65,6 +67,7 @@ class _CallId(msgspec.Struct):
 _CALL = b'{"id":"'  # how we write one
 _call_id_decoder = msgspec.json.Decoder(_CallId)
 _decoder = msgspec.json.Decoder(JournalRecord)
+_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 _encoder = msgspec.json.Encoder()
 _OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
 ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
@@ -105,9 +108,20 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
 
 
 def is_torn_record(data: bytes) -> bool:
-    """Return True if this may be the beginning of a record of ours, or unwritten space on the disk."""
-    begun = data[: len(RECORD_START)]
-    return RECORD_START.startswith(begun) or not data.strip(b"\0")
+    """Return True if this is the beginning of one record, without its line feed: JSON as far as it goes."""
+    return (
+        RECORD_START.startswith(data[: len(RECORD_START)])
+        and not (data.endswith(b"\n") or RECORD_START in data[1:])
+        and any(map(_is_truncated, (data, data + b"0")))  # a number may end in a sign or a point
+    )
+
+
+def _is_truncated(data: bytes) -> bool:
+    try:
+        _raw_decoder.decode(data)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
 
 
 def parse_record(data: bytes) -> JournalRecord:

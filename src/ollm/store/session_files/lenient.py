@@ -14,10 +14,10 @@ from ollm.domain.lazy import compile_late
 from ollm.domain.messages import AnyPart, JsonObject, Message, Role
 from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.files import MAX_DEPTH, DamageReport
+from ollm.store.session_files.files import MAX_DEPTH, MAX_MESSAGE_NUMBER, DamageReport
 from ollm.store.session_files.journal import RECORD_START, JournalRecord, clean_json, encode_json, parse_record
 
-MAX_NUMBER = 10**15  # of a message, of tokens; what is over it was never given by anybody who counts
+MAX_NUMBER = 10**15  # of tokens; what is over it was never given by anybody who counts
 MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
 _METADATA_FIELDS = frozenset(SessionMetadata.__struct_encode_fields__)
 _message_decoder = msgspec.json.Decoder(Message)
@@ -58,16 +58,22 @@ def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
 
 
 def parse_record_leniently(data: bytes) -> JournalRecord:
-    """A journal record, also one with broken characters in its text. Raises one of `_ERRORS`."""
+    """A journal record as far as it can be read. Raises one of `_ERRORS` if it is no object."""
     try:
         return parse_record(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return parse_record(encode_json(parse_object(data)))
+        fields = parse_object(data)
+    readable: JsonObject = {"at": ""}
+    for name, value in fields.items():
+        with contextlib.suppress(*_ERRORS):
+            parse_record(encode_json({"at": "", name: value}))
+            readable[name] = value
+    return parse_record(encode_json(readable))
 
 
 def find_records(data: bytes) -> Iterator[tuple[int, int, JournalRecord]]:
     """The records in a damaged journal line, each with its place; a message whose record is damaged counts as one."""
-    end, place = 0, data.find(RECORD_START)
+    end, place = 0, 0 if data.startswith(b"{") else data.find(RECORD_START)
     while place >= 0:
         if found := _find_record(data, place):
             yield from _find_bare_messages(data, end, place)
@@ -83,7 +89,9 @@ def _find_record(data: bytes, place: int) -> tuple[int, int, JournalRecord] | No
         record = parse_record_leniently(data[place:end]) if end else None
     except (TooDeepError, *_ERRORS):
         return None
-    return (place, end, record) if end and record and record != JournalRecord(at=record.at) else None
+    return (
+        (place, end, record) if end and record and record != JournalRecord(at=record.at, tokens=record.tokens) else None
+    )
 
 
 def _find_bare_messages(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, JournalRecord]]:
@@ -130,7 +138,7 @@ def parse_strict_message(data: bytes) -> Message | None:
         found = _message_decoder.decode(data)
     except _ERRORS:
         return None
-    return found if 0 < found.id <= MAX_NUMBER and not is_deeper_than(data) else None
+    return found if 0 < found.id <= MAX_MESSAGE_NUMBER and not is_deeper_than(data) else None
 
 
 def parse_strict_call(data: bytes) -> ToolCallRecord | None:
@@ -139,7 +147,7 @@ def parse_strict_call(data: bytes) -> ToolCallRecord | None:
         found = _call_decoder.decode(data)
     except _ERRORS:
         return None
-    odd = b'"status"' not in data or abs(found.message_id) > MAX_NUMBER
+    odd = b'"status"' not in data or abs(found.message_id) > MAX_MESSAGE_NUMBER
     return None if odd or is_deeper_than(data) else found
 
 
@@ -156,7 +164,9 @@ def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | N
         found = _parse_message_leniently(data, damage)
     if found is None:
         damage.count_lost_entry()
-    elif not 0 < found.id <= MAX_NUMBER:
+    elif not 0 < found.id <= MAX_MESSAGE_NUMBER:
+        if found.id:
+            damage.note(f"the number of message {number} cannot be right")
         found = msgspec.structs.replace(found, id=number)
     return found
 
@@ -168,7 +178,7 @@ def parse_call(data: bytes, damage: DamageReport) -> ToolCallRecord | None:
         return None
     try:
         found = _call_decoder.decode(data)
-        if b'"status"' in data and abs(found.message_id) <= MAX_NUMBER:
+        if b'"status"' in data and abs(found.message_id) <= MAX_MESSAGE_NUMBER:
             return found
         raw: JsonObject | None = {}
     except _ERRORS:
@@ -309,7 +319,7 @@ def _convert_call(raw: JsonObject) -> JsonObject:
         shaped["result"] = {**shaped["result"], "llmContent": encode_json(shaped["result"].get("llmContent")).decode()}
     if not isinstance(shaped["args"], dict):
         shaped["args"] = {"value": shaped["args"]}
-    if isinstance(number := shaped.get("messageId"), int) and abs(number) > MAX_NUMBER:
+    if isinstance(number := shaped.get("messageId"), int) and abs(number) > MAX_MESSAGE_NUMBER:
         shaped.pop("messageId")
     shaped.setdefault("status", "ok" if shaped["result"] is not None else "interrupted")
     return shaped

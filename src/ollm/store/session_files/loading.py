@@ -141,7 +141,7 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     missing.restart_messages()
 
     def salvage(data: bytes, number: int, damage: DamageReport) -> Iterator[tuple[Message, bytes]]:
-        found = tuple(lenient.salvage_messages(data, number, damage))
+        found = tuple(lenient.salvage_messages(data, max(number, missing.next_number), damage))
         if not found:
             missing.add_unreadable()
         return iter(found)

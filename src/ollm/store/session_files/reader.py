@@ -16,9 +16,16 @@ import msgspec
 
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
-from ollm.store.session_files.document import DocumentSections, OddLayoutError, SessionDocument, detect_own_layout
+from ollm.store.session_files.document import (
+    DocumentSections,
+    OddLayoutError,
+    SessionDocument,
+    detect_own_layout,
+    message_key_decoder,
+)
 from ollm.store.session_files.files import (
     MAX_BYTES,
+    MAX_MESSAGE_NUMBER,
     DamageReport,
     MissingEntries,
     Range,
@@ -27,7 +34,6 @@ from ollm.store.session_files.files import (
     open_file,
 )
 from ollm.store.session_files.lenient import (
-    MAX_NUMBER,
     find_records,
     fits_metadata,
     hash_message,
@@ -45,13 +51,6 @@ _DISORDER = "the journal's records are out of order"
 _NO_MESSAGE = 0, b""
 _NUMBER_TAIL_BYTES = 20
 PlacedRecord = tuple[Range, journal.JournalRecord]
-
-
-class _MessageNumber(msgspec.Struct):
-    id: int = 0
-
-
-_message_number_decoder = msgspec.json.Decoder(_MessageNumber)
 
 
 class SessionPart(NamedTuple):
@@ -218,11 +217,9 @@ class SessionReader:
                         self.damage.note(_OTHER_SESSION)
                     number, data = next(added, _NO_MESSAGE)
             yield kept
-        while number:
-            if number > last:
-                last = number
-                yield data
-            number, data = next(added, _NO_MESSAGE)
+        if number:
+            yield data
+            yield from (data for _, data in added)
 
     def _iter_journal_messages(self) -> Iterator[tuple[int, bytes]]:
         """The journal's messages with their numbers, rising; `partial` is then the answer under way."""
@@ -242,7 +239,9 @@ class SessionReader:
 
     def _iter_recorded_messages(self) -> Iterator[tuple[int, bytes]]:
         partial: journal.Parts = []
-        last = (self._numbers[0] or MAX_NUMBER) - 1  # a first message without a number comes before those that have one
+        last = (
+            self._numbers[0] or MAX_MESSAGE_NUMBER
+        ) - 1  # a first message without a number comes before those that have one
         for _, record in self._held or self._iter_records(DamageReport(), *self._journal_range):  # its damage is noted
             if record.partial is not None:
                 partial = journal.extend_parts([] if record.anew else partial, record.partial)
@@ -324,8 +323,8 @@ class SessionReader:
                 self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
             elif not self._follows and isinstance(record.message, msgspec.Raw):
                 first, last = self._numbers
-                number = read_number(bytes(record.message)) or last
-                self._in_order = self._in_order and number >= last
+                number = read_number(bytes(record.message))
+                self._in_order = self._in_order and number > last
                 self._numbers = first or number, number
             if place[0] >= self._head_place:
                 self._change_head(place, record)
@@ -370,12 +369,12 @@ class SessionReader:
             try:
                 record = journal.parse_record(data)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                found = list(find_records(data))
-                torn = end == size and not data.endswith(b"\n") and journal.is_torn_record(data)
-                if torn and not any(one.at for _, _, one in found):
+                if end == size and journal.is_torn_record(data):
                     return
+                found = list(find_records(data))
                 if sum(last - first for first, last, _ in found) == len(data.strip()):
-                    damage.note(f"records are joined in the journal at byte {start}")
+                    what = "a record is damaged" if len(found) == 1 else "records are joined"
+                    damage.note(f"{what} in the journal at byte {start}")
                 elif not strange:
                     damage.count_lost_entry(f"the journal is damaged at byte {start}")
                     strange = True
@@ -400,12 +399,13 @@ def read_number(data: bytes) -> int:
     """The number of a message; 0 without one."""
     head, _, last = data[-_NUMBER_TAIL_BYTES:].rpartition(b',"id":')
     if head and last[-1:] == b"}" and last[:-1].isdigit():  # our own lines end so: no need to parse them
-        return int(last[:-1])
-    try:
-        number = _message_number_decoder.decode(data).id
-        return number if 0 < number <= MAX_NUMBER else 0
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return 0
+        number = int(last[:-1])
+    else:
+        try:
+            number = message_key_decoder.decode(data).id
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return 0
+    return number if 0 < number <= MAX_MESSAGE_NUMBER else 0
 
 
 def _read_call_id(data: bytes) -> str:

@@ -175,15 +175,12 @@ def _list_finished(loaded: LoadedSession) -> tuple[Message, ...]:
     return loaded.session.messages[:-1] if loaded.unfinished else loaded.session.messages
 
 
-def _find_last_number(messages: tuple[Message, ...]) -> int:
-    return max((message.id for message in messages), default=0)
-
-
 def _is_sound(session: Session, known: KnownDocument) -> bool:
     """Return True if every call that a message names was found, and the messages go as far as they must."""
     calls = {call.id for call in session.tool_calls}
     asked = {name for message in session.messages for name in message.call_ids}
-    return (known.surely or asked <= calls) and _find_last_number(session.messages) >= known.last_number
+    last = max((message.id for message in session.messages), default=0)
+    return (known.surely or asked <= calls) and last >= known.last_number
 
 
 def _rewrite(
