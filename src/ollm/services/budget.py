@@ -85,15 +85,15 @@ def compute_user_cap(state: Budget) -> int:
     return (state.available + state.checkpoints) // 2
 
 
-def compute_verbatim_cap(state: Budget, others: int) -> int:
-    """Tokens of the user's earlier words that stay verbatim: 30 % of what is there beside the instructions, and in any
-    case as many as leave the request, with its `others`, under 60 % of the window."""
-    return max((state.limit - state.fixed) * 30 // 100, state.window * 60 // 100 - state.fixed - others)
+def compute_words_share(state: Budget) -> int:
+    """Tokens that the user's earlier words always have: 30 % of what is there beside the instructions."""
+    return (state.limit - state.fixed) * 30 // 100
 
 
-def compute_shortened_cap(state: Budget) -> int:
-    """Tokens of the user's earlier words once some are shortened."""
-    return state.window * 22 // 100
+def compute_words_cap(state: Budget, others: int) -> int:
+    """Tokens of the user's earlier words that stay as they are: their share, and in any case as many as leave the
+    request, with its `others`, under 60 % of the window."""
+    return max(compute_words_share(state), state.window * 60 // 100 - state.fixed - others)
 
 
 def compute_summaries_cap(state: Budget) -> int:

@@ -16,7 +16,6 @@ from ollm.services.chat_compression.records import (
     count_lines,
     count_tokens,
     fold_lines,
-    make_lines,
     shorten_request,
     shorten_summary,
 )
@@ -34,6 +33,7 @@ TEXT = "\n".join(
         "Facts: 8443; src/a.py",
     ]
 )
+LAST_LINE_TOKENS = 40  # that a line may take which leaves at last
 FILLER = "The service reads its settings when it starts and keeps them until somebody sends it a signal. " * 4
 
 
@@ -52,7 +52,7 @@ def test_a_record_is_left_alone_while_it_fits_and_several_become_one_whose_words
     manager = CheckpointManager(counter)
     asked = make_requests(6)
     first, second = made(1, TEXT, *asked[:4]), made(2, TEXT, *asked[4:])
-    caps = RecordCaps(verbatim=500, shortened=500, summaries=300)
+    caps = RecordCaps(words=500, shortened=500, summaries=300)
 
     assert manager.age((first,), caps).checkpoints == (first,)
     assert manager.age((first,), caps).changed == ()
@@ -72,7 +72,7 @@ def test_words_that_fit_survive_a_merge_of_the_summaries_verbatim() -> None:
     asked = make_requests(20)
     records = [made(n, TEXT, *asked[n * 5 : n * 5 + 5]) for n in range(4)]
 
-    (merged,) = CheckpointManager(counter).age(records, RecordCaps(verbatim=900, shortened=10, summaries=100)).changed
+    (merged,) = CheckpointManager(counter).age(records, RecordCaps(words=900, shortened=10, summaries=100)).changed
 
     assert merged.requests == asked
     assert f"#20 {asked[19].text}" in merged.message.content
@@ -82,9 +82,7 @@ def test_words_that_do_not_fit_are_shortened_oldest_first_and_marked() -> None:
     asked = make_requests(30, "Request {n} is about part_{n}. " + FILLER)
     record = made(1, "Goal:\n- go on", *asked)
 
-    (merged,) = (
-        CheckpointManager(counter).age([record], RecordCaps(verbatim=2000, shortened=1600, summaries=90)).changed
-    )
+    (merged,) = CheckpointManager(counter).age([record], RecordCaps(words=2000, shortened=960, summaries=90)).changed
 
     kept = [line.number for line in merged.requests]
     assert kept == list(range(31 - len(kept), 31))
@@ -135,7 +133,9 @@ def test_words_are_verbatim_while_the_request_is_under_60_percent(
     if words <= 0.3 * (state.limit - fixed) - 1 or whole < 0.6 * window - 1:
         assert aged.requests == record.requests
     if aged.requests != record.requests:
-        assert count_lines(aged.requests, cost) <= budget.compute_shortened_cap(state)
+        least = budget.compute_words_share(state)
+        assert least - LAST_LINE_TOKENS <= count_lines(aged.requests, cost) <= max(least, 0.6 * window - fixed - rest)
+        assert [line.whole for line in aged.requests] == sorted(line.whole for line in aged.requests)
 
 
 def test_records_make_room_for_a_long_message_being_worked_on() -> None:
@@ -148,17 +148,15 @@ def test_records_make_room_for_a_long_message_being_worked_on() -> None:
     assert aged.requests[-1].number == 100
 
 
-def test_new_words_are_verbatim_until_some_are_shortened() -> None:
-    asked = [(n, f"Do number {n}.\nWith two lines. {FILLER}") for n in range(5)]
-    assert [line.text for line in make_lines((), asked, 900, cost)] == [text.strip() for _, text in asked]
+def test_one_long_message_is_shortened_no_further_than_needed() -> None:
+    asked = make_requests(6)
+    long = RequestLine(number=7, text=" ".join(f"word{n}" for n in range(400)))
 
-    known = [RequestLine(number=1, text="Build part_1…", whole=False)]
-    long, short = make_lines(known, [(2, f"Look at part_2. {FILLER}"), (3, "And now?")], 900, cost)
-    assert cost(long.text) < 50
-    assert "part_2" in long.text
-    assert not long.whole
-    assert (short.text, short.whole) == ("And now?", True)
-    assert not any(line.whole for line in make_lines((), asked, 300, cost))
+    (*before, last) = fold_lines((*asked, long), 600, cost)
+
+    assert tuple(before) == asked
+    assert not last.whole
+    assert 500 < count_lines((*before, last), cost) <= 600
 
 
 @settings(max_examples=150, deadline=None)

@@ -89,7 +89,7 @@ def build_options(
         summary_max_tokens=longest,
         timeout_seconds=rules.compute_summary_seconds(wanted.timeout, state.limit - longest, longest, speeds),
         request_tokens=state.limit - longest,
-        ledger_tokens=rules.compute_verbatim_cap(state, 0),
+        ledger_tokens=rules.compute_words_cap(state, 0),
         request=view.request,
         checkpoints=view.context.checkpoints,
         locked=tuple(decision.text for decision in list_lasting_decisions(view.context.goals)),
@@ -106,9 +106,10 @@ def make_caps(
     summaries = kept.count_tokens(records) - kept.count_lines(lines, counter.count_text)
     room = rules.compute_records_room(state, request)
     most = rules.compute_summaries_cap(state)
+    words = rules.compute_words_cap(state, rest + min(summaries, most))
     return kept.RecordCaps(
-        verbatim=min(room * 3 // 4, rules.compute_verbatim_cap(state, rest + min(summaries, most))),
-        shortened=min(room * 3 // 4, rules.compute_shortened_cap(state)),
+        words=min(room * 3 // 4, words),
+        shortened=min(room * 3 // 4, (words + rules.compute_words_share(state)) // 2),
         summaries=min(room // 4, most),
     )
 

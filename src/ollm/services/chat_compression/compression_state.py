@@ -15,7 +15,7 @@ from ollm.services.chat_compression.folding import (
     remove_aside,
     shorten_message,
 )
-from ollm.services.chat_compression.records import fold_lines, make_lines
+from ollm.services.chat_compression.records import fold_lines
 from ollm.services.token_counting import TokenCounter
 
 MIN_SAVING_TOKENS = 12  # tokens
@@ -109,10 +109,9 @@ class CompressionState:
 
     def request_lines(self, asked: Sequence[Group]) -> tuple[RequestLine, ...]:
         """Past requests, as the record holds them."""
-        known = [line for old in self.checkpoints for line in old.requests]
-        new = [(group[0].sources[0], group[0].content) for group in asked if group[0].sources]
-        most, cost = self._options.ledger_tokens or 0, self._counter.count_text
-        return fold_lines(make_lines(known, new, most, cost), most, cost)
+        said = [group[0] for group in asked if group[0].sources]
+        lines = [RequestLine(number=message.sources[0], text=message.content.strip()) for message in said]
+        return fold_lines(lines, self._options.ledger_tokens or 0, self._counter.count_text)
 
     def fold_results(self) -> None:
         """Old tool output becomes a few lines of it."""

@@ -1,10 +1,10 @@
 """Records of old messages (H: checkpoints): the user's words, and a summary of what was done.
 
 There is one record. The user's words come first and are only appended to, so that what a server has read of them stays:
-verbatim while they fit, then the oldest are shortened first; of the older half, the lines that tell least are at last
-left to their numbers. All this happens well below their cap, so that it is rare. The summary behind them is merged with
-every new one; no model is needed to shorten it: it keeps its facts, then the first lines of each section. The archive
-has everything under the numbers a record cites.
+verbatim while they fit, then the oldest are shortened first; where that is not enough, lines of the older half that
+tell least are left to their numbers. They never get less than their share of the window, and lose a little more than
+they must, so that it is rare. The summary behind them is merged with every new one; no model is needed to shorten it:
+it keeps its facts, then the first lines of each section. The archive has everything under the numbers a record cites.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ from ollm.services.token_counting import TokenCounter
 TextCost = Callable[[str], int]
 
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_WORDS_SHARE = 0.6  # of their cap, when the user's words are shortened: room for the next ones
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "
 LINE_TOKENS = (34, 24)  # of a shortened message, first and when more room is needed
-NEW_LINE_TOKENS = 44  # of a new message, once older ones are shortened
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
 RATED_WORDS_OFFSET = 3  # so that a sentence of one rare word does not go before all others
 
-_SENTENCE = compile_late(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_SENTENCE = compile_late(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
 _FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = compile_late(r"\w+")
 _PASTED = compile_late(r"\s{2,}\S|\s*(?:at |File \"|[|+\-]{3}|\d+[:|] )|[{}()\[\];<>]")
@@ -134,21 +132,9 @@ def _clip_characters(text: str, tokens: int, cost: TextCost) -> str:
     return f"{text[:size].rstrip()}…"
 
 
-def make_lines(
-    known: Sequence[RequestLine], new: Iterable[tuple[int, str]], cap: int, cost: TextCost
-) -> tuple[RequestLine, ...]:
-    """The lines of new messages: verbatim while all fit into the cap, then short, so that one long text does not take
-    the place of many others."""
-    added = [RequestLine(number=number, text=text.strip()) for number, text in new]
-    if all(line.whole for line in known) and count_lines((*known, *added), cost) <= cap:
-        return tuple(added)
-    rarity = WordRarity(line.text for line in (*known, *added))
-    return tuple(_shorten_line(line, NEW_LINE_TOKENS, cost, rarity) for line in added)
-
-
 def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tuple[RequestLine, ...]:
-    """Lines within so many tokens: the oldest are shortened first, then old ones that tell least left to their
-    numbers."""
+    """Lines within so many tokens: the oldest are shortened first, none by more than is needed, then old ones that tell
+    least left to their numbers."""
     folded = list(lines)
     total = count_lines(folded, cost)
     rarity = WordRarity(line.text for line in lines)
@@ -156,7 +142,7 @@ def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tup
         for place, line in enumerate(folded):
             if total <= tokens:
                 return tuple(folded)
-            folded[place] = _shorten_line(line, size, cost, rarity)
+            folded[place] = _shorten_line(line, max(size, cost(line.text) - (total - tokens)), cost, rarity)
             total += cost(folded[place].text) - cost(line.text)
     while folded and total > tokens:
         older = folded[: len(folded) // 2 + 1]
@@ -177,9 +163,9 @@ def count_lines(lines: Sequence[RequestLine], cost: TextCost) -> int:
 
 
 class RecordCaps(msgspec.Struct, frozen=True):
-    """Tokens that records may take: the user's words while all are verbatim, and once some are shortened; summaries."""
+    """Tokens that records may take: the user's words, to how many they are shortened beyond that, and summaries."""
 
-    verbatim: int
+    words: int
     shortened: int
     summaries: int
 
@@ -203,11 +189,11 @@ class CheckpointManager:
         rest = [old for old in checkpoints if old.id not in PINNED_IDS]
         lines = [line for old in rest for line in old.requests]
         words = count_lines(lines, self._counter.count_text)
-        fits = words <= (caps.verbatim if all(line.whole for line in lines) else caps.shortened)
+        fits = words <= caps.words
         if not rest or (fits and len(rest) == 1 and self._counter.count_text(rest[0].text) <= caps.summaries):
             return AgingResult(tuple(checkpoints))
         if not fits:
-            lines = list(fold_lines(lines, int(caps.shortened * MERGED_WORDS_SHARE), self._counter.count_text))
+            lines = list(fold_lines(lines, caps.shortened, self._counter.count_text))
         merged = self._merge(rest, lines, caps.summaries - count_tokens(pinned))
         return AgingResult((*pinned, merged), (merged,))
 
