@@ -118,6 +118,25 @@ def test_the_repository_of_a_worktree_is_protected_whatever_its_name(work: Path,
     assert {str(tmp_path / "repo.git/config"), str(tmp_path / "repo.git/hooks")} <= set(protected)
 
 
+def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tmp_path: Path) -> None:
+    (work / "tools").mkdir()
+    (work / "tools/clean").touch()
+    lines = (
+        "git init -q . && git config include.path ../.shared && git config includeIf.onbranch:x.path ../later && "
+        "git config core.hooksPath tools/hooks && git config filter.a.clean 'sh tools/clean %f' && "
+        "git config -f .shared includeIf.onbranch:y.path deep"
+    )
+    subprocess.run(["/bin/bash", "-c", lines], cwd=work, check=True)
+    watch = make(tmp_path)
+
+    assert {str(work / name) for name in (".shared", "tools/clean", ".git/config")} <= set(watch.begin())
+    made = ("later", "deep", "tools/hooks", "new/tools/hooks")
+    line = f"{' '.join(GIT)} commit -q --allow-empty -m x; git worktree add -q new; "
+    line += "mkdir -p tools/hooks new/tools/hooks; touch later deep tools/hooks/post-commit new/tools/hooks/post-commit"
+    subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+    assert {os.path.relpath(file.path, work) for file in watch.look()} == set(made)
+
+
 def test_the_programs_own_state_in_a_workspace_stays_and_what_else_appears_beside_it_is_taken(
     work: Path, tmp_path: Path
 ) -> None:

@@ -119,7 +119,7 @@ def read_git_settings(
     def ask() -> subprocess.CompletedProcess[bytes]:
         named = {name: os.environ[name] for name in GIT_CONFIG_VARIABLES if name in os.environ}
         environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
-        command = ["git", *options, "config", *scope, "--includes", "--null", "--list"]
+        command = ["git", *options, "config", "--includes", *scope, "--null", "--list"]
         return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=False)
 
     try:

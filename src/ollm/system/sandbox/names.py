@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ollm.domain.lazy import compile_late
 from ollm.system.sandbox.box import is_inside, read_pointer
@@ -54,6 +55,7 @@ GIT_STEERING_NAMES = frozenset(
 )
 GIT_STEERING_PATHS = frozenset({("info", "attributes"), ("info", "grafts"), ("objects", "info", "alternates")})
 GIT_FOLDERS = ("info", "objects", "objects/info")  # of these
+GIT_SETTINGS_NAMES = ("config", "config.worktree")
 GIT_NESTED = frozenset({"modules", "worktrees"})
 REBASES = ("rebase-merge", "rebase-apply")
 REBASE_STEPS = frozenset(
@@ -151,6 +153,59 @@ def _list_git_folders(git: str) -> Iterator[str]:
                 waiting += [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
 
 
+class GitNames(NamedTuple):
+    """Files that settings of git include, and from the top of a worktree the folder of its hooks and words of programs,
+    of which some may be files."""
+
+    included: set[str]
+    hooks: set[str]
+    words: set[str]
+
+
+KnownSettings = dict[str, tuple[object, list[tuple[str, str]]]]
+
+
+def read_git_names(git: str, known: KnownSettings) -> GitNames:
+    """Return what the settings in a `.git` and in the submodules and worktrees below it name; git itself reads those
+    that are not plainly harmless. `known` keeps what was read."""
+    waiting = [os.path.join(folder, name) for folder in _list_git_folders(git) for name in GIT_SETTINGS_NAMES]
+    names = GitNames(set(), set(), set())
+    while waiting:
+        file = waiting.pop()
+        for name, value in _read_settings(file, known):
+            section, _, key = name.partition(".")
+            if section in ("include", "includeif") and key.endswith("path"):
+                path = os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(value)))
+                waiting += {path} - names.included
+                names.included.update((path, os.path.realpath(path)))
+            elif name == "core.hookspath":
+                names.hooks.add(os.path.expanduser(value))
+            elif section != "alias":
+                names.words.update(re.findall(r"[^\s'\"=;|&()<>!]+", value))
+    return names
+
+
+def _read_settings(file: str, known: KnownSettings) -> list[tuple[str, str]]:
+    from ollm.system.sandbox.confined import read_git_settings
+
+    try:
+        about = os.stat(file)
+    except OSError:
+        return []
+    state = about.st_ctime_ns, about.st_ino, about.st_size
+    if known.get(file, (None,))[0] != state:
+        scope = ("--no-includes", "--file", file)
+        readable = (os.path.dirname(file), os.path.realpath(file))
+        plain = _has_harmless_settings(file)
+        known[file] = state, [] if plain else read_git_settings(os.path.expanduser("~"), scope=scope, readable=readable)
+    return [(name, value) for name, value in known[file][1] if _get_git_key(name) not in HARMLESS_GIT_KEYS]
+
+
+def _get_git_key(name: str) -> str:
+    """The name of a setting without the part that is free."""
+    return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
+
+
 def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) -> bool:
     """Return True if a new part of a git repository starts no program, judged by what is in it: `git init`, `clone` and
     `worktree add` go on working. A pointer may lead only to a repository that is looked after itself."""
@@ -163,16 +218,16 @@ def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) 
         with suppress(OSError):
             return all(entry.endswith(".sample") for entry in os.listdir(path))
     if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
-        target = _follow_pointer(path, "gitdir: " if name == ".git" else "")
+        target = follow_pointer(path, "gitdir: " if name == ".git" else "")
         if name == "gitdir":  # of a worktree: names the `.git` in it
             return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
         return any(
             target == folder for git in repositories if is_inside(target, git) for folder in _list_git_folders(git)
         )
-    return name in ("config", "config.worktree") and ".git" in path.split("/") and _has_harmless_settings(path)
+    return name in GIT_SETTINGS_NAMES and ".git" in path.split("/") and _has_harmless_settings(path)
 
 
-def _follow_pointer(path: str, prefix: str) -> str:
+def follow_pointer(path: str, prefix: str = "gitdir: ") -> str:
     """Return where a pointer leads, if it is written as git writes it; a detour (`a/..`, a link) may lead elsewhere
     tomorrow and counts as nowhere."""
     text, above = read_pointer(path), os.path.dirname(path)

@@ -28,10 +28,14 @@ from ollm.system.sandbox.box import is_inside
 from ollm.system.sandbox.names import (
     GITHUB_STEERING_NAMES,
     REBASES,
+    GitNames,
+    KnownSettings,
+    follow_pointer,
     is_environment_file,
     is_harmless,
     list_git_parts,
     normalize_name,
+    read_git_names,
     steers_by_name,
 )
 
@@ -53,11 +57,8 @@ class TreeNames:
     """Finds the files that steer tools, and the `.env` files, among the names in folders. Only changed folders are gone
     through again; links are not followed."""
 
-    def __init__(
-        self, roots: Iterable[str], executed: Iterable[str], folders: FolderMemory, unlock: Callable[[str], None]
-    ) -> None:
+    def __init__(self, roots: Iterable[str], folders: FolderMemory, unlock: Callable[[str], None]) -> None:
         self._roots = tuple(roots)
-        self._executed = frozenset(executed)
         self._folders = folders
         self._unlock = unlock
         self._known: dict[str, FolderFindings] = {}
@@ -105,7 +106,6 @@ class TreeNames:
                 found.repositories.append(path)
             elif (
                 steers_by_name(plain)
-                or path in self._executed
                 or (in_github and plain in GITHUB_STEERING_NAMES)
                 or (plain == ".github" and name in links)
             ):
@@ -153,7 +153,9 @@ class SteeringWatch:
         self._executed = tuple(executed)
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
-        self._names = TreeNames(self._roots, self._executed, self._folders, self._unlock)
+        self._names = TreeNames(self._roots, self._folders, self._unlock)
+        self._settings: KnownSettings = {}
+        self._git_names: dict[str, GitNames] = {}
         self._find_folder = find_folder
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
@@ -193,6 +195,7 @@ class SteeringWatch:
         self.allow(approved)
         self._make_placeholders()
         if not self._open:
+            self._read_git_names()
             found = self._find_steering().items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
         self._open = True
@@ -264,7 +267,9 @@ class SteeringWatch:
         return taken
 
     def _find_steering(self) -> dict[str, str | None]:
-        found = [*self._names.find_steering(), *self._find_linked_scripts()]
+        found = [*self._names.find_steering()]
+        executed = self._list_executed()
+        found += [*filter(_is_there, executed), *self._find_linked_scripts(executed)]
         if self._allowed:
             found = list(self._expand(found))
         found = [path for path in found if not self._is_own_state(path)]
@@ -279,9 +284,35 @@ class SteeringWatch:
                 for folder, names, files in os.walk(path):
                     yield from (os.path.join(folder, name) for name in (*names, *files))
 
-    def _find_linked_scripts(self) -> Iterator[str]:
+    def _read_git_names(self) -> None:
+        """Ask git for what the settings of every repository name; of the words of programs only files count."""
+        self._names.find_steering()
+        folders = [git for git in self._names.repositories if os.path.isdir(git) and not os.path.islink(git)]
+        self._git_names = {git: read_git_names(git, self._settings) for git in folders}
+        for git, names in self._git_names.items():
+            tops = self._list_worktrees(git)
+            names.words.intersection_update(
+                [word for word in names.words if any(os.path.isfile(os.path.join(top, word)) for top in tops)]
+            )
+
+    def _list_worktrees(self, git: str) -> list[str]:
+        leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
+        return [os.path.dirname(one) for one, place in leading if is_inside(place, git)]
+
+    def _list_executed(self) -> list[str]:
+        """What hooks and servers run, and what git's settings name: files that they include, and programs and hooks in
+        every worktree, also in one that was made since."""
+        named: set[str] = set()
+        for git, names in self._git_names.items():
+            words = [*names.hooks, *names.words]
+            paths = [os.path.join(top, word) for top in self._list_worktrees(git) for word in words]
+            named.update(names.included, map(os.path.normpath, paths))
+        named = {path for path in named if not any(is_inside(root, path) for root in self._roots)}
+        return [*self._executed, *(path for path in named if self._find_root(path))]
+
+    def _find_linked_scripts(self, executed: Iterable[str]) -> Iterator[str]:
         """Links by way of which a script that hooks or servers run, and that was not there, is there now."""
-        for script in self._executed:
+        for script in executed:
             root = self._find_root(script)
             if root is None or not os.path.lexists(script):
                 continue
@@ -346,7 +377,7 @@ class SteeringWatch:
         record = json.dumps(
             {
                 "roots": self._roots,
-                "executed": self._executed,
+                "executed": self._list_executed(),
                 "folder": str(self._find_folder()),
                 "known": self._known,
                 "allowed": sorted(self._allowed),
@@ -407,6 +438,11 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
             f"The user can put them back with: {command}"
         )
     return "\n".join(lines)
+
+
+def _is_there(path: str) -> bool:
+    """Return True if a name exists in its very folder; one that a link leads to is another's."""
+    return os.path.lexists(path) and os.path.realpath(os.path.dirname(path)) == os.path.dirname(path)
 
 
 def _make_batch(folder: Path) -> str:
