@@ -35,6 +35,20 @@ async def test_a_signal_ends_a_turn_with_its_own_code_and_what_was_said_is_kept(
     assert session["metadata"]["title"] == "count"
 
 
+async def test_a_turn_in_a_workspace_that_is_taken_over_ends_with_a_sentence(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", SLOW, "Mine now."]) as runner:
+        assert (await runner.run("--new", "-p", "hello")).code == 0
+        process = await runner.start("-c", "-p", "count")
+        assert process.stdout
+        await process.stdout.readexactly(10)
+        taken = await runner.run("-c", "--force", "-p", "next")
+        _, said = await asyncio.wait_for(process.communicate(), 60)
+        (session,) = runner.sessions()
+    assert (taken.code, process.returncode) == (0, 138)
+    assert "Another process took over this workspace. Your session is saved and can be resumed." in said.decode()
+    assert [role for role, _ in texts(session)] == ["user", "assistant"] * 3
+
+
 @covers("S10.1")
 @pytest.mark.parametrize("plain", [False, True], ids=["screen", "plain"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 def ask_once(start: ChatArguments, question: Question, output: str) -> int:
     received: list[signal.Signals] = []
     code = asyncio.run(run_once(start, question, output, received))
+    if signal.SIGUSR1 in received:
+        from ollm.cli.signals import TAKEOVER_MESSAGE
+
+        sys.stderr.write(f"ollm: {TAKEOVER_MESSAGE}\n")
     return 128 + received[0] if received else code  # one that came while the session was closed counts too
 
 
@@ -149,7 +153,8 @@ def warn_if_untrusted(start: ChatArguments) -> None:
 
 
 def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) -> None:
-    """Ctrl-C, SIGTERM or SIGHUP stops the turn and keeps what was said; those that come are added to `received`."""
+    """Ctrl-C, SIGTERM, SIGHUP, or SIGUSR1 from a process that takes over, stops the turn and keeps what was said. Those
+    that come are added to `received`."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -157,7 +162,7 @@ def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) 
         received.append(number)
         tasks.add(loop.create_task(conversation.cancel()))
 
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         loop.add_signal_handler(name, stop, name)
 
 

@@ -50,9 +50,10 @@ def test_the_copy_holds_what_is_on_disk_and_what_is_only_in_memory(writer: Sessi
     path = write_rescue_copy(writer)
 
     assert path is not None
-    assert path.name == f"{SESSION_ID}.json"
     assert path.parent.name.startswith("ollm-unsaved-")
-    assert [message["id"] for message in json.loads(path.read_bytes())["messages"]] == [1, 2]
+    found = json.loads(path.read_bytes())
+    assert [message["id"] for message in found["messages"]] == [1, 2]
+    assert SESSION_ID != found["sessionId"] == path.stem, "moved to the sessions it replaces none"
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -112,9 +113,9 @@ def test_without_a_message_it_is_the_last_change(writer: SessionWriter) -> None:
 def test_for_a_session_that_ends_the_copy_is_named(writer: SessionWriter) -> None:
     error = make_unsaved_error(writer, refusal(writer), rescue=True)
 
-    [copy] = Path(tempfile.gettempdir()).glob(f"ollm-unsaved-*/{SESSION_ID}.json")
-    assert (
-        error.action == f"The whole session is in {copy}; move that file to {writer.directory} once it can be written."
+    [copy] = Path(tempfile.gettempdir()).glob("ollm-unsaved-*/*.json")
+    assert error.action == (
+        f"The whole session is in {copy}; move that file to {writer.directory}: it becomes another session."
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.domain.clock import now
+from ollm.domain.clock import make_id, now
 from ollm.domain.errors import BusyError, StorageError, UnsavedError, suggest_storage_fix
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import document, journal
@@ -361,12 +361,13 @@ def count_unsaved_messages(writer: SessionWriter) -> int:
 
 
 def write_rescue_copy(writer: SessionWriter) -> Path | None:
-    """Write the whole session, with what is only in memory, to a new private temporary directory. Returns None, and
-    leaves no directory, if that fails too."""
+    """Write the whole session, with what is only in memory, to a new private temporary directory, under an id of its
+    own: moved to the sessions it replaces none. Returns None, and leaves no directory, if that fails too."""
+    head = {**writer.head, "sessionId": make_id()}
     try:
         import tempfile
 
-        path = Path(tempfile.mkdtemp(prefix="ollm-unsaved-")) / f"{writer.session_id}.json"
+        path = Path(tempfile.mkdtemp(prefix="ollm-unsaved-")) / f"{head['sessionId']}.json"
     except OSError:
         return None
     try:
@@ -374,7 +375,7 @@ def write_rescue_copy(writer: SessionWriter) -> Path | None:
         if not writer.document.is_in_place():
             writer.document.write_to(place := path)
         with contextlib.closing(writer.open_reader(document=place)) as reader:
-            replace_file(path, document.iter_document(writer.head, reader.iter_messages(), reader.iter_calls()))
+            replace_file(path, document.iter_document(head, reader.iter_messages(), reader.iter_calls()))
     except (OSError, StorageError):
         with contextlib.suppress(OSError):
             path.parent.rmdir()
@@ -396,5 +397,5 @@ def make_unsaved_error(writer: SessionWriter, cause: StorageError, *, rescue: bo
     if copy is None:
         action = "No copy could be written elsewhere either: what is not saved ends with this process."
     else:
-        action = f"The whole session is in {copy}; move that file to {writer.directory} once it can be written."
+        action = f"The whole session is in {copy}; move that file to {writer.directory}: it becomes another session."
     return UnsavedError(message, action=action)
