@@ -114,6 +114,9 @@ def test_nothing_of_a_home_can_be_read_that_is_not_on_the_allow_list(level: Leve
         (root / "kept").mkdir()
         (root / "kept/token").write_text(SECRET)
         (root / "home/.linked").symlink_to(root / "home/.ssh")
+        (root / "kept/home").symlink_to(root / "home")
+        careless = [root / name for name in ("home", "home/.ssh/..", "kept/home", "home/.ssh", "home/.config")]
+        os.environ["PATH"] = ":".join(map(str, (*careless, os.environ["PATH"])))
         world = World(root, level)
         try:
             names = " ".join(f"~/{name}" for name in (*SECRET_PLACES, ".linked/id_ed25519"))

@@ -131,6 +131,8 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
 def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
     if found.visible:
         yield "", f"programs in it see of your home: {', '.join(found.visible)} (sandbox.readable adds to it)"
+    if found.left_out:
+        yield "", f"they do not see of your PATH, because more than programs is in it: {', '.join(found.left_out)}"
     if kept := found.box_cache:
         yield "", f"they keep {format_size(kept)} of downloads (`ollm doctor --clean` deletes them)"
 
@@ -199,6 +201,7 @@ class Diagnosis(Data, frozen=True):
     next: str
     home_problem: str | None = None  # why nothing can be saved there
     visible: tuple[str, ...] = ()  # what boxed programs see of the home beside the workspace
+    left_out: tuple[str, ...] = ()  # folders of PATH that they do not see
     box_cache: int = 0  # bytes that package managers keep in the sandbox
 
 
@@ -214,7 +217,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
     answering = await _find_reachable_servers(process)
     problems = tuple(str(problem) for problem in process.loaded_settings.problems)
     log = process.home.log
-    sandbox, visible = _describe_sandbox(process)
+    sandbox, visible, left_out = _describe_sandbox(process)
     diagnosis = Diagnosis(
         server=server,
         error=error.message if error else None,
@@ -225,6 +228,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         models=suggest_models(hardware) if wanting else {},
         sandbox=sandbox,
         visible=visible,
+        left_out=left_out,
         box_cache=sum(measure_cache(process.home.cache / "box").values()),
         problems=problems,
         log=log,
@@ -237,14 +241,14 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
     return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
 
 
-def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...]]:
-    """Describe the sandbox level, tested now, and what sandboxed commands see of the home."""
+def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Describe the sandbox level, tested now, and what sandboxed commands see of the home and do not see of PATH."""
     try:
         sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
         read_level(process.home.cache / "sandbox.json", afresh=True)
-        return sandbox.description, sandbox.visible
+        return sandbox.description, sandbox.visible, sandbox.left_out
     except (OllmError, OSError) as error:
-        return f"unknown: {error}", ()
+        return f"unknown: {error}", (), ()
 
 
 async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServer, ...]:

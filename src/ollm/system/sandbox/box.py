@@ -34,6 +34,7 @@ CACHES = (
     ".nuget/packages .ivy2/cache"
 ).split()
 PREFIX_PARTS = ("lib", "lib64", "libexec", "include", "versions")
+PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # of the names of folders that hold programs
 SHARED_DEPTH = 2  # a folder this near to the home may hold more than one program: `.local`, `.cargo`
 
 
@@ -47,16 +48,38 @@ def list_covered_places(home: str) -> list[str]:
 def list_visible_places(home: str, programs: str) -> list[str]:
     """What programs in a box see of the homes beside the workspace: the folders of a PATH and the toolchains."""
     covered = list_covered_places(home)
-    names = [*TOOLCHAINS, *CACHES, *(f"{name}/{part}" for name in VERSION_MANAGERS for part in MANAGER_PARTS)]
-    wanted = [os.path.join(one, name) for one in dict.fromkeys((home, find_account_home())) for name in names]
-    wanted += _list_program_folders(programs, covered)
+    left_out = list_left_out(home, programs)
+    entries = [entry for entry in programs.split(":") if entry not in left_out]
+    wanted = [*_list_toolchains(home), *_list_program_folders(entries, covered)]
     return list(dict.fromkeys(_resolve_all(wanted, covered)))
 
 
-def _list_program_folders(programs: str, covered: list[str]) -> Iterator[str]:
+def _list_toolchains(home: str) -> list[str]:
+    names = [*TOOLCHAINS, *CACHES, *(f"{name}/{part}" for name in VERSION_MANAGERS for part in MANAGER_PARTS)]
+    return [os.path.join(one, name) for one in dict.fromkeys((home, find_account_home())) for name in names]
+
+
+def list_left_out(home: str, programs: str) -> list[str]:
+    """The folders of a PATH that no program in a box sees, since more than programs is in them: a home, one above it,
+    and in the hidden folders of a home all that neither belongs to a toolchain nor is named as a folder of programs."""
+    known = [os.path.realpath(path) for path in _list_toolchains(home)]
+    return [entry for entry in filter(os.path.isabs, programs.split(":")) if _shows_too_much(entry, home, known)]
+
+
+def _shows_too_much(entry: str, home: str, known: list[str]) -> bool:
+    folder, homes = os.path.realpath(entry), {os.path.realpath(home), find_account_home()}
+    if folder.startswith(f"{HOMES[0]}/"):
+        homes.add("/".join(folder.split("/")[:3]))
+    if any(is_inside(one, folder) for one in homes - {"/"}):
+        return True
+    hidden = any(folder.startswith(f"{one}/.") for one in homes)
+    return hidden and not folder.endswith(PROGRAM_ENDINGS) and not any(is_inside(folder, one) for one in known)
+
+
+def _list_program_folders(entries: Iterable[str], covered: list[str]) -> Iterator[str]:
     """Every folder of a PATH with the libraries beside it. All that lies beside it is shown for a virtual environment,
     and far below a home, where a folder belongs to one program."""
-    for entry in filter(os.path.isabs, programs.split(":")):
+    for entry in filter(os.path.isabs, entries):
         folder = os.path.realpath(entry)
         home = next((one for one in covered if folder.startswith(f"{one}/")), None)
         if home is None:

@@ -23,6 +23,7 @@ from ollm.system.sandbox.box import (
     find_git_directories,
     is_inside,
     list_covered_places,
+    list_left_out,
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
@@ -132,6 +133,11 @@ class Sandbox:
         found = list_visible_places(self._home, self._programs)
         wanted = (*found, *self._readable, LAUNCHERS, *map(str, git), *ignore)
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Folders of PATH that no command sees, because a home or a program's logins would be seen with them."""
+        return tuple(path for path in list_left_out(self._home, self._programs) if os.path.isdir(path))
 
     @cached_property
     def _covered(self) -> tuple[str, ...]:
