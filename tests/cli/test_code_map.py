@@ -1,8 +1,12 @@
 """`ollm files outline` and `ollm files map`, run as a person runs them."""
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from ollm.services.token_counting import TokenCounter
 from tests.cli.command import ollm
@@ -153,3 +157,15 @@ def test_a_refused_outline_says_why_and_what_to_do(tmp_path: Path) -> None:
     assert (secret.returncode, "--workspace" in secret.stderr) == (1, False)
     assert "files that may hold secrets are not outlined" in secret.stderr
     assert "--workspace" in elsewhere.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode elsewhere")
+def test_a_name_that_is_not_utf_8_is_on_the_map(tmp_path: Path) -> None:
+    root = plant(tmp_path / "project")
+    Path(os.fsdecode(os.fsencode(root) + b"/\xff.py")).write_text("def odd_one(): ...\n")
+    (root / "user.py").write_text("odd_one()\n")
+
+    for _ in range(2):
+        done = run("map", tmp_path=tmp_path, cwd=root)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "def odd_one()" in done.stdout

@@ -137,3 +137,19 @@ def test_without_a_terminal_a_text_is_asked_once_and_none_is_read_from_the_pipe(
 @pytest.mark.parametrize("words", [("--new", "-c"), ("--new", "-r", "abcd"), ("-c", "-r")])
 def test_only_one_way_to_begin_is_taken(inside: Inside, words: tuple[str, ...]) -> None:
     assert "Use only one of --new, --resume and --continue." in inside.fail("chat", *words, code=2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sessions", "view", ""),
+        ("sessions", "archive", ""),
+        ("sessions", "export", " ", "-o", "-"),
+        ("sessions", "rewind", "", "--to", "1"),
+        ("context", "show", ""),
+        ("-p", "hello", "-r", ""),
+        ("chat", "--resume", ""),
+    ],
+)
+def test_an_empty_session_id_is_refused(inside: Inside, words: tuple[str, ...]) -> None:
+    assert "is not a session id." in inside.fail(*words, code=2)

@@ -164,3 +164,10 @@ def test_a_wrong_key_that_is_in_the_file_can_be_removed(tmp_path: Path) -> None:
     again = ollm("config", "unset", "model", home=home, cwd=tmp_path)
     assert again.returncode == 2
     assert "did you mean provider.model?" in again.stderr
+
+
+def test_a_log_level_that_does_not_exist_is_reported(tmp_path: Path) -> None:
+    done = ollm("config", "check", home=tmp_path / "home", cwd=tmp_path, OLLM_LOG_LEVEL="loud")
+
+    assert "OLLM_LOG_LEVEL expected DEBUG, INFO, WARN or ERROR" in done.stdout + done.stderr
+    assert ollm("config", "check", home=tmp_path / "home", cwd=tmp_path, OLLM_LOG_LEVEL="warn").returncode == 0

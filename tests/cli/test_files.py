@@ -46,6 +46,32 @@ def test_patterns_and_directories_narrow_the_list(tmp_path: Path) -> None:
     assert json.loads("\n".join(listed("--json", "*.md"))) == ["README.md"]
 
 
+def test_symbolic_links_are_listed_and_not_followed(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    (root / "all").symlink_to("src")
+    (root / "src" / "b.py").symlink_to("nowhere")
+    (root / "src" / "gen").rename(root / "old")
+    (root / "src" / "gen").symlink_to("../old")
+
+    done = ollm("files", "*.py", "all", home=tmp_path / "home", cwd=root)
+    everything = ollm("files", home=tmp_path / "home", cwd=root)
+
+    assert done.stdout.splitlines() == ["all", "old/b.py", "src/a.py", "src/b.py"]
+    assert "src/gen" in everything.stdout.splitlines()  # as in git: `gen/` hides directories
+
+
+def test_a_name_that_nothing_has_is_refused(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    (root / "empty").mkdir()
+
+    found = {
+        name: ollm("files", name, home=tmp_path / "home", cwd=root).returncode
+        for name in ("nowhere", "*.nowhere", "empty", "a.py")
+    }
+
+    assert found == {"nowhere": 2, "*.nowhere": 0, "empty": 0, "a.py": 0}
+
+
 def test_a_path_is_explained(tmp_path: Path) -> None:
     root = project(tmp_path / "project")
 

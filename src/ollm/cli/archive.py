@@ -56,7 +56,7 @@ def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
         text = "No archive is set; nothing is sent. See `ollm archive --help` and docs/team-archive.md."
         print_json(found) if as_json else print(text)
         return ExitCode.DONE
-    if session:
+    if session is not None:
         return show_lease(TeamArchive(process), session, take=take or force, force=force)
     found = TeamArchive(process).describe()
     if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ollm.cli.start import ChatArguments, Question
+from ollm.cli.start import PICK_SESSION, ChatArguments, Question
 from ollm.domain.errors import NoServerError, UsageError
 
 
@@ -48,7 +48,7 @@ def complete_late(name: str) -> Callable[..., Any]:
     "--session",
     "session",
     is_flag=False,
-    flag_value="",
+    flag_value=PICK_SESSION,
     metavar="[ID]",
     help="Resume this session (a prefix of 4 characters is enough); without ID choose one.",
     shell_complete=complete_late("complete_session"),

@@ -35,7 +35,9 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
     """Print the paths of all files the agent sees, from the root of the workspace."""
     with open_files(workspace) as (root, discovery):
         options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
-        answer = discovery.read_paths(options)
+        answer = discovery.read_paths(options, links=True)
+        if not answer.text:
+            _check_names(root, patterns)
         if as_json:
             print_json(answer.paths)
         elif sys.stdout.isatty():
@@ -50,9 +52,21 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
 
 
 def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
-    """A pattern that names a directory selects everything in it."""
-    globs = tuple(f"/{pattern.strip('/')}/**" if (root / pattern).is_dir() else pattern for pattern in patterns)
-    return () if "/./**" in globs else globs
+    """A pattern that names a directory selects everything in it, and the link to it if it is one."""
+    globs: list[str] = []
+    for pattern in patterns:
+        name = f"/{pattern.strip('/')}"
+        globs += (f"{name}/**", name) if (root / pattern).is_dir() else (pattern,)
+    return () if "/./**" in globs else tuple(globs)
+
+
+def _check_names(root: Path, patterns: Sequence[str]) -> None:
+    """Refuse names that nothing has; a glob may match nothing."""
+    for pattern in patterns:
+        if not set(pattern) & set("*?[") and not (root / pattern).exists():
+            raise UsageError(
+                f"There is no {make_printable(pattern)} here.", action="Run `ollm files` to list all files."
+            )
 
 
 def _write_bytes(data: bytes) -> None:

@@ -61,6 +61,8 @@ class ChatArguments(Data, frozen=True):
         chosen = [name for name in ("new", "session", "continue_") if options[name] not in (None, False)]
         if len(chosen) > 1:
             raise UsageError("Use only one of --new, --resume and --continue.", action="Give one of them.")
+        if options["session"] is not None and not options["session"].strip():
+            raise UsageError("'' is not a session id.", action="Give an id, or at least its first 4 characters.")
         workspace = (options["workspace"] or Path.cwd()).resolve()
         if not workspace.is_dir():
             raise UsageError(
@@ -71,12 +73,14 @@ class ChatArguments(Data, frozen=True):
             workspace=workspace,
             flags=build_settings_flags(options),
             text=options.get("text") or "",
-            pick=options["session"] == "",
+            pick=options["session"] == PICK_SESSION,
             **{name: options[name] for name in COPIED_OPTIONS},
+            session=None if options["session"] == PICK_SESSION else options["session"],
         )
 
 
-COPIED_OPTIONS = ("new", "session", "continue_", "full", "force", "beside", "mode", "allow", "yes", "daemon")
+PICK_SESSION = "?"  # for `--resume` without an id
+COPIED_OPTIONS = ("new", "continue_", "full", "force", "beside", "mode", "allow", "yes", "daemon")
 
 
 def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:

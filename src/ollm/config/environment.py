@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
 
 class Home:
     """`~/.ollm`, or what OLLM_HOME says. A plain class: it is needed before anything else, and costs no import."""
@@ -64,7 +66,12 @@ def read_log_level(environment: Mapping[str, str]) -> str:
     """Read OLLM_LOG_LEVEL; INFO if it is unset or not a level."""
     asked = environment.get("OLLM_LOG_LEVEL", "").strip().upper()
     level = {"WARN": "WARNING"}.get(asked, asked)
-    return level if level in ("DEBUG", "INFO", "WARNING", "ERROR") else "INFO"
+    return level if level in LOG_LEVELS else "INFO"
+
+
+def has_valid_log_level(environment: Mapping[str, str]) -> bool:
+    """Return True if OLLM_LOG_LEVEL is unset or a level."""
+    return environment.get("OLLM_LOG_LEVEL", "").strip().upper() in ("", "WARN", *LOG_LEVELS)
 
 
 def read_left_out_parts(environment: Mapping[str, str]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.environment import Home
+from ollm.config.environment import Home, has_valid_log_level
 from ollm.config.settings import BUILTIN_IGNORES, Settings
 from ollm.config.validation import Mistake, SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition, YamlEntry
@@ -95,6 +95,8 @@ def load_settings(
         entry = read_config_file(theirs, reading, home.cache / "workspace-config.json")
         layers.append(restrict_layer(_build_layer("workspace", entry, reading), reading))
     layers.append(_build_layer("environment", read_variables(environment), reading))
+    if not has_valid_log_level(environment):
+        reading.report_ignored(SourcePosition(file="OLLM_LOG_LEVEL"), "", "expected DEBUG, INFO, WARN or ERROR")
     layers.append(_build_layer("flags", read_flags(flags or {}), reading))
     layers.append(_build_ollama_layer(environment, layers))
     return _combine_layers(layers, reading)

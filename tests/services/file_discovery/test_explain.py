@@ -38,8 +38,9 @@ async def test_what_needs_no_rule_is_said_in_words(service: FileDiscoveryService
         said = await service.explain(str(root), path)
         return said.shown, said.reason, said.decided_at
 
-    assert await reason("link") == (False, "it is a symbolic link, and those are not followed", "link")
-
+    assert await reason("link") == (True, "no rule hides it", "")
+    (root / "inner").symlink_to("src")
+    assert await reason(str(root / "inner")) == (True, "no rule hides it", "")
     assert await reason("pipe") == (False, "it is not a regular file", "pipe")
     assert await reason("a/b") == (False, "part of the path is a file", "a")
     assert await reason("src") == (True, "no rule hides it", "")

@@ -182,7 +182,7 @@ def export(
 
 def resolve_session_id(process: ProcessScope, session: str | None, workspace: str | None) -> str:
     """The session that was named, or the newest of the workspace."""
-    if session:
+    if session is not None:
         return process.session_files.places.find(session)
     place = str(resolve_workspace(workspace))
     for line in process.session_index.list_sessions():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from ollm.domain.messages import replace_surrogates
 from ollm.domain.struct import Data
 from ollm.services.code_map.languages import is_code
 from ollm.services.code_map.syntax_tree import CodeDefinition, normalize_symbol, outline_text
@@ -61,7 +62,7 @@ class FactsCache:
                 break
             facts = self._read_file(path, known.get(path))
             if facts is not None:
-                changed = changed or facts is not known.get(path)
+                changed = changed or (facts is not known.get(path) and _can_save(facts))
                 found.append(facts)
         if changed or len(found) < len(known):
             self._save(found, known)
@@ -91,10 +92,15 @@ class FactsCache:
         """With what is known of files that were not asked for this time, as long as they are there."""
         others = known.keys() - {facts.path for facts in found}
         there = (known[path] for path in sorted(others) if os.path.lexists(f"{self._root}/{path}"))
-        document = _FactsFile(version=CACHE_VERSION, files=(*found, *there))
+        document = _FactsFile(version=CACHE_VERSION, files=(*filter(_can_save, found), *there))
         with contextlib.suppress(OSError):
             make_private_directory(self._file.parent)
             replace_file(self._file, msgspec.msgpack.encode(document), durable=False)
+
+
+def _can_save(facts: FileFacts) -> bool:
+    """Return False for a file whose name is not UTF-8: the cache cannot hold it."""
+    return replace_surrogates(facts.path) == facts.path
 
 
 def collect_facts(path: str, data: bytes, modified: int, size: int) -> FileFacts:

@@ -196,10 +196,11 @@ class FileDiscoveryService:
         """All entries, with what could not be read and what a limit cut."""
         return await _run_in_thread(self._collect_result, self._complete_options(options))
 
-    def read_paths(self, options: DiscoveryOptions) -> PathText:
-        """The paths of one walk, in the same order, for a command that asks once and has no event loop."""
+    def read_paths(self, options: DiscoveryOptions, *, links: bool = False) -> PathText:
+        """The paths of one walk, in the same order, for a command that asks once and has no event loop; symbolic links
+        if `links`."""
         walk = self._make_walk(self._complete_options(options), signed=False)
-        text = PathReader(walk, compile_globs(options.include_patterns)).read()
+        text = PathReader(walk, compile_globs(options.include_patterns), links=links).read()
         self._warn(walk)
         return PathText(text=text, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 

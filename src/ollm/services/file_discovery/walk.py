@@ -127,7 +127,7 @@ class Walk:
         if self._exclude is not None:
             files, folders = self._drop_excluded(prefix, files), self._drop_excluded(prefix, folders)
         if others:
-            self._note_links(prefix, others)
+            self.links += [prefix + name for name in self.find_links(prefix, others)]
         if len(files) < count or links:
             self.in_part.add(place.relative)
         below = self._list_below(place, layers, folders, links) if folders else []
@@ -140,9 +140,9 @@ class Walk:
     def get_path(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
-    def _note_links(self, prefix: str, names: list[str]) -> None:
-        wanted = [prefix + name for name in self._drop_excluded(prefix, names)]
-        self.links += [path for path in wanted if os.path.islink(self.get_path(path))]
+    def find_links(self, prefix: str, names: list[str]) -> list[str]:
+        wanted = self._drop_excluded(prefix, names)
+        return [name for name in wanted if os.path.islink(self.get_path(prefix + name))]
 
     def _filter_dots(self, names: list[str]) -> list[str]:
         """`.git` is never shown; other names with a dot are unless they are unwanted."""
@@ -248,7 +248,8 @@ def explain_path(walk: Walk, root: Path, path: str) -> Explanation:
         plain = _find_plain_reason(at, last=depth + 1 == len(relative.parts))
         if plain:
             return Explanation(path=path, shown=False, reason=plain, decided_at=here)
-        rule = layers.matcher.find_deciding_rule(os.fsencode(walk.get_path_from_top(here)), directory=at.is_dir())
+        directory = at.is_dir() and not at.is_symlink()
+        rule = layers.matcher.find_deciding_rule(os.fsencode(walk.get_path_from_top(here)), directory=directory)
         if rule is not None and not rule.negated:
             return _explain_rule(path, here, rule, shown=False)
         kept_by = (here, rule) if rule is not None else kept_by
@@ -274,9 +275,9 @@ def _find_plain_reason(path: Path, *, last: bool) -> str | None:
         return "it does not exist"
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
-    if stat.S_ISLNK(mode):
-        return "it is a symbolic link, and those are not followed"
-    if stat.S_ISDIR(mode) or (last and stat.S_ISREG(mode)):
+    if stat.S_ISLNK(mode) and not last:
+        return "part of the path is a symbolic link, and those are not followed"
+    if stat.S_ISDIR(mode) or (last and (stat.S_ISREG(mode) or stat.S_ISLNK(mode))):
         return None
     return "it is not a regular file" if last else "part of the path is a file"
 
@@ -302,13 +303,14 @@ _MAX_PIECES = 100  # each has a number of one byte
 
 class PathReader:
     """Reads the files of one walk that a search selects, or all of them, as one text: each path is ended by a NUL.
+    With `links`, symbolic links that are not followed too.
 
     A large tree is shared with a second process. It is cut into pieces whose numbers lie in a pipe: each process takes
     the next one when it is free, so both end at about the same time, however large the pieces are.
     """
 
-    def __init__(self, walk: Walk, search: NameSearch | None = None) -> None:
-        self._walk, self._search = walk, search
+    def __init__(self, walk: Walk, search: NameSearch | None = None, *, links: bool = False) -> None:
+        self._walk, self._search, self._links = walk, search, links
 
     def read(self) -> bytes:
         parts, pending = self._read_upper_levels()
@@ -338,6 +340,8 @@ class PathReader:
         for part in parts:
             for listing in (part,) if isinstance(part, DirectoryListing) else self._walk.iter_from(part):
                 files, prefix = listing.files, listing.place.prefix
+                if self._links and listing.others:
+                    files = sorted([*files, *self._walk.find_links(prefix, listing.others)])
                 if self._search is not None and files:
                     files = self._search.select(prefix, files)
                 if files:
