@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -243,6 +244,7 @@ class World:
         faults += ["a datagram arrived" for one in self._datagrams if _received(one)]
         faults += ["something came through a pipe"] if _read_pipe(self._fifo) else []
         faults += [f"{path} was made" for path in (Path("/dev/shm/ollm-test"), Path("/tmp/ollm-test")) if path.exists()]
+        faults += [f"{path} has the rights of its owner" for path in self.workspace.rglob("*") if _lends_rights(path)]
         if self.bystander.poll() is not None:
             faults.append("a process outside was ended")
         now = self._seen()
@@ -342,6 +344,11 @@ def _read_pipe(descriptor: int) -> bytes:
         return os.read(descriptor, 100)
     except BlockingIOError:
         return b""
+
+
+def _lends_rights(path: Path) -> bool:
+    about = path.lstat()
+    return stat.S_ISREG(about.st_mode) and about.st_mode & 0o6000 != 0 and about.st_size > 0
 
 
 def _was_reached(daemon: socket.socket) -> bool:

@@ -74,6 +74,7 @@ WORK = {
         "(umask 077; echo > f); echo > g; mkdir -p d/e; (umask 0; sh -c 'echo > h'); stat -c %a f g d/e h; rm -r f g d h",
         "600\n644\n755\n666\n",
     ),
+    "a folder that hands its group down": ("mkdir g; chmod g+s g; stat -c %a g; rmdir g", "2755\n"),
     "exit code": ("exit 3", ""),
     "example of an environment file": ("cat .env.example", "KEY="),
     "read outside": ("cat way-out/file", "untouched"),

@@ -6,10 +6,10 @@ and notifies us (seccomp's user notification): we copy its arguments from the ca
 copy, and make the call ourselves with descriptors we hold, so nothing that the caller changes meanwhile counts. If we
 are gone, the calls fail. Standard library only.
 
-With mounts, `connect` is the only such call. Without them (`FileCalls`) the calls that open files to write, name,
-remove or describe them are made here: refused at and below a protected path, and for the folders above it, which would
-carry it away. No program of a box can move such a path, so what was checked by its name is still that when the call is
-made.
+With mounts, `connect` and a `chmod` that sets setuid or setgid are the only such calls. Without them (`FileCalls`) the
+calls that open files to write, name, remove or describe them are made here: refused at and below a protected path, and
+for the folders above it, which would carry it away. No program of a box can move such a path, so what was checked by
+its name is still that when the call is made.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import NamedTuple
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, NAMES, call
 from ollm.system.sandbox.mounts import list_protections
+from ollm.system.sandbox.seccomp import FOREIGN_RIGHTS
 
 _RESOLVE_NO_MAGICLINKS = 2
 _OWN_FILES = re.compile(r"/(?:proc/(?:self|thread-self)|dev)/fd/([0-9]{1,9})(/.*)?", re.DOTALL)
@@ -195,7 +196,7 @@ class FileCalls:
         first = words[0], caller.read_text(words[1]) if words[1] else ""
         match name:
             case "openat":
-                return lambda: self._open(caller, first, words[2] & 0xFFFFFFFF, words[3] & 0o7777)
+                return lambda: self._open(caller, first, words[2] & 0xFFFFFFFF, words[3] & 0o1777)
             case "truncate":
                 return lambda: self._truncate(caller.open_path(*first), words[2])
             case "mkdirat" | "mknodat":
@@ -209,9 +210,7 @@ class FileCalls:
                 second = words[2], caller.read_text(words[3])
                 return lambda: self._link(caller, first, caller.locate(*second), words[4])
             case "fchmodat2":
-                return lambda: self._describe(
-                    caller.open_path(*first, words[3]), lambda file: os.chmod(file, words[2] & 0o7777)
-                )
+                return lambda: self._change_mode(caller.open_path(*first, words[3]), words[2] & 0o7777)
             case "utimensat":
                 times, flags = caller.read_memory(words[2], 32) if words[2] else None, words[3]
                 flags |= 0 if first[1] else AT_EMPTY_PATH
@@ -293,6 +292,12 @@ class FileCalls:
     def _truncate(self, found: int, length: int) -> None:
         self._check(os.readlink(f"/proc/self/fd/{found}"))
         os.truncate(f"/proc/self/fd/{found}", length)
+
+    def _change_mode(self, found: int, mode: int) -> None:
+        """No file gets the rights of its owner or group for whoever runs it; a folder may hand its group down."""
+        if mode & (stat.S_ISUID if stat.S_ISDIR(os.fstat(found).st_mode) else FOREIGN_RIGHTS):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        self._describe(found, lambda file: os.chmod(file, mode))
 
     def _describe(self, found: int, change: Callable[[str], None]) -> None:
         """Change mode or times through a descriptor of the very file that was looked at."""

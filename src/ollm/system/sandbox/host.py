@@ -33,7 +33,8 @@ from ollm.system.sandbox.landlock import PLAIN_DEVICES, restrict_box
 from ollm.system.sandbox.mounts import mount_for_command
 from ollm.system.sandbox.seccomp import build_box_filter
 
-FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners and permissions; for root only
+# Over owners and permissions, for root only. Without FSETID (4) a file that is written loses setuid and setgid.
+FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 6, 7))
 BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
 CLONE_FS = 0x200
 MAX_DENIALS = 8

@@ -39,7 +39,8 @@ NAMING = (
     "rmdir truncate"
 ).split()
 CHANGING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-MODES = ("chmod", "fchmodat", "fchmodat2", "fchmod")
+MODES = {"chmod": 1, "fchmodat": 2, "fchmodat2": 2, "fchmod": 1}  # and which argument is the mode
+FOREIGN_RIGHTS = 0o6000  # setuid and setgid: whoever runs such a file has the rights of its owner or group
 OLD_TIMES = ("utime", "utimes", "futimesat")
 OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # and which argument is the user
 ATTRIBUTES = (
@@ -162,10 +163,10 @@ def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
 def build_box_filter(
     *, network: bool, unix_sockets: bool, namespaces: bool, protects_files: bool = False
 ) -> CallFilter:
-    """The filter of a box. Files are opened and named at native speed; only connections to sockets, and without
-    `namespaces` modes and times of files, go to the broker. There shared memory with a name, owners and attributes of
-    files are out as well, since no mount and no Landlock rule holds them. With `protects_files` all calls that change
-    files go to the broker."""
+    """The filter of a box. Files are opened and named at native speed; only connections to sockets, modes with setuid
+    or setgid, and without `namespaces` all modes and times of files go to the broker. There shared memory with a name,
+    owners and attributes of files are out as well, since no mount and no Landlock rule holds them. With
+    `protects_files` all calls that change files go to the broker."""
     calls = CallFilter()
     _forbid_changes_of_system(calls, alone=not namespaces)
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
@@ -183,6 +184,9 @@ def build_box_filter(
             calls.pretend_own(name, first, fail_with(errno.EPERM))
         calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
         calls.add_rule(["utimensat", *MODES], NOTIFY)
+    else:
+        for name, argument in MODES.items():
+            calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, NOTIFY if unix_sockets else fail_with(errno.EPERM))
     if protects_files:
         calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
         calls.add_rule(NAMING, NOTIFY)
