@@ -86,9 +86,10 @@ async def test_what_is_found_says_where_it_stands_and_which_words_it_has(workspa
     told = content(await driver("recall", queries=["parser", " ", "lexer"]))
     await driver("recall", query="one")  # as older models were told
 
-    assert told.splitlines()[:2] == [
-        "message 1 (user; has parser): Fix the Parser. | message 2",
+    assert told.splitlines()[:3] == [
+        "message 1 (user; has parser): Fix the Parser.",
         "call c1 of message 2 (tool; near in meaning, no word matches): parsed",
+        "message 2",
     ]
     assert ("not indexed yet" in told) is not complete
     assert asked == [["parser", "lexer"], ["one"]]

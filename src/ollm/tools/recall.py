@@ -36,8 +36,7 @@ class Passage(Data, frozen=True):
     def __str__(self) -> str:
         place = f"call {self.call_id} of message {self.message_id}" if self.call_id else f"message {self.message_id}"
         matched = f"; has {', '.join(self.words)}" if self.words else "; near in meaning, no word matches"
-        beside = f" | {self.beside}" if self.beside else ""
-        return f"{place} ({self.role}{matched}): {self.snippet}{beside}"
+        return f"{place} ({self.role}{matched}): {self.snippet}"
 
 
 class FoundPassages(Data, frozen=True):
@@ -138,8 +137,9 @@ class Recall(Tool[Archive], frozen=True):
         if not found.passages:
             told = f"No message in this session matches {self._quote_queries()}. Try other words for it."
             raise ToolFailure("NotFound", " ".join([told, *notes]))
+        beside = [passage.beside for passage in found.passages if passage.beside]
         return ToolResult(
-            llm_content="\n".join([*map(str, found.passages), *notes]),
+            llm_content="\n".join([*map(str, found.passages), *beside, *notes]),
             return_display=f"{format_count(len(found.passages), 'message')} for {self._quote_queries()}",
         )
 

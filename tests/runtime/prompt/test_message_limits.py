@@ -68,6 +68,17 @@ def test_a_message_within_its_cap_is_left_alone_and_a_longer_one_names_the_way()
     assert 'recall {"callId": "c1", "startLine": ' in cut.content
 
 
+def test_a_list_with_the_best_first_is_cut_from_its_end() -> None:
+    found = "\n".join(f"message {number} (user; has port): the port of the parser is {number}." for number in range(30))
+    entry = PromptMessage(role="tool", content=found, call_id="c1", tool_name="recall", sources=(3,))
+
+    *kept, omission = cut_message(entry, 150, counter).content.splitlines()
+
+    assert len(kept) > 3
+    assert kept == found.splitlines()[: len(kept)]
+    assert f'recall {{"callId": "c1", "startLine": {len(kept) + 1}}} reads them' in omission
+
+
 def test_results_share_what_a_step_may_take_and_each_gets_a_least() -> None:
     budget, limiter = compute_budget(4096, 500), MessageLimiter(counter)
     limiter.begin_step(budget, 0)

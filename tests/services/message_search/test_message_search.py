@@ -95,6 +95,17 @@ def test_a_match_says_which_words_it_has_and_what_was_said_beside_it(talk: tuple
     assert match.beside.number == match.text.number + 1
 
 
+def test_the_best_of_each_query_comes_before_what_answers_several_a_little(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    said = [f"The gateway and the ledger have fault {number} together." for number in range(5)]
+    chatter = [f"Nothing new on day {number}." for number in range(60)]
+    session = home.recorded(*said, *chatter, "The gateway listens on port 8443.", "The ledger has version 7.")
+
+    found = find_texts(home, session, "gateway port", "ledger version")
+
+    assert set(found[:2]) == {"The gateway listens on port 8443.", "The ledger has version 7."}
+
+
 def test_a_session_of_one_subject_is_searched_by_it(tmp_path: Path) -> None:
     home = Home(tmp_path)
     session = home.recorded(*(f"The parser has fault {number}." for number in range(40)))

@@ -16,6 +16,7 @@ from ollm.services.chat_compression.folding import (
     cut_text,
     fold_calls,
     format_recall_call,
+    get_tail_share,
     is_folded_line,
     shorten_message,
 )
@@ -129,7 +130,7 @@ class MessageLimiter:
 def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:
     """A message within so many tokens, with the way to the rest."""
     way = format_recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
-    content = cut_text(entry.content, cap, counter.count_text, way)
+    content = cut_text(entry.content, cap, counter.count_text, way, get_tail_share(entry))
     return entry if content == entry.content else msgspec.structs.replace(entry, content=content, written="")
 
 

@@ -15,6 +15,8 @@ from ollm.domain.messages import PromptMessage
 TextCost = Callable[[str], int]
 Group = tuple[PromptMessage, ...]
 FOLDED_RESULT_TOKENS = 60
+TAIL_SHARE = 1 / 3  # of what stays of a text that is cut
+BEST_FIRST_TOOLS = ("recall", "web_search")
 LINE_PREFIX = "[Folded messages "
 USER_LINE_ID = "user-messages"  # the record of an older version that cites the oldest of them
 ASIDE = "\n\n<now>\n"
@@ -44,7 +46,7 @@ def format_recall_call(message: int | None = None, call: str | None = None) -> s
     return f'recall {{"callId": "{call}"}}' if call else f'recall {{"messageId": {message}}}'
 
 
-def cut_text(text: str, tokens: int, cost: TextCost, way: str) -> str:
+def cut_text(text: str, tokens: int, cost: TextCost, way: str, tail_share: float = TAIL_SHARE) -> str:
     """The text, or its head and tail with a line between that says how much is missing and how to read it; without a
     `way` to read it a sign that something is missing."""
     if cost(text) <= tokens:
@@ -52,7 +54,7 @@ def cut_text(text: str, tokens: int, cost: TextCost, way: str) -> str:
     left = max(0, tokens - cost(_format_omission("", text, way)))
     keep = int(len(text) * left / max(1, cost(text)))
     while True:
-        head, tail = _split_ends(text, keep)
+        head, tail = _split_ends(text, keep, int(keep * tail_share))
         gap = text[len(head) : len(text) - len(tail)]
         omission = _format_omission(head, gap, way)
         shortened = "\n".join(filter(None, (head.rstrip("\n"), omission, tail.lstrip("\n"))))
@@ -61,9 +63,9 @@ def cut_text(text: str, tokens: int, cost: TextCost, way: str) -> str:
         keep = int(keep * 0.85) if keep > 8 else 0
 
 
-def _split_ends(text: str, keep: int) -> tuple[str, str]:
-    """Two thirds from the head, one from the tail, at line borders where one is near."""
-    head, tail = text[: keep * 2 // 3], text[len(text) - keep // 3 :]
+def _split_ends(text: str, keep: int, from_tail: int) -> tuple[str, str]:
+    """So many characters of head and tail together, at line borders where one is near."""
+    head, tail = text[: keep - from_tail], text[len(text) - from_tail :]
     line, start = head.rfind("\n"), tail.find("\n")
     if line > len(head) // 2:
         head = head[: line + 1]
@@ -88,9 +90,13 @@ def fold_result(message: PromptMessage, cost: TextCost) -> PromptMessage:
     if re.search(_MARK, message.content) and cost(message.content) <= 2 * FOLDED_RESULT_TOKENS:
         return message
     way = format_recall_call(message.sources[0] if message.sources else None, message.call_id)
-    return msgspec.structs.replace(
-        message, content=cut_text(message.content, FOLDED_RESULT_TOKENS, cost, way), images=()
-    )
+    content = cut_text(message.content, FOLDED_RESULT_TOKENS, cost, way, get_tail_share(message))
+    return msgspec.structs.replace(message, content=content, images=())
+
+
+def get_tail_share(message: PromptMessage) -> float:
+    """Nothing of a list that has the best first is kept from its end."""
+    return 0.0 if message.tool_name in BEST_FIRST_TOOLS else TAIL_SHARE
 
 
 def fold_calls(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:

@@ -30,6 +30,8 @@ INEXACT_WEIGHT = 0.8  # of a word that only much the same ones stand for, or lon
 ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
 FUSION_RANK = 60  # of reciprocal rank fusion
 SHOWN_BESIDE = 3  # so many of the first hits show both sides of an exchange
+SNIPPET_WORDS, MIN_SNIPPET_WORDS = 48, 16  # shown of a hit: of one query, and of many
+TIE_SHARE = 0.001  # for each word, also those that say nothing alone
 OWN_CALL = "recall "  # begins the text of a call whose result answers nothing
 
 _LETTERS = re.compile(r"[^\W_]+")
@@ -151,12 +153,13 @@ def _find_matches(
     rows = list(dict.fromkeys(row for query in queries for row in texts.rank(query.phrases, MAX_CANDIDATES)))
     table = PassageTable(text for text in texts.read(rows) if not (text.call and text.text.startswith(OWN_CALL)))
     try:
-        scores, best = _score_passages(table, queries)
-        ranked = sorted(scores, key=lambda row: (-scores[row], rows.index(row)))
+        scores, best, leading = _score_passages(table, queries, rows)
+        ranked = sorted(scores, key=lambda row: (row not in leading, -scores[row], rows.index(row)))
         matches = {}
         for row in ranked:
             passage, held = best[row]
-            shown, words = table.show(passage, [phrase for term in held for phrase in term.phrases])
+            phrases = [phrase for term in held for phrase in term.phrases]
+            shown, words = table.show(passage, phrases, max(MIN_SNIPPET_WORDS, SNIPPET_WORDS // len(queries)))
             matches[row] = MessageMatch(text=table.owners[passage], passage=shown, words=words)
     finally:
         table.close()
@@ -166,12 +169,15 @@ def _find_matches(
 
 
 def _score_passages(
-    table: PassageTable, queries: Sequence[Query]
-) -> tuple[dict[int, float], dict[int, tuple[int, list[Term]]]]:
-    """Score each text by its best passage for every query, and remember the passage that holds the most."""
+    table: PassageTable, queries: Sequence[Query], rows: Sequence[int]
+) -> tuple[dict[int, float], dict[int, tuple[int, list[Term]]], set[int]]:
+    """Score each text by its best passage for every query; remember the passage that holds the most, and the best text
+    of each query."""
     scores: dict[int, float] = {}
     best: dict[int, tuple[int, list[Term]]] = {}
     most: dict[int, float] = {}
+    weights = {text.row: ROLE_WEIGHTS.get(text.role, 1.0) for text in table.owners.values()}
+    leading: set[int] = set()
     for query in queries:
         holding: dict[int, list[Term]] = {}
         for term in query.terms:
@@ -180,13 +186,16 @@ def _score_passages(
         shares: dict[int, float] = {}
         for passage, held in holding.items():
             share, row = query.weigh(held), table.owners[passage].row
+            share += share and len(held) * TIE_SHARE
             shares[row] = max(share, shares.get(row, 0.0))
             if share > most.get(row, 0.0):
                 most[row], best[row] = share, (passage, held)
         for row, share in shares.items():
             if share:
-                scores[row] = scores.get(row, 0.0) + share
-    return {row: score * ROLE_WEIGHTS.get(table.owners[best[row][0]].role, 1.0) for row, score in scores.items()}, best
+                scores[row] = scores.get(row, 0.0) + share * weights[row]
+        if any(shares.values()):
+            leading.add(max(shares, key=lambda row: (shares[row] * weights[row], -rows.index(row))))
+    return scores, best, leading
 
 
 def _add_nearest(

@@ -20,7 +20,6 @@ from ollm.store.session_index.words import join_words, quote_phrase, separate_wo
 
 PASSAGE_CHARS = 1_500
 MAX_PASSAGE_CHARS = 3_000_000  # of all texts that are looked at closely
-SNIPPET_WORDS = 48
 NEIGHBOUR_ROWS = 12
 MAX_LIKE_TERMS = 12
 MIN_SHARED_CHARS = 4
@@ -238,10 +237,10 @@ class PassageTable:
         query = "SELECT rowid FROM passages WHERE passages MATCH ?"
         return {row for (row,) in self._connection.execute(query, (phrase,))}
 
-    def show(self, passage: int, phrases: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-        """Return the best part of a passage on one line, and the words in it that match."""
+    def show(self, passage: int, phrases: Iterable[str], length: int) -> tuple[str, tuple[str, ...]]:
+        """Return the best part of a passage on one line, so many words of it, and those that match."""
         query = (
-            f"SELECT snippet(passages, 0, '', '', '…', {SNIPPET_WORDS}), "  # noqa: S608
+            f"SELECT snippet(passages, 0, '', '', '…', {length}), "  # noqa: S608
             "highlight(passages, 0, '\ue000', '\ue001') FROM passages WHERE passages MATCH ? AND rowid = ?"
         )
         snippet, marked = self._connection.execute(query, (" OR ".join(phrases), passage)).fetchone()
