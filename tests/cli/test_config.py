@@ -171,3 +171,9 @@ def test_a_log_level_that_does_not_exist_is_reported(tmp_path: Path) -> None:
 
     assert "OLLM_LOG_LEVEL expected DEBUG, INFO, WARN or ERROR" in done.stdout + done.stderr
     assert ollm("config", "check", home=tmp_path / "home", cwd=tmp_path, OLLM_LOG_LEVEL="warn").returncode == 0
+
+
+def test_a_negative_value_is_a_value(tmp_path: Path) -> None:
+    done = ollm("config", "set", "loopDetection.maxTurns", "-5", home=tmp_path / "home", cwd=tmp_path)
+
+    assert (done.returncode, "not -5" in done.stderr) == (2, True)

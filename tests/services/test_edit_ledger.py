@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.errors import OllmError, StorageError
+from ollm.domain.errors import BusyError, StorageError
 from ollm.services import edit_ledger
 from ollm.services.edit_ledger import MAX_UNDO_COPIES, EditLedger, UndoResult, compute_digest, make_file_state
 from ollm.system.paths import Boundary
@@ -93,7 +93,7 @@ def test_what_others_changed_since_is_left_alone_and_can_be_tried_again(ledger: 
     edit(ledger, file, b"two")
     write(file, b"by hand")
 
-    with pytest.raises(OllmError, match="has changed since the edit; not undone"):
+    with pytest.raises(BusyError, match="has changed since the edit; not undone"):
         ledger.undo(boundary)
     assert file.read_bytes() == b"by hand"
     write(file, b"two")

@@ -142,3 +142,12 @@ async def test_a_text_of_one_line_is_read_on_by_characters(workspace: Path) -> N
 
     assert read == line
     assert error(await driver("recall", messageId=1, offset=len(line)))[0] == "InvalidLineRange"
+
+
+async def test_too_many_queries_are_refused_in_words_and_long_ones_shown_in_part(drive: Driver) -> None:
+    refused = error(await drive("recall", queries=list("abcdef")))
+    missed = error(await drive("recall", queries=["nowhere " * 1000]))
+
+    assert "queries: expected a list of at most 5 items" in refused[1]
+    assert drive.registry.get_function_schemas()[0].parameters["properties"]["queries"]["maxItems"] == 5
+    assert len(missed[1]) < 300

@@ -106,7 +106,7 @@ def edit(context: click.Context) -> None:
     context.invoke(check, workspace=None, as_json=False)
 
 
-@config.command(name="set")
+@config.command(name="set", context_settings={"ignore_unknown_options": True})  # a value may be negative
 @click.argument("key", shell_complete=complete_setting)
 @click.argument("value", shell_complete=complete_value)
 def set_(key: str, value: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from ollm.domain.errors import OllmError, StorageError
+from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.paths import Boundary
@@ -49,11 +49,11 @@ class LastEdit(Data, frozen=True):
 
     def changes_file(self, now: bytes | None) -> bool:
         """False when the file already is as it was: the edit had not happened, or was taken back by hand. Raises
-        OllmError when others changed it since."""
+        BusyError when others changed it since."""
         if now == self.before:
             return False
         if now is not None and compute_digest(now) != self.after:
-            raise OllmError(f"{self.path} has changed since the edit; not undone.", action="Undo it by hand.")
+            raise BusyError(f"{self.path} has changed since the edit; not undone.", action="Undo it by hand.")
         return True
 
 
@@ -120,7 +120,7 @@ class EditLedger:
     def undo(self, boundary: Boundary) -> UndoResult | None:
         """Revert the last edit on disk, byte for byte; None if there is none left.
 
-        Raises OllmError when the file was changed by others since, and leaves it alone.
+        Raises BusyError when the file was changed by others since, and leaves it alone.
         """
         while edit := self.find_last_edit():
             done = _restore_file(edit, boundary.approve_paths([edit.path]))

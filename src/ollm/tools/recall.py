@@ -21,6 +21,7 @@ Offset = Annotated[int, Meta(ge=0)]
 MAX_FOUND_MESSAGES = 6
 MAX_QUERIES = 5
 PAGE_CHARS = 4_000
+SHOWN_QUERY_CHARS = 100
 
 
 class Passage(Data, frozen=True):
@@ -126,7 +127,11 @@ class Recall(Tool[Archive], frozen=True):
         )
 
     def _quote_queries(self) -> str:
-        return ", ".join(f"“{query}”" for query in self.queries or ())
+        shown = (
+            query if len(query) <= SHOWN_QUERY_CHARS else f"{query[:SHOWN_QUERY_CHARS]}…"
+            for query in self.queries or ()
+        )
+        return ", ".join(f"“{query}”" for query in shown)
 
     async def _search(self, archive: Archive, queries: Sequence[str]) -> ToolResult:
         wanted = [query for query in queries if query.strip()]

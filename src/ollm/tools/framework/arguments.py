@@ -81,7 +81,8 @@ def _build_bare_schema(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one r
         case types.StructType():
             return _build_object_schema(info)
         case types.VarTupleType() | types.ListType():
-            return {"type": "array", "items": build_schema(info.item_type)}
+            most = {"maxItems": info.max_length} if info.max_length else {}
+            return {"type": "array", "items": build_schema(info.item_type), **most}
         case types.LiteralType():
             return {"type": "string", "enum": [str(value) for value in info.values]}
         case types.IntType() | types.FloatType():
@@ -127,7 +128,8 @@ def describe_type(info: types.Type) -> str:  # noqa: PLR0911 - one return per ki
             return "one of " + ", ".join(str(value) for value in info.values)
         case types.VarTupleType() | types.ListType():
             least = "a list with at least one item" if info.min_length else "a list"
-            return f"{least}, each {describe_type(info.item_type)}"
+            most = f" of at most {info.max_length} items" if info.max_length else ""
+            return f"{least}{most}, each {describe_type(info.item_type)}"
         case types.StructType():
             return "an object with " + ", ".join(field.encode_name for field in info.fields)
     return "a value"
@@ -170,6 +172,8 @@ def _check_value(value: Any, info: types.Type, path: str) -> Iterator[str]:
     elif isinstance(info, types.VarTupleType | types.ListType) and isinstance(value, list):
         if len(value) < (info.min_length or 0):
             yield f"{path}: expected {describe_type(info)}, got an empty list."
+        if len(value) > (info.max_length or len(value)):
+            yield f"{path}: expected {describe_type(info)}, got {len(value)}."
         for index, item in enumerate(value):
             yield from _check_value(item, info.item_type, f"{path}[{index}]")
     elif not _fits(value, info):
