@@ -4,6 +4,9 @@ PY = '"$PYTHON" -c '
 
 SHARED = {
     "a daemon's socket in /tmp": PY + "'import socket,os;s=socket.socket(1);s.connect(os.environ[\"SOCK\"])'",
+    "a daemon's socket in the workspace": "cd $W; ln daemon.sock l; chmod 777 l; touch l; "
+    + PY
+    + '\'import socket\nfor n in ("daemon.sock","l"):\n try: socket.socket(1).connect(n)\n except OSError as e: print(e)\'',
     "datagrams": PY + '\'import socket,os;s=socket.socket(1,2);s.sendto(b"x",os.environ["HOME"]+"/datagrams.sock")\'',
     "datagrams called raw": PY
     + '\'import socket,os;s=socket.socket(1,3);s.sendto(b"x",os.environ["HOME"]+"/datagrams.sock")\'',

@@ -151,6 +151,7 @@ class World:
             _listen(socket.AF_UNIX, f"\0ollm-test-{os.getpid()}"),
             _listen(socket.AF_INET, ("127.0.0.1", 0)),
             _listen(socket.AF_UNIX, self.socket_in_tmp),
+            _listen(socket.AF_UNIX, str(self.workspace / "daemon.sock")),
         ]
         self.port = self._daemons[2].getsockname()[1]
         self._datagrams = [
@@ -205,7 +206,7 @@ class World:
         }
         watch = self.make_watch()
         protected = tuple(watch.begin(approved)) if kind == "working" else ()
-        box = self.box(kind, network, approved, protected)
+        box = self.box(kind, network, approved, protected)._replace(since=watch.since)
         fields = {"box": box.to_fields(), "argv": ["/bin/bash", "-c", line], "environment": environment}
         control = start_wrapped_host(box)[0] if box.wrapper else self._control
         send_order(control, json.dumps(fields).encode(), [directory, empty, writing, writing])

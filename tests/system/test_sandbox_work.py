@@ -75,6 +75,11 @@ WORK = {
         "600\n644\n755\n666\n",
     ),
     "a folder that hands its group down": ("mkdir g; chmod g+s g; stat -c %a g; rmdir g", "2755\n"),
+    "a socket of its own": (
+        PY
+        + '\'import socket\ns=socket.socket(1);s.bind("own.sock");s.listen();socket.socket(1).connect("own.sock");print(1)\'; rm own.sock',
+        "1\n",
+    ),
     "exit code": ("exit 3", ""),
     "example of an environment file": ("cat .env.example", "KEY="),
     "read outside": ("cat way-out/file", "untouched"),

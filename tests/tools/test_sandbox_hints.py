@@ -48,6 +48,8 @@ def test_a_file_of_the_home_that_is_not_visible_is_named_with_the_setting(tmp_pa
 
     assert "~/.config/tool exists but is not visible in the sandbox" in hint
     assert "sandbox.readable" in hint
+    hint = explain_box_failure(box, (), f"line 1: {tmp_path}/.config/tool/new: No such file or directory", 1)
+    assert "sandbox.writable" in hint
     assert explain_box_failure(box, (), f"cat: {tmp_path}/.none: No such file or directory", 1) == ""
 
 

@@ -111,7 +111,7 @@ class BoxRunner:
 
     def _keep_host(self, box: Box, session: str, namespaces: tuple[int, ...]) -> None:
         """The process of the last command serves again, if the session, or the box made by a wrapper, is the same."""
-        session = f"{session} {box}" if box.wrapper else session
+        session = f"{session} {box._replace(since=0)}" if box.wrapper else session
         if self._control is not None and self._session == session:
             return
         self.stop()

@@ -266,21 +266,22 @@ def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, cod
         return f"This ran in the sandbox without a network. {WAY_OUT}"
     if MISSING.search(said) and (hidden := _find_hidden_paths(box, said)):
         names = ", ".join(hidden[:MAX_NAMES])
-        return f"{names} exists but is not visible in the sandbox; the user can add it to sandbox.readable. {WAY_OUT}"
+        settings = "sandbox.readable, or to sandbox.writable for writing"
+        return f"{names} exists but is not visible in the sandbox; the user can add it to {settings}. {WAY_OUT}"
     if READ_ONLY.search(said) or (DENIED.search(said) and _names_unwritable_path(box, said)):
         return f"{_explain_read_only(box, said)} {WAY_OUT}"
     return ""
 
 
 def _find_hidden_paths(box: Box, output: str) -> list[str]:
-    """Paths of the home that the output names, that exist, and that the box does not show."""
+    """Paths of the home that the output names and the box does not show, if they or the folders above them exist."""
     places = list_places(box)
     found: dict[str, None] = {}
     for full in _list_named_paths(box, output):
         if is_inside(full, box.home) and full != box.home and find_access(full, places)[1] == "empty":
             parts = full.removeprefix(box.home).strip("/").split("/")
             name = "/".join(parts[: 2 if parts[0] in SHARED_FOLDERS else 1])
-            if parts[0] != ".ollm" and os.path.lexists(full):
+            if parts[0] != ".ollm" and (os.path.lexists(full) or (parts[1:] and os.path.isdir(os.path.dirname(full)))):  # noqa: PTH112, PTH120
                 found[f"~/{name}"] = None
     return list(found)
 

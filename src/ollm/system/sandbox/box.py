@@ -151,7 +151,8 @@ class Box(NamedTuple):
     a session, `readable` for this one. A `working` box writes to the workspace, `writable` and `caches`, but not to
     the `protected` files in them; a `reading` box writes to its temporary directory only, and does not see
     `environment_files`. `hidden` places are empty. `approved` paths are open for this run. `scratch` is the private
-    temporary directory at levels that cannot mount one; `wrapper` is the program that makes the mounts for us."""
+    temporary directory at levels that cannot mount one; `wrapper` is the program that makes the mounts for us. `since`
+    is when the first of the commands that run now was started: a socket that is older belongs to a daemon outside."""
 
     kind: Kind
     workspace: str
@@ -168,6 +169,7 @@ class Box(NamedTuple):
     environment_files: tuple[str, ...] = ()
     scratch: str = ""
     wrapper: str = ""
+    since: float = 0
 
     def to_fields(self) -> dict[str, Any]:
         return self._asdict()
@@ -182,7 +184,7 @@ class Box(NamedTuple):
         """The part that all commands of a session share."""
         none: tuple[str, ...] = ()
         mine = self._replace(readable=none, approved=none, protected=none, environment_files=none)
-        return mine._replace(kind="working", network="none")
+        return mine._replace(kind="working", network="none", since=0)
 
     def list_writable(self) -> list[str]:
         """Directories and files that the command may change, without its temporary places."""

@@ -349,6 +349,7 @@ _SET_FLAGS, _WAKE_IN_TURN = 0x40082104, 1
 _SEND_TOO = 2
 _AF_UNIX = socket.AF_UNIX.to_bytes(2, "little")
 MAX_ADDRESS_BYTES = 128
+STATX_BYTES, STATX_BIRTH, STATX_BIRTH_AT = 256, 0x800, 80
 ERRORS = (OSError, ValueError, OverflowError)
 
 
@@ -360,6 +361,7 @@ class Broker:
         self, listener: int, box: Box, reachable: list[str], on_denied: Callable[[str], None], terminal: int
     ) -> None:
         self._listener = listener
+        self._since = box.since
         self._reachable = reachable
         self._on_denied = on_denied
         self._files = FileCalls(box, self._check, terminal)
@@ -432,7 +434,8 @@ class Broker:
             os.close(opened.descriptor)
 
     def _prepare_connection(self, caller: Caller) -> Work:
-        """Connect the caller's socket to a copy of the address. A socket with a path must be one of the box's own."""
+        """Connect the caller's socket to a copy of the address. A socket with a path must be one of the box's own, and
+        no older than the commands that run: in the workspace daemons of others may have theirs."""
         number, place, length, *_ = caller.words
         address = caller.read_memory(place, min(length & 0xFFFFFFFF, MAX_ADDRESS_BYTES))
         held = caller.take_descriptor(number)
@@ -442,6 +445,8 @@ class Broker:
             if _get_socket_family(held) == socket.AF_UNIX and address[:2] == _AF_UNIX and path:
                 target = caller.open_path(AT_FDCWD, os.fsdecode(path))
                 self._check(os.readlink(f"/proc/self/fd/{target}"))
+                if _read_birth(target) < self._since:
+                    raise BoxDeniedError(os.readlink(f"/proc/self/fd/{target}"))
                 where = _AF_UNIX + f"/proc/self/fd/{target}\0".encode()
             call("connect", held, where, len(where))
 
@@ -455,3 +460,13 @@ class Broker:
 def _get_socket_family(descriptor: int) -> int:
     with socket.socket(fileno=os.dup(descriptor)) as copy:
         return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
+
+
+def _read_birth(descriptor: int) -> float:
+    """When a file was made, which no program can change; where it is not known, when it was last changed."""
+    about = ctypes.create_string_buffer(STATX_BYTES)
+    call("statx", descriptor, b"", AT_EMPTY_PATH, STATX_BIRTH, about)
+    if struct.unpack_from("=I", about)[0] & STATX_BIRTH:
+        seconds, nanoseconds = struct.unpack_from("=qI", about, STATX_BIRTH_AT)
+        return float(seconds + nanoseconds / 1e9)
+    return os.fstat(descriptor).st_ctime

@@ -47,6 +47,7 @@ NUMBERS = {
     "fchmodat2": (452, 452),
     "fchmod": (91, 52),
     "utimensat": (280, 88),
+    "statx": (332, 291),
     "utime": (132, -1),
     "utimes": (235, -1),
     "futimesat": (261, -1),

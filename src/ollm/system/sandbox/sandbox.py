@@ -202,6 +202,7 @@ class Sandbox:
             environment_files=tuple(self.watch.find_environment_files()) if kind == "reading" else (),
             scratch="" if self.level == "full" else self._make_scratch(),
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
+            since=self.watch.since if kind == "working" else 0,
         )
 
     def attach(self, process: Ending) -> None:

@@ -41,6 +41,7 @@ from ollm.system.sandbox.names import (
 
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 MAX_SHOWN = 5
+FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
 
 class FolderFindings(NamedTuple):
@@ -163,6 +164,7 @@ class SteeringWatch:
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
         self._open = False
+        self.since = 0.0  # when the first of the commands that run now began
         self._untold: list[TakenFile] = []
         self._written = ""
 
@@ -195,6 +197,7 @@ class SteeringWatch:
         self.allow(approved)
         self._make_placeholders()
         if not self._open:
+            self.since = time.clock_gettime(FILE_CLOCK)
             self._read_git_names()
             found = self._find_steering().items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
