@@ -214,7 +214,8 @@ async def test_nothing_a_model_or_server_says_drives_the_terminal(tmp_path: Path
     async with running(tmp_path, [call, hostile]) as runner:
         done = await runner.run("-p", "go")
 
-    assert done.out == "a[2Jb2Jc0;tdefghi 👩\u200d🔬 j\n"
+    escapes = r"a\x1b[2Jb\x9b2Jc\x9d0;t\x9cd\u202ee\u2066f\u200bg\u2028h\U000e0041i"
+    assert done.out == f"{escapes} 👩\u200d🔬 j\n"
     assert not set("\x1b\x9b\x9c\x9d\u202e\u2066\u200b\u2028\U000e0041") & set(done.err)
 
 

@@ -22,7 +22,7 @@ from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
-from ollm.system.terminal_text import clean_lines, make_printable, strip_controls
+from ollm.system.terminal_text import clean_lines, escape_controls, make_printable
 
 
 class LineReader:
@@ -140,9 +140,9 @@ class LineChat:
         for message in await self._conversation.history(get_recap_end(status), RECAP_MESSAGES):
             said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
             if said.strip() and message["role"] in ("user", "assistant"):
-                print(strip_controls(f"{'> ' if message['role'] == 'user' else ''}{said}"))
+                print(escape_controls(f"{'> ' if message['role'] == 'user' else ''}{said}"))
         for notice in status.notices:
-            print(strip_controls(notice))
+            print(escape_controls(notice))
         print(f"{status.model} · {status.window:,}-token context · /help for commands, Ctrl-D to quit")
 
     async def _read_line(self) -> str | None:
@@ -154,7 +154,7 @@ class LineChat:
             asking.cancel()
 
     async def _show_remote_turn(self, begun: ForeignTurn) -> None:
-        print(f"\n(from another terminal) {strip_controls(begun.text)}")
+        print(f"\n(from another terminal) {escape_controls(begun.text)}")
         await self._run_safely(self._follow_turn(begun.after, asked=False))
         print("> ", end="", flush=True)
 
@@ -175,10 +175,10 @@ class LineChat:
         try:
             reply = await self._conversation.command(name, arguments.strip())
         except OllmError as error:
-            print(strip_controls(str(error)))
+            print(escape_controls(str(error)))
             return None
         if reply.text:
-            print(strip_controls(reply.text))
+            print(escape_controls(reply.text))
         if reply.follow_up == "send":
             await self._run_safely(self._run_turn(reply.argument))
         return reply if reply.follow_up not in ("none", "send") else None
@@ -186,7 +186,7 @@ class LineChat:
     async def _run_turn(self, text: str) -> None:
         found, problems = await attach_mentions(text, self._workspace, self._conversation)
         for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
-            print(strip_controls(line))
+            print(escape_controls(line))
         attachments, self._attached = (*found, *self._attached), []
         async with self._conversation.turn(text, attachments) as events:
             await self._print_events(events)
@@ -210,7 +210,7 @@ class LineChat:
         try:
             await work
         except OllmError as error:
-            print(strip_controls(str(error)))
+            print(escape_controls(str(error)))
         finally:
             self._busy = False
 

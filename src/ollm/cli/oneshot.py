@@ -28,7 +28,7 @@ from ollm.domain.events import (
 )
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
-from ollm.system.terminal_text import escape_json, strip_controls
+from ollm.system.terminal_text import escape_controls, escape_json
 
 if TYPE_CHECKING:
     from ollm.cli.screen.themes import ScreenTheme
@@ -56,7 +56,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
             conversation = await stack.enter_async_context(open_conversation(start.build_options(one_shot=True)))
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in conversation.parts.notices:
-            sys.stderr.write(f"ollm: {strip_controls(notice)}\n")
+            sys.stderr.write(f"ollm: {escape_controls(notice)}\n")
         if text.startswith("/") and not text.startswith("//") and not piped.strip():
             reply = await run_slash_command(conversation, text)
             if reply.follow_up != "send":
@@ -88,7 +88,7 @@ async def collect_attachments(
         mentioned, problems = await attach_mentions(text, start.workspace, conversation)
         found += mentioned
         for problem in problems:
-            sys.stderr.write(f"ollm: {strip_controls(problem)}\n")
+            sys.stderr.write(f"ollm: {escape_controls(problem)}\n")
     return tuple(found)
 
 
@@ -140,7 +140,7 @@ def print_reply(reply: CommandReply, output: str, session_id: str | None, start:
 
         print(create_terminal_painter(theme).paint_markdown(reply.text).rstrip("\n"))
     elif reply.text:
-        print(strip_controls(reply.text))
+        print(escape_controls(reply.text))
 
 
 def warn_if_untrusted(start: ChatArguments) -> None:
@@ -190,7 +190,7 @@ class JsonPrinter(Printer):
             case ToolFinished():
                 self._calls.append(self._serialize_call(event))
             case Notice():
-                sys.stderr.write(f"ollm: {strip_controls(event.text)}\n")
+                sys.stderr.write(f"ollm: {escape_controls(event.text)}\n")
             case TurnFinished():
                 self._usage, self._message = msgspec.to_builtins(event.usage), event.message
             case _:
@@ -208,7 +208,7 @@ class JsonPrinter(Printer):
             document["cost"] = round(self.cost, 9)
         if self._message:
             document["message"] = self._message
-            sys.stderr.write(f"ollm: {strip_controls(self._message)}\n")
+            sys.stderr.write(f"ollm: {escape_controls(self._message)}\n")
         sys.stdout.write(escape_json(msgspec.json.encode(document).decode()) + "\n")
 
     def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ollm.domain.events import (
     TurnReason,
 )
 from ollm.domain.tools import ToolResult
-from ollm.system.terminal_text import strip_controls
+from ollm.system.terminal_text import JOINERS, escape_controls
 
 EXIT_CODES: dict[TurnReason, ExitCode] = {
     "answered": ExitCode.DONE,
@@ -67,6 +67,7 @@ class TextPrinter(Printer):
 
     def __init__(self, *, counts_seconds: bool = False) -> None:
         self._last = "\n"
+        self._joiner = ""
         self._spoke = False  # something of the message that is being written was printed
         self._ended = False  # a message of the model is over, and the next one has not begun
         self._wait = WaitLine() if counts_seconds and is_seen() else None
@@ -75,7 +76,7 @@ class TextPrinter(Printer):
         super().show(event)
         match event:
             case TextDelta(text=text):
-                self._print_text(strip_controls(text))
+                self._print_text(self._show_hidden(text))
             case MessageRecorded(role="assistant"):
                 self._end_message()
             case ToolStarted():
@@ -94,9 +95,17 @@ class TextPrinter(Printer):
             case _:
                 pass
 
+    def _show_hidden(self, text: str) -> str:
+        """Escape what hides. A joiner at the end waits for the character that it may join."""
+        text, self._joiner = self._joiner + text, ""
+        if text.endswith(JOINERS):
+            text, self._joiner = text[:-1], text[-1]
+        return escape_controls(self._last + text)[len(self._last) :]
+
     def close(self, session_id: str) -> None:
         if self._wait:
             self._wait.stop()
+        self._write(escape_controls(self._joiner))
         if self._last != "\n":
             self._write("\n")
 
@@ -134,7 +143,7 @@ class TextPrinter(Printer):
             self._wait.clear()
         if self._last != "\n" and sys.stderr.isatty():
             sys.stderr.write("\n")
-        sys.stderr.write(strip_controls(line) + "\n")
+        sys.stderr.write(escape_controls(line) + "\n")
 
 
 def is_seen() -> bool:

@@ -18,7 +18,7 @@ from ollm.domain.errors import ExitCode, UsageError
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import ConversationOptions
-from ollm.system.terminal_text import make_printable
+from ollm.system.terminal_text import escape_controls, make_printable
 
 if TYPE_CHECKING:
     from ollm.domain.tools import ConfirmationDetails, ToolCallRecord
@@ -102,9 +102,9 @@ def _print_record(record: ToolCallRecord) -> None:
     result = record.result
     assert result is not None
     if record.error is not None:
-        print(f"ollm: {record.error.type}: {record.error.message}", file=sys.stderr)
+        print(f"ollm: {record.error.type}: {escape_controls(record.error.message)}", file=sys.stderr)
         return
-    text = f"{result.return_display}" if result.diff else result.llm_content
+    text = escape_controls(result.return_display if result.diff else result.llm_content)
     print(text, end="" if text.endswith("\n") or not text else "\n")
 
 
@@ -117,7 +117,7 @@ class TerminalAsker:
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
-        print(details.diff, end="", file=sys.stderr)
+        print(escape_controls(details.diff), end="", file=sys.stderr)
         question = f"{make_printable(details.description)} ({make_printable(details.reason)}). Run it?"
         return ConfirmationAnswer(approved=click.confirm(question, err=True))
 

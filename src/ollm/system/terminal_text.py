@@ -3,14 +3,18 @@ drive it, turn text round or hide in it, and the ways to take them out or to sho
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ollm.domain.lazy import compile_late
 
 _MAX_REPLACED_CHARACTERS = 64
 _MIN_LINE_CELLS = 20
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+_FORMAT_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_HIDDEN_CATEGORIES = _FORMAT_CATEGORIES | {"Co", "Cn"}
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
-_JOINERS = ("\u200c", "\u200d")
+JOINERS = ("\u200c", "\u200d")
 _JOINED = compile_late(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
+_LONE_JOINER = compile_late(r"(?<![^\x00-\x7f\u2000-\u206f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u2000-\u206f])")
 _BLANKS = compile_late(r"[ \t]{9,}")
 _EMPTY_LINES = compile_late(r"\n(?:[ \t]*\n){3,}")
 _STRIPPED = compile_late(
@@ -30,8 +34,8 @@ def wrap_words(text: str) -> str:
 
 
 def strip_controls(text: str) -> str:
-    """Text that runs on, such as a model's answer: what drives a terminal, turns text round or hides in it is taken
-    out. Line ends, tabs and the joiners of letters and pictures stay."""
+    """Text for models, editors and hooks: what drives a terminal, turns text round or hides in it is taken out. Line
+    ends, tabs and the joiners of letters and pictures stay."""
     return text if text.isascii() and text.isprintable() else _STRIPPED.sub("", text)
 
 
@@ -67,22 +71,37 @@ def clean_lines(text: str) -> str:
 def clean_prose(text: str) -> str:
     """Like `clean_lines`, but letters and pictures that are joined stay joined: 👩‍🔬, or a word in Persian. What can
     be run or written never goes through here."""
-    return "".join(piece if piece in _JOINERS else clean_lines(piece) for piece in _JOINED.split(text))
+    return "".join(piece if piece in JOINERS else clean_lines(piece) for piece in _JOINED.split(text))
 
 
 def escape_controls(text: str) -> str:
-    """Texts of any size: characters that drive a terminal, turn text round or hide, written as escapes."""
-    while found := _STRIPPED.search(text):  # all of one kind at once: a damaged file may hold millions
-        text = text.replace(found[0], found[0].encode("unicode_escape", "surrogatepass").decode())
-    return text
+    """Texts of any size: characters that drive a terminal, turn text round or hide, written as escapes. Line ends, tabs
+    and the joiners of letters and pictures stay."""
+    return text if text.isprintable() else _replace_formats(text, "\n\t", _escape)
 
 
 def escape_json(text: str) -> str:
     """A JSON document with direction marks and invisible characters written as escapes: it means the same, and a person
     who reads it sees them."""
-    if text.isascii():
+    return text if text.isascii() else _replace_formats(text, "\n\r\t", _escape_json_character)
+
+
+def _replace_formats(text: str, kept: str, escape: Callable[[str], str]) -> str:
+    """Every control, format character and odd line end, found by its category, replaced."""
+    odd = [letter for letter in set(text) if not letter.isprintable() and letter not in kept]
+    if not odd:
         return text
-    return _STRIPPED.sub(lambda found: found[0] if found[0] in "\n\r\t" else _escape_json_character(found[0]), text)
+    import unicodedata
+
+    found = [letter for letter in odd if unicodedata.category(letter) in _FORMAT_CATEGORIES]
+    if any(letter in JOINERS for letter in found):
+        text = _LONE_JOINER.sub(lambda match: escape(match[0]), text)
+        found = [letter for letter in found if letter not in JOINERS]
+    if len(found) > _MAX_REPLACED_CHARACTERS:
+        return text.translate({ord(letter): escape(letter) for letter in found})
+    for letter in found:  # all of one kind at once: a damaged file may hold millions
+        text = text.replace(letter, escape(letter))
+    return text
 
 
 def _escape_json_character(character: str) -> str:

@@ -73,6 +73,7 @@ def test_where_a_word_begins(typed: str, text: str, begins: bool) -> None:
         ("a\ue000b", "a b"),
         ("日本x", "日\x1f本\x1fx"),
         ("a\ud800ä", "a?ä"),
+        ("a \u2066iso\u2069é", "a  iso é"),
     ],
 )
 def test_text_as_the_index_is_given_it(text: str, given: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 # Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
 _IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -52,6 +52,9 @@ def separate_words(text: str, alone: str = rf"({UNSPACED})") -> str:
     if text.isascii():
         return text
     clean = re.sub(_PRIVATE, " ", text.encode("utf-8", "replace").decode())
+    for letter in set(clean):
+        if not letter.isprintable() and category(letter) == "Cf":  # FTS5 takes some of them for letters
+            clean = clean.replace(letter, " ")
     return re.sub(alone, rf"\1{_SEPARATOR}", clean)
 
 
