@@ -67,7 +67,8 @@ class DamageReport:
             self.notes.insert(0, text)
 
     def refuse_depth(self) -> None:
-        self.refuse(f"too large to read ({_format_size(self.size)}, nested deeper than {MAX_DEPTH} levels)")
+        size = f"{self.size} bytes" if self.size < 1_000_000 else f"{self.size // 1_000_000} MB"
+        self.refuse(f"too large to read ({size}, nested deeper than {MAX_DEPTH} levels)")
 
     def extend_time(self, seconds: float) -> None:
         """Somebody works on the entries while they are read: that much more time."""
@@ -214,12 +215,9 @@ class MissingEntries:
 def _parse_known(value: Any) -> tuple[list[Range], int]:
     found = value if isinstance(value, dict) else {}
     ranges, calls = found.get("messages"), found.get("calls")
-    known = [(one[0], one[1]) for one in (ranges if isinstance(ranges, list) else ()) if _is_range(one)]
+    pairs = [one for one in (ranges if isinstance(ranges, list) else ()) if isinstance(one, list) and len(one) == 2]
+    known = [(first, last) for first, last in pairs if _is_number(first) and _is_number(last)]
     return sorted(known), calls if isinstance(calls, int) else 0
-
-
-def _is_range(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
 
 
 def _is_number(value: Any) -> bool:
@@ -285,10 +283,6 @@ def _join_numbers(words: list[str], messages: list[Range]) -> str:
 
 def _count_calls(calls: int) -> str:
     return f"{calls:,} tool call{'' if calls == 1 else 's'}"
-
-
-def _format_size(size: int) -> str:
-    return f"{size} bytes" if size < 1_000_000 else f"{size // 1_000_000} MB"
 
 
 BUFFER_BYTES = 1 << 18

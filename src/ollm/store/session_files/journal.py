@@ -67,7 +67,6 @@ class _CallId(msgspec.Struct):
 _CALL = b'{"id":"'  # how we write one
 _call_id_decoder = msgspec.json.Decoder(_CallId)
 _decoder = msgspec.json.Decoder(JournalRecord)
-_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 _encoder = msgspec.json.Encoder()
 _OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
 ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
@@ -105,23 +104,6 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
         return _encoder.encode_lines((record,))
     except ENCODE_ERRORS:
         return encode_json(record) + b"\n"
-
-
-def is_torn_record(data: bytes) -> bool:
-    """Return True if this is the beginning of one record, without its line feed: JSON as far as it goes."""
-    return (
-        RECORD_START.startswith(data[: len(RECORD_START)])
-        and not (data.endswith(b"\n") or RECORD_START in data[1:])
-        and any(map(_is_truncated, (data, data + b"0")))  # a number may end in a sign or a point
-    )
-
-
-def _is_truncated(data: bytes) -> bool:
-    try:
-        _raw_decoder.decode(data)
-    except msgspec.DecodeError as error:
-        return "truncated" in str(error)
-    return False
 
 
 def parse_record(data: bytes) -> JournalRecord:

@@ -57,6 +57,23 @@ def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
+def is_torn_record(data: bytes) -> bool:
+    """Return True if this is the beginning of one record, without its line feed: JSON as far as it goes."""
+    return (
+        RECORD_START.startswith(data[: len(RECORD_START)])
+        and not (data.endswith(b"\n") or RECORD_START in data[1:])
+        and any(map(_is_truncated, (data, data + b"0")))  # a number may end in a sign or a point
+    )
+
+
+def _is_truncated(data: bytes) -> bool:
+    try:
+        _raw_decoder.decode(data)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
+
+
 def parse_record_leniently(data: bytes) -> JournalRecord:
     """A journal record as far as it can be read. Raises one of `_ERRORS` if it is no object."""
     try:

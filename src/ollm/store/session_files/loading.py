@@ -100,7 +100,9 @@ class SessionStream:
         if self._ahead is None:
             self._ahead = self.iter_calls()
         if call_id in self._passed:
-            return self._take_passed(call_id)
+            found = self._passed.pop(call_id)
+            self._held -= _estimate_size(found)
+            return found
         while self._held < MAX_AHEAD_CHARS and (record := next(self._ahead, None)):
             if record.id == call_id:
                 return record
@@ -112,11 +114,6 @@ class SessionStream:
         """Those that `call` was not asked for: no message that can be read names them."""
         yield from self._passed.values()
         yield from self._ahead or self.iter_calls()
-
-    def _take_passed(self, call_id: str) -> ToolCallRecord:
-        record = self._passed.pop(call_id)
-        self._held -= _estimate_size(record)
-        return record
 
     def iter_document(self, head: JsonObject | None = None) -> Iterator[bytes]:
         """All that can be read as one JSON document: what is whole exactly as it is."""

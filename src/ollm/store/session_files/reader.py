@@ -37,6 +37,7 @@ from ollm.store.session_files.lenient import (
     find_records,
     fits_metadata,
     hash_message,
+    is_torn_record,
     parse_object,
     parse_record_leniently,
 )
@@ -369,7 +370,7 @@ class SessionReader:
             try:
                 record = journal.parse_record(data)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                if end == size and journal.is_torn_record(data):
+                if end == size and is_torn_record(data):
                     return
                 found = list(find_records(data))
                 if sum(last - first for first, last, _ in found) == len(data.strip()):

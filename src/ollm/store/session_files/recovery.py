@@ -248,47 +248,34 @@ def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clo
         writer.record_message(at, session.messages[-1], 0)
     calls = [mark_interrupted(call) if call.status == "running" else call for call in session.tool_calls]
     changed = [call for call, before in zip(calls, session.tool_calls, strict=True) if call is not before]
-    unrecorded = _make_unrecorded_calls(session, at)
+    asker, open_calls = _find_open_calls(session)
+    known = {call.id for call in calls}
+    unrecorded = [  # calls that were asked for and never started: what they were is lost, that they were is not
+        mark_interrupted(ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=asker))
+        for call_id in open_calls
+        if call_id not in known
+    ]
     for call in (*changed, *unrecorded):
         writer.record_call(at, msgspec.to_builtins(call), 0)
     calls += unrecorded
-    messages = list(session.messages)
-    for message in _make_missing_results(session, writer.last_number, at):
+    results = [
+        Message(role="tool", parts=(ToolResultPart(id=call_id),), timestamp=at, id=number)
+        for number, call_id in enumerate(open_calls, start=writer.last_number + 1)
+    ]
+    for message in results:
         writer.record_message(at, message, 0)
-        messages.append(message)
-    whole = msgspec.structs.replace(session, messages=tuple(messages), tool_calls=tuple(calls))
+    whole = msgspec.structs.replace(session, messages=(*session.messages, *results), tool_calls=tuple(calls))
     return msgspec.structs.replace(loaded, session=whole, unfinished=False)
 
 
-def _find_open_calls(session: Session) -> tuple[Message | None, list[str]]:
-    """The last message that asked for calls, and those of them that no tool message answers."""
+def _find_open_calls(session: Session) -> tuple[int, list[str]]:
+    """The number of the last message that asked for calls, and those of them that no tool message answers."""
     answered: set[str] = set()
     for message in reversed(session.messages):
         if message.role == "tool":
             answered.update(message.call_ids)
         elif message.role == "assistant" and message.call_ids:
-            return message, [call_id for call_id in message.call_ids if call_id not in answered]
+            return message.id, [call_id for call_id in message.call_ids if call_id not in answered]
         else:
             break
-    return None, []
-
-
-def _make_unrecorded_calls(session: Session, at: str) -> list[ToolCallRecord]:
-    """Calls that were asked for and never started: what they were is lost, that they were is not."""
-    message, open_calls = _find_open_calls(session)
-    if message is None:
-        return []
-    known = {call.id for call in session.tool_calls}
-    asked = [call_id for call_id in open_calls if call_id not in known]
-    return [
-        mark_interrupted(ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=message.id))
-        for call_id in asked
-    ]
-
-
-def _make_missing_results(session: Session, last: int, at: str) -> list[Message]:
-    _, open_calls = _find_open_calls(session)
-    return [
-        Message(role="tool", parts=(ToolResultPart(id=call_id),), timestamp=at, id=last + place)
-        for place, call_id in enumerate(open_calls, start=1)
-    ]
+    return 0, []

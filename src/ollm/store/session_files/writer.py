@@ -175,13 +175,10 @@ class SessionWriter:
                 raise self._make_error(error) from error
             self.pending, self._line_open = [], False
             if monotonic() >= self._next_look:
-                self._look_at_journal()
+                self._displaced = not self._journal.is_in_place()
+                self._next_look = monotonic() + LOOK_EVERY_SECONDS
         if self._displaced:
             self.check_files()
-
-    def _look_at_journal(self) -> None:
-        self._displaced = not self._journal.is_in_place()
-        self._next_look = monotonic() + LOOK_EVERY_SECONDS
 
     @property
     def is_fold_due(self) -> bool:
@@ -354,12 +351,6 @@ class SessionWriter:
         )
 
 
-def count_unsaved_messages(writer: SessionWriter) -> int:
-    """Count the messages among the waiting records."""
-    records = [journal.parse_record(line) for line in writer.pending]
-    return sum(isinstance(record.message, msgspec.Raw) for record in records)
-
-
 def write_rescue_copy(writer: SessionWriter) -> Path | None:
     """Write the whole session, with what is only in memory, to a new private temporary directory, under an id of its
     own: moved to the sessions it replaces none. Returns None, and leaves no directory, if that fails too."""
@@ -386,7 +377,7 @@ def write_rescue_copy(writer: SessionWriter) -> Path | None:
 def make_unsaved_error(writer: SessionWriter, cause: StorageError, *, rescue: bool) -> UnsavedError:
     """Make an error about data that is only in memory, with the way out: with `rescue` a copy elsewhere, for a session
     that is about to end."""
-    count = count_unsaved_messages(writer)
+    count = sum(isinstance(journal.parse_record(line).message, msgspec.Raw) for line in writer.pending)
     what = "1 message" if count == 1 else f"{count} messages" if count else "The last change"
     reason = getattr(cause.__cause__, "strerror", None) or cause.message.rstrip(".")
     message = f"Not saved: {what} of session {writer.session_id}. {writer.directory} refuses it: {reason}."
