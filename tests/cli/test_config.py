@@ -177,3 +177,10 @@ def test_a_negative_value_is_a_value(tmp_path: Path) -> None:
     done = ollm("config", "set", "loopDetection.maxTurns", "-5", home=tmp_path / "home", cwd=tmp_path)
 
     assert (done.returncode, "not -5" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("url", ["http://gpu:99999", "http://gpu:port", "http://[::1"])
+def test_an_address_that_cannot_be_is_reported_with_its_variable(tmp_path: Path, url: str) -> None:
+    done = ollm("-p", "hello", home=tmp_path / "home", cwd=tmp_path, OLLM_BASE_URL=url)
+
+    assert (done.returncode, done.stderr.startswith("ollm: OLLM_BASE_URL provider.baseUrl: ")) == (2, True)

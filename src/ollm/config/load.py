@@ -296,11 +296,22 @@ def check_url(values: dict[str, Any], reading: SettingsReader) -> None:
     url = provider.get("baseUrl")
     if url is None:
         return
-    scheme, _, rest = url.partition("://")
-    if scheme not in ("http", "https") or not rest.strip("/") or not url.isprintable() or " " in url:
+    if not _is_server_url(url):
         place = reading.places.pop("provider.baseUrl")
         reading.report_mistake(place, "provider.baseUrl", "expected a URL such as http://localhost:11434")
         del provider["baseUrl"]
+
+
+def _is_server_url(url: str) -> bool:
+    from urllib.parse import urlsplit
+
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("http", "https") or not rest.strip("/") or not url.isprintable() or " " in url:
+        return False
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:  # a port that is too large or no number, half an address of IPv6
+        return False
 
 
 def read_variables(environment: Mapping[str, str]) -> YamlEntry:
