@@ -1,5 +1,6 @@
 """Which variables tools get."""
 
+import base64
 import logging
 import string
 from typing import Any
@@ -21,11 +22,14 @@ KEPT_BACK = {
     "MYAPP_CREDS": "x",
     "TOKENS": "x",
     "BEARER": "x",
+    "MYAPPBEARER": "x",
     "ROOTPW": "x",
     "DB_PASS1": "x",
     "OTP_SEED": "JBSWY3DPEHPK3PXP",
     "SESSION_ID": "9f86d081884c7d659a2feaa0c55ad015",
     "BASIC": "Authorization: Basic dXNlcjpwYXNz",
+    "LOGIN": "Basic dXNlcjpwYXNz",
+    "DEPLOY_PEM": base64.b64encode(b"-----BEGIN PRIVATE KEY-----\nabc").decode(),
     "JSONCRED": '{"type": "service_account", "private_key": "abc123def"}',
     "UPLOAD": "https://b.example.org/k?X-Amz-Expires=60&X-Amz-Signature=" + "fe5f80f7" * 8,
     "OPENAI_API_KEY": "x",

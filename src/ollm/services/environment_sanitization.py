@@ -35,8 +35,8 @@ EXTRA_DENY_PATTERNS = (
     *("*_PAT", "*_DSN", "*PGPASSWORD*", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*_CONNSTR", "npm_config_*auth*"),
 )
 # A word of a name that says secret by itself, and at the end of the last word also joined to another (DBPASSWORD).
-_WORDS = "PASSWORD|PASSWD|PASSPHRASE|PASSCODE|SECRET|TOKEN|CREDENTIAL|COOKIE|JWT|APIKEY"
-SECRET_WORD = re.compile(rf"(?:(?:{_WORDS})S?|PASS|PW|AUTH|CREDS?|BEARER)[0-9]*")
+_WORDS = "PASSWORD|PASSWD|PASSPHRASE|PASSCODE|SECRET|TOKEN|CREDENTIAL|COOKIE|JWT|APIKEY|BEARER"
+SECRET_WORD = re.compile(rf"(?:(?:{_WORDS})S?|PASS|PW|AUTH|CREDS?)[0-9]*")
 JOINED_SECRET = re.compile(rf".+(?:(?:{_WORDS}|KEY)S?|PASS|PWD|PW|AUTH|CREDS)[0-9]*")
 # Words of the language and names of programs that only end like a secret.
 ORDINARY_WORD = re.compile(

@@ -386,6 +386,8 @@ AMAZON = "fe5f80f7" * 8
         ("Set-Cookie: s=eyJhbGciOiJI.eyJzdWIi.dozjgNry; Path=/; HttpOnly", f"Set-Cookie: s={MARK}; Path=/; HttpOnly"),
         ("bearer abcdefg1", f"bearer {MARK}"),
         ("bearer abcdefgh", "bearer abcdefgh"),
+        ("Basic dXNlcjpwYXNz", f"Basic {MARK}"),
+        ("a basic python3.11 setup", "a basic python3.11 setup"),
         ("curl -u bob:pw1 x", f"curl -u bob:{MARK} x"),
         ("docker run -u 1000:1000 x", "docker run -u 1000:1000 x"),
         ("mysql -u root -phunter db", f"mysql -u root -p{MARK} db"),

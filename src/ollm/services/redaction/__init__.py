@@ -12,7 +12,7 @@ from collections.abc import Iterable
 MARK = "[redacted]"
 MIN_KNOWN_VALUE_CHARS = 8
 _HINTS: tuple[str, ...] = ("pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt")
-_HINTS += ("://", "sig=", "signature", "login", "mysql", " -u", "--user")
+_HINTS += ("basic ", "://", "sig=", "signature", "login", "mysql", " -u", "--user")
 
 
 class Redactor:

@@ -12,6 +12,7 @@ from functools import cache
 from ollm.services.redaction import MARK
 
 _BEGIN = "-----BEGIN "
+_BEGIN_ENCODED = "LS0tLS1CRUdJTi"  # the same in base64
 _PRIVATE = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _PRIVATE_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_BODY = r"(?:(?:\s|\\[nrt])*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Z][A-Za-z\-]{2,20}: [^\n\\]{1,200}))*"
@@ -185,12 +186,24 @@ def redact_credentials(text: str) -> str:
 
 
 def classify_credential(value: str) -> str | None:
+    if value.startswith(_BEGIN_ENCODED):
+        value = _decode_base64(value)
     if _BEGIN in value and _compile_once(_PRIVATE).search(value):
         return "private key"
     if "=" in value and _names_a_secret(value.lower()) and _compile_connection_string().search(value):
         return "connection string with a password"
     found = _compile_url_password().search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
+
+
+def _decode_base64(value: str) -> str:
+    """The text that a value encodes; empty if it encodes none."""
+    import base64
+
+    try:
+        return base64.b64decode(value + "=" * (-len(value.rstrip()) % 4)).decode()
+    except ValueError:
+        return ""
 
 
 def _names_a_secret(lowered: str) -> bool:
@@ -273,7 +286,10 @@ def _keep_scheme(found: re.Match[str]) -> str:
 
 def _keep_bearer(found: re.Match[str]) -> str:
     value = found[2]
-    telling = value.endswith("=") or any(letter.isdigit() for letter in value)
+    if found[1].lower().startswith("basic"):  # also a word of prose: user and password are in it, or it is that
+        telling = ":" in _decode_base64(value)
+    else:
+        telling = value.endswith("=") or any(letter.isdigit() for letter in value)
     return f"{found[1]}{MARK}" if telling and _is_secret(value) else found[0]
 
 
