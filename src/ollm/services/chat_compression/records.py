@@ -26,7 +26,7 @@ MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "
-LINE_TOKENS = (34, 24)  # of a shortened message, first and when more room is needed
+LINE_TOKENS = (40, 32)  # of a shortened message, first and when more room is needed
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
@@ -62,7 +62,8 @@ def _split_words(text: str) -> list[str]:
 
 
 def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
-    """A request in at most so many tokens: whole, or the sentences that tell most, in their order."""
+    """A request in at most so many tokens: whole, or the sentences that tell most, in their order. One makes room for
+    the next if that tells half as much or more."""
     plain = " ".join(text.split())
     if cost(plain) <= tokens:
         return plain
@@ -70,11 +71,15 @@ def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) 
     rated = [rarity.rate_sentence(sentence) for sentence in sentences]
     chosen: dict[int, str] = {}
     left = tokens
-    for place in sorted(range(len(sentences)), key=lambda place: -rated[place]):
+    order = sorted(range(len(sentences)), key=lambda place: -rated[place])
+    for rank, place in enumerate(order):
         available = left - (1 if chosen else 0)
         said = sentences[place]
-        if cost(said) > available:
-            said = _clip(said, available, cost, rarity)
+        alike = [next_one for next_one in order[rank + 1 : rank + 2] if rated[next_one] >= rated[place] / 2]
+        allowed = available - sum(cost(sentences[next_one]) + 1 for next_one in alike)
+        allowed = allowed if allowed >= MIN_LINE_TOKENS else available
+        if cost(said) > allowed:
+            said = _clip(said, allowed, cost, rarity)
         if not said:
             continue
         chosen[place] = said
