@@ -198,11 +198,11 @@ async def test_a_short_prompt_that_is_refused_for_no_known_reason_is_not_sent_ag
 async def test_a_long_prompt_that_is_refused_for_no_known_reason_is_sent_again_shorter_once(
     talking: Talking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "8192")
+    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "16384")
     monkeypatch.setattr(Prompt, "is_suspiciously_long", True)
     server = Refusing()
     async with talking(server) as talk:  # type: ignore[arg-type]
-        for number in range(5):
+        for number in range(12):
             await talk.say(f"{number} {LONG}")
         before, prompt = len(talk.server.chats), talk.conversation.parts.prompt
         server.refusals = [Answer(status=400, body=UNKNOWN)]
@@ -215,7 +215,7 @@ async def test_a_long_prompt_that_is_refused_for_no_known_reason_is_sent_again_s
     assert taken < refused
     assert get_end(events).reason == "answered"
     assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(events)) == 1
-    assert prompt.used_tokens < window < 8192
+    assert prompt.used_tokens < window < 16384
     assert get_end(again).reason == "model-error"
     assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(again)) == 1
 
