@@ -1,5 +1,6 @@
 """All sessions as a whole: listed, deleted everywhere, kept within a limit, put into the trash and back."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,6 +28,7 @@ async def test_one_shot_sessions_go_first_and_an_open_one_never(tmp_path):
         ids.append(session_id)
     for session_id in ids[1:]:
         await recording.close_session(session_id)
+        await asyncio.sleep(0.002)  # times are kept in milliseconds
     assert library.enforce_limit() == [ids[2], ids[1]]
     assert await recording.get_session(ids[0])
 
