@@ -239,7 +239,7 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
 
 
 def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
-    """Find an extension's manifest and loader. Raises UsageError if there is none of that name."""
+    """Find an extension's manifest and loader. Raises UsageError if no extension has that name."""
     folder = home / name
     if NAME_PATTERN.fullmatch(name) and (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")

@@ -128,7 +128,8 @@ class Provider:
         self.context = context
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        """Text and calls as they come, and one FinishPiece at the end. Every provider writes its own."""
+        """Text and calls as they come, and one FinishPiece at the end. Every provider writes its own; the error tells
+        the author of an extension what is missing."""
         raise NotImplementedError(f"{type(self).__name__} has no stream(request): write it.")
 
     async def models(self) -> list[ModelInfo]:

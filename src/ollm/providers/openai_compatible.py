@@ -351,7 +351,7 @@ class CallFragments:
         self._written.append(as_text(given))
 
     @property
-    def written(self) -> str:
+    def arguments_text(self) -> str:
         if len(self._written) > 1:
             self._written = ["".join(self._written)]
         return "".join(self._written)
@@ -359,11 +359,11 @@ class CallFragments:
     @property
     def ended(self) -> bool:
         return self.whole is not None or (
-            bool(self.written.strip()) and isinstance(parse_arguments(self.written), dict)
+            bool(self.arguments_text.strip()) and isinstance(parse_arguments(self.arguments_text), dict)
         )
 
     def build_piece(self) -> CallPiece:
-        return CallPiece(self.name, self.whole if self.whole is not None else parse_arguments(self.written))
+        return CallPiece(self.name, self.whole if self.whole is not None else parse_arguments(self.arguments_text))
 
 
 class StreamAssembler:

@@ -237,7 +237,7 @@ class Turn:
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """The answer with its calls, which are not run yet."""
-        message = await self._recorder.record_answer(answer.parts, calls, cut=answer.cut, written=answer.written)
+        message = await self._recorder.record_answer(answer.parts, calls, cut=answer.cut, written=answer.own_text)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
         }

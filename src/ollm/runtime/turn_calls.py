@@ -281,13 +281,13 @@ class StreamedAnswer:
 
     @property
     def partial_parts(self) -> tuple[AnyPart, ...]:
-        """The parts of an answer that broke off, with the text that may have become a call."""
+        """The parts of an answer that broke off, with the text of an unfinished call."""
         if not self._written:
             return self.parts
         return (*(part for part in self.parts if isinstance(part, ThinkingPart)), TextPart(self._written))
 
     @property
-    def written(self) -> str:
+    def own_text(self) -> str:
         """The model's own text up to the end of its calls; empty where calls are not read from text."""
         return self._written.removesuffix(self.cut) if self.calls else ""
 

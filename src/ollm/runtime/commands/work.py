@@ -77,11 +77,11 @@ GOAL_USAGE = "[set | subtask | decision | lock | artifact | blocker TEXT | compl
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"
 MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
 PLAN_USAGE = "[pause | resume]"
-GOAL_HELP = """Every request carries the goal, also when old messages were compacted.
+GOAL_HELP = """Every request carries the goal, even after old messages were compacted.
 
 - `set TEXT`: what is wanted; `subtask TEXT`: a part of it
 - `decision TEXT`: what was decided; `lock TEXT`: a decision that is kept word for word when old messages are compacted
-- `artifact TEXT`, `blocker TEXT`: what was made, what stands in the way
+- `artifact TEXT`, `blocker TEXT`: what was made, what blocks the work
 - `complete`: the goal is reached"""
 PLAN_HELP = "The plan is the todo list. Paused, the model is not told to go on with it, also after a resume."
 TODOS_HELP = "Without words: the list with its ids. The model keeps the same list."

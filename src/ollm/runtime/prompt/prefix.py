@@ -45,7 +45,7 @@ WORKING_RULES = (
     "- Find before you read: grep for names, glob for files, then read the lines you need.",
     "- Make the smallest edit that is right. Copy its target exactly from the file as you last read it.",
     "- After a change run what proves it: tests, the build, the program.",
-    "- If an attempt fails twice, look for the cause or tell the user what stands in the way.",
+    "- If an attempt fails twice, look for the cause or tell the user what blocks you.",
     "- Keep the user's constraints until they take them back. Record lasting decisions with the goal tool.",
     "- A denied call is an answer: choose another way or ask, do not get around it.",
     "How to answer:",
