@@ -6,6 +6,7 @@ import pytest
 
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
+from tests.tools.drive import Driver
 
 
 @pytest.fixture
@@ -13,6 +14,11 @@ def workspace(tmp_path: Path) -> Path:
     root = tmp_path / "workspace"
     root.mkdir()
     return root
+
+
+@pytest.fixture
+def drive(workspace: Path) -> Driver:
+    return Driver(workspace)
 
 
 @pytest.fixture

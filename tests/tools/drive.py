@@ -3,16 +3,26 @@
 from pathlib import Path
 from typing import Any
 
-from ollm.config.settings import ToolSettings
+from ollm.config.settings import CodeMapSettings, FileDiscoverySettings, ToolSettings
 from ollm.domain.events import Event
+from ollm.domain.lazy import Lazy
 from ollm.domain.messages import ToolCall
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolCallRecord
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
 from ollm.runtime.calls.dispatch import Dispatch
 from ollm.runtime.calls.tool_call import CallServices
+from ollm.services.code_map import CodeMapService
+from ollm.services.edit_ledger import EditLedger
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.token_counting import TokenCounter
+from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
+from ollm.store.notes import NoteStore
 from ollm.system.paths import Boundary
-from ollm.tools.framework.base import ToolContext, ToolRegistry
+from ollm.tools.catalogue import build_registry
+from ollm.tools.framework.base import ToolContext
+from ollm.tools.web_fetch import PageCache
+from ollm.tools.web_search import WebSearchNeeds
 
 
 class Person:
@@ -27,8 +37,28 @@ class Person:
         return ConfirmationAnswer(approved=self.approves)
 
 
+class Services:
+    """What the tools need. A test may put another in the place of each."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.edits = EditLedger()
+        self.discovery = FileDiscoveryService(FileDiscoverySettings(), workspace / "home")
+        self.code_map = CodeMapService(CodeMapSettings(), workspace.parent / "cache")
+        self.count_tokens = TokenCounter().count_text
+        self.result_tokens: int | None = None
+        self.notes = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS)
+        self.global_notes = NoteStore(lambda: workspace.parent / "home" / "global.db", GLOBAL_MIGRATIONS)
+        self.pages = Lazy(PageCache)
+        self.search = WebSearchNeeds(key="key-1")
+        self.told: list[tuple[Todo, ...]] = []
+        self.todos_changed = self.told.append
+
+    def get_result_tokens(self) -> int | None:
+        return self.result_tokens
+
+
 class Driver:
-    """A workspace with tools in it. `await driver("read_file", path="a")` is one call and its record."""
+    """A workspace with our tools in it. `await driver("read_file", path="a")` is one call and its record."""
 
     def __init__(
         self,
@@ -40,7 +70,8 @@ class Driver:
     ) -> None:
         self.workspace = workspace
         self.boundary = Boundary.around(workspace, user_home=home, ollm_home=home and home / ".ollm")
-        self.registry = ToolRegistry()
+        self.services: Any = Services(workspace)
+        self.registry = build_registry(self.services)
         self.person = Person()
         self.events: list[Event] = []
 

@@ -5,20 +5,8 @@ from typing import Any
 
 import pytest
 
-from ollm.services.edit_ledger import EditLedger
-from ollm.tools.edit_file import EditFile
-from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
-
-
-@pytest.fixture
-def drive(workspace: Path) -> Driver:
-    ledger = EditLedger()
-    driver = Driver(workspace)
-    driver.registry.register(EditFile, ledger)
-    driver.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
-    return driver
 
 
 def edit(target: str, replacement: str, **more: Any) -> dict[str, Any]:
@@ -117,11 +105,11 @@ async def test_two_edits_that_overlap_change_nothing(drive: Driver, workspace: P
 @pytest.mark.parametrize(
     ("edits", "said"),
     [
-        ([], "at least one item"),
-        ([edit("", "x")], "edits[0].target: expected text that is not empty"),
+        ([], "expected a list of length >= 1"),
+        ([edit("", "x")], "edits[0].target: expected text of length >= 1"),
         ([edit("a", "a")], "changes nothing"),
         ([{"target": "a"}], "edits[0].replacement: missing"),
-        ("nonsense", "edits[0]: expected an object"),
+        ("nonsense", "edits[0]: expected a mapping"),
         (None, "edits: "),
     ],
 )

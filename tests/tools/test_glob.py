@@ -5,19 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.settings import FileDiscoverySettings, ToolSettings
-from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.glob import Glob
 from tests.covers import covers
 from tests.services.file_discovery.looking import plant, rules
 from tests.tools.drive import Driver, content, error
-
-
-@pytest.fixture
-def drive(workspace: Path) -> Driver:
-    driver = Driver(workspace, settings=ToolSettings())
-    driver.registry.register(Glob, FileDiscoveryService(FileDiscoverySettings(), workspace / "home"))
-    return driver
 
 
 @covers("T4.1")

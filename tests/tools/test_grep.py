@@ -7,19 +7,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ollm.config.settings import FileDiscoverySettings, ToolSettings
+from ollm.config.settings import FileDiscoverySettings
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.grep import Grep
 from tests.covers import covers
 from tests.services.file_discovery.looking import plant, rules
 from tests.tools.drive import Driver, content, error
-
-
-@pytest.fixture
-def drive(workspace: Path) -> Driver:
-    driver = Driver(workspace, settings=ToolSettings())
-    driver.registry.register(Grep, FileDiscoveryService(FileDiscoverySettings(), workspace / "home"))
-    return driver
 
 
 def write(root: Path, **files: str) -> None:
@@ -180,7 +172,6 @@ async def test_a_workspace_that_holds_the_home_is_searched_without_keys_and_our_
     workspace: Path, inside: str
 ) -> None:
     drive = Driver(workspace, home=workspace / inside)
-    drive.registry.register(Grep, FileDiscoveryService(FileDiscoverySettings(), workspace / "elsewhere"))
     plant(workspace / inside, ".ssh/id_ed25519", ".SSH/config", ".ollm/sessions/x.json", "notes.txt", ".sshrc")
 
     said = content(await drive("grep", pattern="text", output="files"))
@@ -294,12 +285,10 @@ async def test_whole_directories_and_those_with_files_left_out_are_searched_alik
     assert counts == [*(f"{path}: 1" for path in searched), skipped]
 
 
-async def test_files_behind_links_that_are_followed_are_searched(workspace: Path) -> None:
+async def test_files_behind_links_that_are_followed_are_searched(drive: Driver, workspace: Path) -> None:
     plant(workspace, "real/a.txt")
     (workspace / "real" / "a.txt").write_text("needle\n", encoding="utf-8")
     (workspace / "linked.txt").symlink_to("real/a.txt")
-    driver = Driver(workspace, settings=ToolSettings())
-    following = FileDiscoveryService(FileDiscoverySettings(follow_symlinks=True), workspace / "home")
-    driver.registry.register(Grep, following)
+    drive.services.discovery = FileDiscoveryService(FileDiscoverySettings(follow_symlinks=True), workspace / "home")
 
-    assert content(await driver("grep", pattern="needle")) == "linked.txt:1:needle\nreal/a.txt:1:needle"
+    assert content(await drive("grep", pattern="needle")) == "linked.txt:1:needle\nreal/a.txt:1:needle"

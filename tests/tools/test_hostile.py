@@ -8,19 +8,8 @@ from typing import Any
 
 import pytest
 
-from ollm.config.settings import FileDiscoverySettings
 from ollm.services.background_jobs import BackgroundJobs
-from ollm.services.edit_ledger import EditLedger
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.system.processes import ProcessHost
-from ollm.tools.edit_file import EditFile
-from ollm.tools.glob import Glob
-from ollm.tools.grep import Grep
-from ollm.tools.ls import Ls
-from ollm.tools.read_file import ReadFile, ReadFileNeeds
-from ollm.tools.read_many_files import ReadManyFiles, ReadManyFilesNeeds
-from ollm.tools.shell import Shell
-from ollm.tools.write_file import WriteFile
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
@@ -50,19 +39,8 @@ async def drive(workspace: Path, tmp_path: Path) -> AsyncIterator[Driver]:
     (workspace / "loop").symlink_to("loop")
     (workspace / "zero").symlink_to("/dev/zero")
     os.mkfifo(workspace / "pipe")
-    driver, ledger, host = Driver(workspace), EditLedger(), ProcessHost()
-    discovery, jobs = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home"), BackgroundJobs(host)
-
-    async def find(root: Path, pattern: str) -> list[str]:
-        return (await discovery.find(root, pattern)).paths
-
-    driver.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
-    for tool in (WriteFile, EditFile):
-        driver.registry.register(tool, ledger)
-    for search in (Glob, Grep, Ls):
-        driver.registry.register(search, discovery)
-    driver.registry.register(ReadManyFiles, ReadManyFilesNeeds(ledger=ledger, find=find))
-    driver.registry.register(Shell, jobs)
+    driver, host = Driver(workspace), ProcessHost()
+    driver.services.jobs = jobs = BackgroundJobs(host)
     yield driver
     await jobs.close()
     await host.close()

@@ -4,24 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.settings import FileDiscoverySettings, ToolSettings
-from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.ls import Ls, format_size
+from ollm.tools.ls import format_size
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.services.file_discovery.looking import plant, rules
 from tests.tools.drive import Driver, content, error
-
-
-def lister(workspace: Path) -> Driver:
-    driver = Driver(workspace, settings=ToolSettings())
-    driver.registry.register(Ls, FileDiscoveryService(FileDiscoverySettings(), workspace / "home"))
-    return driver
-
-
-@pytest.fixture
-def drive(workspace: Path) -> Driver:
-    return lister(workspace)
 
 
 @covers("T4.9")
@@ -82,7 +69,7 @@ def test_a_directory_that_may_not_be_read_is_marked() -> None:
         (workspace / "shut").chmod(0)
 
         async def look() -> str:
-            return content(await lister(workspace)("ls", recursive=True))
+            return content(await Driver(workspace)("ls", recursive=True))
 
         assert asyncio.run(look()) == "open/\n  a  5 B\nshut/  (cannot be read)"
 

@@ -8,30 +8,10 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import Todo
-from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS
 from ollm.store.notes import NoteStore
-from ollm.tools.memory import Memory, MemoryStores
-from ollm.tools.write_todos import TodoList, WriteTodos
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
-
-
-class Desk(Driver):
-    """A driver with both tools, and every todo list it was told of."""
-
-    def __init__(self, workspace: Path, home: Path) -> None:
-        super().__init__(workspace)
-        own = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS)
-        self.told: list[tuple[Todo, ...]] = []
-        self.registry.register(
-            Memory, MemoryStores(workspace=own, everywhere=NoteStore(lambda: home / "global.db", GLOBAL_MIGRATIONS))
-        )
-        self.registry.register(WriteTodos, TodoList(store=own, changed=self.told.append))
-
-
-@pytest.fixture
-def drive(workspace: Path, tmp_path: Path) -> Desk:
-    return Desk(workspace, tmp_path / "home")
 
 
 @covers("T11.1", "T11.2")
@@ -39,11 +19,11 @@ def drive(workspace: Path, tmp_path: Path) -> Desk:
     "value", ["text", "", 5, 2.5, True, None, [1, {"a": None}], {"deep": {"er": [10**30]}}, "漢\n\t"]
 )
 async def test_a_value_comes_back_as_it_was_in_another_process(
-    drive: Desk, workspace: Path, tmp_path: Path, value
+    drive: Driver, workspace: Path, tmp_path: Path, value
 ) -> None:
     await drive("memory", action="set", key="k", value=value)
 
-    got = await Desk(workspace, tmp_path / "home")("memory", action="get", key="k")
+    got = await Driver(workspace)("memory", action="get", key="k")
 
     import json
 
@@ -52,7 +32,7 @@ async def test_a_value_comes_back_as_it_was_in_another_process(
 
 
 @covers("T11.2")
-async def test_a_missing_key_is_said_with_the_nearest_ones(drive: Desk) -> None:
+async def test_a_missing_key_is_said_with_the_nearest_ones(drive: Driver) -> None:
     await drive("memory", action="set", key="build command", value="make")
 
     kind, message = error(await drive("memory", action="get", key="build comand"))
@@ -62,7 +42,7 @@ async def test_a_missing_key_is_said_with_the_nearest_ones(drive: Desk) -> None:
 
 
 @covers("T11.3", "T11.4")
-async def test_deleted_keys_are_gone_and_the_rest_listed(drive: Desk) -> None:
+async def test_deleted_keys_are_gone_and_the_rest_listed(drive: Driver) -> None:
     for key in ("b", "a", "c"):
         await drive("memory", action="set", key=key, value=1)
 
@@ -72,16 +52,14 @@ async def test_deleted_keys_are_gone_and_the_rest_listed(drive: Desk) -> None:
     assert error(await drive("memory", action="delete", key="b"))[0] == "NotFound"
 
 
-async def test_global_values_are_apart_from_the_workspace(drive: Desk, tmp_path: Path) -> None:
+async def test_global_values_are_apart_from_the_workspace(drive: Driver, tmp_path: Path) -> None:
     await drive("memory", action="set", key="k", value="here")
     await drive("memory", action="set", key="k", value="everywhere", scope="global")
 
     assert content(await drive("memory", action="get", key="k")) == "here"
     other = tmp_path / "other"
     other.mkdir()
-    assert (
-        content(await Desk(other, tmp_path / "home")("memory", action="get", key="k", scope="global")) == "everywhere"
-    )
+    assert content(await Driver(other)("memory", action="get", key="k", scope="global")) == "everywhere"
 
 
 DEEP: Any = "x"
@@ -101,12 +79,12 @@ for _ in range(2000):
         ({"action": "set", "key": "k", "value": float("nan")}, "no JSON form"),
         ({"action": "set", "key": "k", "value": DEEP}, "nested too deeply"),
         ({"action": "set", "key": "\ud800", "value": 1}, "valid text"),
-        ({"action": "forget", "key": "k"}, "one of delete, get, list, set"),
+        ({"action": "forget", "key": "k"}, "expected set, get, delete, list"),
         ({"key": "k"}, "action: missing"),
-        ({"action": "list", "scope": "moon"}, "one of global, workspace"),
+        ({"action": "list", "scope": "moon"}, "expected workspace, global"),
     ],
 )
-async def test_what_cannot_be_remembered(drive: Desk, workspace: Path, arguments: dict[str, Any], said: str) -> None:
+async def test_what_cannot_be_remembered(drive: Driver, workspace: Path, arguments: dict[str, Any], said: str) -> None:
     kind, message = error(await drive("memory", **arguments))
 
     assert kind == "ValidationError"
@@ -132,3 +110,46 @@ def test_processes_setting_at_once_leave_a_key_each(workspace: Path) -> None:
     store = NoteStore(lambda: path, WORKSPACE_MIGRATIONS)
     assert len(store.list_keys()) == 6
     assert len({todo.id for todo in store.list_todos()}) == 6
+
+
+@covers("T11.5", "T11.6", "T11.7", "T11.8")
+async def test_todos_are_added_completed_removed_and_listed(drive: Driver) -> None:
+    for text in ("one", "two", "three"):
+        await drive("write_todos", action="add", text=text)
+
+    await drive("write_todos", action="complete", id="2")
+    record = await drive("write_todos", action="remove", id=1)
+
+    assert content(record) == "Removed todo 1.\n[x] 2. two\n[ ] 3. three"
+    assert content(await drive("write_todos", action="list")) == "[x] 2. two\n[ ] 3. three"
+    assert len(drive.services.told) == 5
+    assert drive.services.told[-1] == (Todo(id="2", text="two", status="done"), Todo(id="3", text="three"))
+
+
+@covers("T11.5")
+async def test_a_removed_todos_number_is_not_given_out_again(drive: Driver) -> None:
+    await drive("write_todos", action="add", text="one")
+    await drive("write_todos", action="remove", id="#1")
+
+    assert content(await drive("write_todos", action="add", text="two")).startswith("Added todo 2.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "said"),
+    [
+        ({"action": "complete", "id": "9"}, "NotFound", "The ids are: none"),
+        ({"action": "remove", "id": "x"}, "NotFound", '"x"'),
+        ({"action": "remove", "id": "9" * 100}, "NotFound", "There is no todo"),
+        ({"action": "complete"}, "ValidationError", "id: missing"),
+        ({"action": "add"}, "ValidationError", "text: expected"),
+        ({"action": "add", "text": " \n "}, "ValidationError", "text: expected"),
+        ({"action": "add", "text": "x" * 2001}, "ValidationError", "2,001"),
+        ({}, "ValidationError", "action: missing"),
+    ],
+)
+async def test_todos_that_make_no_sense(drive: Driver, arguments: dict[str, Any], kind: str, said: str) -> None:
+    found, message = error(await drive("write_todos", **arguments))
+
+    assert found == kind
+    assert said in message
+    assert drive.services.told == []

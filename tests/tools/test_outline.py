@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.settings import CodeMapSettings, FileDiscoverySettings
-from ollm.services.code_map import CodeMapService
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.catalogue import describe_catalogue
 from ollm.tools.framework.tool_selection import select_tools
-from ollm.tools.outline import Outline
-from ollm.tools.search.scope import CodeNeeds
 from tests.services.code_map.samples import PYTHON
 from tests.tools.drive import Driver, content, error
 
@@ -27,14 +22,7 @@ def drive(workspace: Path) -> Driver:
     (workspace / "ignored").mkdir()
     (workspace / "ignored" / "x.py").write_text("class Hidden: pass\nclass Cart: pass\n")
     (workspace / ".gitignore").write_text("ignored/\n")
-    driver = Driver(workspace)
-    needs = CodeNeeds(
-        discovery=FileDiscoveryService(FileDiscoverySettings(), workspace),
-        code_map=CodeMapService(CodeMapSettings(), workspace.parent / "cache"),
-        count=COUNT,
-    )
-    driver.registry.register(Outline, needs)
-    return driver
+    return Driver(workspace)
 
 
 async def test_a_file_is_outlined(drive: Driver) -> None:

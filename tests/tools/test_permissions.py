@@ -3,21 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from ollm.services.edit_ledger import EditLedger
-from ollm.tools.edit_file import EditFile
-from ollm.tools.read_file import ReadFile, ReadFileNeeds
-from ollm.tools.write_file import WriteFile
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.tools.drive import Driver, error
-
-
-def driver(workspace: Path) -> Driver:
-    drive, ledger = Driver(workspace), EditLedger()
-    drive.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
-    for tool in (WriteFile, EditFile):
-        drive.registry.register(tool, ledger)
-    return drive
 
 
 @covers("T12.2")
@@ -25,7 +13,7 @@ def test_a_file_that_may_not_be_read_is_named_with_the_reason() -> None:
     def body(workspace: Path) -> None:
         (workspace / "secret.txt").write_text("x", encoding="utf-8")
         (workspace / "secret.txt").chmod(0)
-        drive = driver(workspace)
+        drive = Driver(workspace)
 
         for tool, more in (("read_file", {}), ("edit_file", {"edits": [{"target": "x", "replacement": "y"}]})):
             kind, message = error(asyncio.run(drive(tool, path="secret.txt", **more)))
@@ -42,7 +30,7 @@ def test_a_directory_that_may_not_be_written_keeps_its_files() -> None:
         (workspace / "locked").mkdir()
         (workspace / "locked" / "a.txt").write_text("old", encoding="utf-8")
         (workspace / "locked").chmod(0o500)
-        drive = driver(workspace)
+        drive = Driver(workspace)
 
         for path in ("locked/new.txt", "locked/a.txt", "locked/sub/new.txt"):
             kind, message = error(asyncio.run(drive("write_file", path=path, content="x", overwrite=True)))

@@ -6,24 +6,14 @@ from typing import Any
 
 import pytest
 
-from ollm.domain.errors import UsageError
-from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import estimate_units
-from ollm.tools.read_many_files import ReadManyFiles, ReadManyFilesNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
-
-
-async def find(root: Path, pattern: str) -> list[str]:
-    if pattern.endswith("["):
-        raise UsageError("the bracket is never closed")
-    return [str(path.relative_to(root)) for path in root.glob(pattern) if path.is_file()]
 
 
 @pytest.fixture
 def drive(workspace: Path) -> Driver:
     driver = Driver(workspace)
-    driver.registry.register(ReadManyFiles, ReadManyFilesNeeds(ledger=EditLedger(), find=find))
     for name in ("a.py", "b.py", "sub/c.py"):
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_text(f"# {name}\n", encoding="utf-8")
@@ -112,7 +102,6 @@ async def test_a_glob_in_a_workspace_that_holds_the_home_skips_keys_and_our_own_
 ) -> None:
     home = workspace / inside
     drive = Driver(workspace, home=home)
-    drive.registry.register(ReadManyFiles, ReadManyFilesNeeds(ledger=EditLedger(), find=find))
     for name in (".ssh/id_ed25519", ".ollm/grants.yaml", ".env/token", "notes.txt"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(f"text of {name}\n", encoding="utf-8")

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ollm.config.settings import ToolSettings, WebFetchSettings
-from ollm.tools.web_fetch import PageCache, WebFetch
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 from tests.tools.web_server import Request, Server, Writer, reply, serving
@@ -31,8 +30,7 @@ class Fetcher(Driver):
     def __init__(self, workspace: Path, allowed: tuple[str, ...], **limits: Any) -> None:
         fetch = WebFetchSettings(allow_private=allowed, **limits)
         super().__init__(workspace, settings=ToolSettings(web_fetch=fetch))
-        self.cache = PageCache()
-        self.registry.register(WebFetch, self.cache)
+        self.cache = self.services.pages.get()
 
 
 @pytest.fixture

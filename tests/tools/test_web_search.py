@@ -11,7 +11,7 @@ import pytest
 
 from ollm.config.settings import ToolSettings, WebSearchSettings
 from ollm.tools.web.search_backends import SearchHit
-from ollm.tools.web_search import WebSearch, WebSearchNeeds
+from ollm.tools.web_search import WebSearchNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 from tests.tools.web_server import Request, Server, Writer, serving
@@ -25,7 +25,7 @@ async def server() -> AsyncIterator[Server]:
 
 def searcher(workspace: Path, search: WebSearchNeeds | None = None, **settings: Any) -> Driver:
     driver = Driver(workspace, settings=ToolSettings(web_search=WebSearchSettings(**settings)))
-    driver.registry.register(WebSearch, search or WebSearchNeeds(key="key-1"))
+    driver.services.search = search or driver.services.search
     return driver
 
 

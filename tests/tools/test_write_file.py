@@ -14,7 +14,6 @@ from ollm.domain.errors import OllmError, ToolFailure
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from ollm.tools.write_file import WriteFile
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -28,8 +27,7 @@ def ledger(tmp_path: Path) -> EditLedger:
 @pytest.fixture
 def drive(workspace: Path, ledger: EditLedger) -> Driver:
     driver = Driver(workspace)
-    driver.registry.register(WriteFile, ledger)
-    driver.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
+    driver.services.edits = ledger
     return driver
 
 

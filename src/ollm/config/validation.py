@@ -90,7 +90,7 @@ class SettingsReader:
         self.mistakes.append(Mistake(place=place, key="", message=message, fatal=True))
 
     def _read_field(self, kind: Any, entry: YamlEntry, path: str, values: dict[str, Any], key: str) -> None:
-        inner = _strip_annotation(kind)
+        inner = strip_annotation(kind)
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             values[key] = self.read_struct(inner, entry, path)
             return
@@ -99,7 +99,7 @@ class SettingsReader:
             values[key] = self._read_items(typing.get_args(inner)[0], entry, path)
             return
         value = find_choice(inner, to_plain_value(entry))
-        message = _explain_mismatch(kind, value, path)
+        message = explain_mismatch(kind, value, path)
         if message:
             self.report_mistake(entry.place, path, message)
             del self.places[path]
@@ -110,7 +110,7 @@ class SettingsReader:
         """One bad item is left out; the good ones beside it stay."""
         good = []
         for index, item in enumerate(entry.value):
-            message = _explain_mismatch(kind, to_plain_value(item), path)
+            message = explain_mismatch(kind, to_plain_value(item), path)
             if message:
                 self.report_mistake(item.place, f"{path}[{index}]", message)
             else:
@@ -124,7 +124,7 @@ def list_known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, A
     keys: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         name = f"{prefix}{field.encode_name}"
-        inner = _strip_annotation(field.type)
+        inner = strip_annotation(field.type)
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             keys.update(list_known_keys(inner, name + "."))
         else:
@@ -139,7 +139,7 @@ def describe_keys(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 def list_key_choices(kind: type[msgspec.Struct], key: str) -> list[str]:
     """The words a key takes, where they are few."""
-    found = _strip_annotation(list_known_keys(kind).get(key))
+    found = strip_annotation(list_known_keys(kind).get(key))
     return ["true", "false"] if found is bool else [word for word in _list_choices(found) if isinstance(word, str)]
 
 
@@ -148,13 +148,13 @@ def _get_description(kind: Any) -> str:
     return next((note.description for note in notes if isinstance(note, msgspec.Meta) and note.description), "")
 
 
-def _strip_annotation(kind: Any) -> Any:
+def strip_annotation(kind: Any) -> Any:
     return typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
 
 
-def _explain_mismatch(kind: Any, value: Any, path: str) -> str:
+def explain_mismatch(kind: Any, value: Any, path: str) -> str:
     """Why `value` does not do; empty when it does. A secret is never repeated."""
-    choices = _list_choices(_strip_annotation(kind))
+    choices = _list_choices(strip_annotation(kind))
     if choices and value not in choices:
         words = [choice for choice in choices if isinstance(choice, str)]
         return f"expected {', '.join(words)}{_describe_value(value, path)}{_suggest_choice(value, words)}"
@@ -173,7 +173,7 @@ def _explain_mismatch(kind: Any, value: Any, path: str) -> str:
 
 def find_choice(kind: Any, value: Any) -> Any:
     """The word of a field that takes few which `value` is but for capitals, blanks and hyphens; else `value` itself."""
-    choices = _list_choices(_strip_annotation(kind)) if isinstance(value, str) else []
+    choices = _list_choices(strip_annotation(kind)) if isinstance(value, str) else []
     if value in choices:
         return value
     same = (choice for choice in choices if isinstance(choice, str) and _fold_word(choice) == _fold_word(value))
@@ -198,6 +198,8 @@ def _list_choices(kind: Any) -> list[Any]:
 def _describe_value(value: Any, path: str) -> str:
     if path.lower().endswith("apikey"):
         return ""
+    if isinstance(value, list | dict):
+        return f", not a {'list' if isinstance(value, list) else 'mapping'} of {len(value)}"
     shown = "nothing" if value is None else repr(value)
     return f", not {shown if len(shown) <= 40 else shown[:37] + '...'}"
 

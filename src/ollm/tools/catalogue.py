@@ -32,14 +32,9 @@ if TYPE_CHECKING:
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.tools.framework.base import Tool
-    from ollm.tools.memory import MemoryStores
-    from ollm.tools.read_file import ReadFileNeeds
-    from ollm.tools.read_many_files import ReadManyFilesNeeds
     from ollm.tools.recall import Archive
-    from ollm.tools.search.scope import CodeNeeds
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
-    from ollm.tools.write_todos import TodoList
 
 DESCRIPTIONS = Path(__file__).with_name("descriptions.json")  # written by `make format`
 
@@ -125,56 +120,22 @@ def _make_spec(description: ToolDescription, services: ToolServices) -> ToolSpec
     return add_parser(description, parse)
 
 
-def _make_many_files(services: ToolServices) -> ReadManyFilesNeeds:
-    from ollm.tools.read_many_files import ReadManyFilesNeeds
-
-    async def find(root: Path, pattern: str) -> list[str]:
-        return (await services.discovery.find(root, pattern)).paths
-
-    return ReadManyFilesNeeds(ledger=services.edits, find=find)
-
-
-def _make_read_file(services: ToolServices) -> ReadFileNeeds:
-    from ollm.tools.read_file import ReadFileNeeds
-
-    return ReadFileNeeds(
-        ledger=services.edits,
-        code=lambda: _make_code(services),
-        max_tokens=services.get_result_tokens,
-        count=services.count_tokens,
-    )
-
-
-def _make_code(services: ToolServices) -> CodeNeeds:
-    from ollm.tools.search.scope import CodeNeeds
-
-    return CodeNeeds(discovery=services.discovery, code_map=services.code_map, count=services.count_tokens)
-
-
-def _make_notes(services: ToolServices) -> MemoryStores:
-    from ollm.tools.memory import MemoryStores
-
-    return MemoryStores(workspace=services.notes, everywhere=services.global_notes)
-
-
-def _make_todos(services: ToolServices) -> TodoList:
-    from ollm.tools.write_todos import TodoList
-
-    return TodoList(store=services.notes, changed=services.todos_changed)
+def _get_services(services: ToolServices) -> ToolServices:
+    return services
 
 
 TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
-    "read_file": ("read_file:ReadFile", _make_read_file),
-    "read_many_files": ("read_many_files:ReadManyFiles", _make_many_files),
+    "read_file": ("read_file:ReadFile", _get_services),
+    "read_many_files": ("read_many_files:ReadManyFiles", _get_services),
     "write_file": ("write_file:WriteFile", lambda services: services.edits),
     "edit_file": ("edit_file:EditFile", lambda services: services.edits),
     "glob": ("glob:Glob", lambda services: services.discovery),
     "grep": ("grep:Grep", lambda services: services.discovery),
     "ls": ("ls:Ls", lambda services: services.discovery),
     "task": ("task:Task", lambda services: services.run_task),
-    "outline": ("outline:Outline", _make_code),
-    "memory": ("memory:Memory", _make_notes),
-    "write_todos": ("write_todos:WriteTodos", _make_todos),
+    "outline": ("outline:Outline", _get_services),
+    "memory": ("memory:Memory", _get_services),
+    "write_todos": ("write_todos:WriteTodos", _get_services),
     "goal": ("goal:GoalTool", lambda services: services.goals),
     "recall": ("recall:Recall", lambda services: services.archive),
     "web_fetch": ("web_fetch:WebFetch", lambda services: services.pages.get()),

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
 from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
+if TYPE_CHECKING:
+    from ollm.tools.catalogue import ToolServices
+
 MAX_KEY_BYTES = 1024
 MAX_VALUE_BYTES = 1_000_000
 
 
-class MemoryStores(Data, frozen=True):
-    """Where values are kept: with the workspace, or for all of them."""
-
-    workspace: NoteStore
-    everywhere: NoteStore
-
-
-class Memory(Tool[MemoryStores], frozen=True):
+class Memory(Tool["ToolServices"], frozen=True):
     """Keep values for later conversations: set, get, delete by key, or list keys."""
 
     name: ClassVar[str] = "memory"
@@ -48,8 +43,8 @@ class Memory(Tool[MemoryStores], frozen=True):
         where = " for all workspaces" if self.scope == "global" else ""
         return f"List memory{where}" if self.action == "list" else f"Memory: {self.action} {self.key}{where}"
 
-    async def run(self, context: ToolContext, needs: MemoryStores) -> ToolResult:
-        store = needs.everywhere if self.scope == "global" else needs.workspace
+    async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
+        store = needs.global_notes if self.scope == "global" else needs.notes
         if self.action == "list":
             return _render_keys(store.list_keys())
         self._check_key()

@@ -14,8 +14,9 @@ from msgspec import Meta
 from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
+from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count, format_suggestion
+from ollm.domain.text import format_count, format_suggestion, suggest_names
 from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.services.code_map.syntax_tree import (
     CodeDefinition,
@@ -23,6 +24,7 @@ from ollm.services.code_map.syntax_tree import (
     fit_outline,
     has_grammar,
     match_symbol,
+    normalize_symbol,
     outline_text,
 )
 from ollm.tools.files.file_text import (
@@ -35,15 +37,24 @@ from ollm.tools.files.file_text import (
 )
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import show_controls, take_head
-from ollm.tools.search.scope import CodeNeeds, PositiveInt, find_code_files, render_with_notes, resolve_scope
+from ollm.tools.search.scope import (
+    PositiveInt,
+    ReadableFiles,
+    SearchScope,
+    render_with_notes,
+    resolve_scope,
+    select_readable,
+)
 
 if TYPE_CHECKING:
     from ollm.services.code_map.service import CodeMap
+    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.tools.catalogue import ToolServices
 
 WIDE_WINDOW_TOKENS = 32_000
 
 
-class Outline(Tool[CodeNeeds], frozen=True):
+class Outline(Tool["ToolServices"], frozen=True):
     """Show the classes and functions of a file with their line numbers, or a map of a directory's most used ones."""
 
     name: ClassVar[str] = "outline"
@@ -66,19 +77,21 @@ class Outline(Tool[CodeNeeds], frozen=True):
     def locations(self) -> list[Location]:
         return [Location(target=self.path)]
 
-    async def run(self, context: ToolContext, needs: CodeNeeds) -> ToolResult:
+    async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         scope = await resolve_scope(context, needs.discovery, self.path)
         most = self.max_tokens or needs.code_map.settings.max_tokens
         if scope.file is not None:
             with context.open_file(self.path) as file:
-                text = await render_file_outline(self.path, file, most, needs.count)
+                text = await render_file_outline(self.path, file, most, needs.count_tokens)
             lines = text.count("\n") + 1
             return ToolResult(llm_content=text, return_display=f"{self.path}: outline of {format_count(lines, 'line')}")
         found = await find_code_files(context, needs.discovery, scope)
         notes = [*scope.notes, *found.notes]
-        room = most - sum(needs.count(f"\n[{note}]") for note in notes)
+        room = most - sum(needs.count_tokens(f"\n[{note}]") for note in notes)
         prefix = "" if scope.root == scope.workspace else f"{scope.render_path('')}/"
-        drawn = await needs.code_map.build_map(scope.root, found.paths, max(room, 1), needs.count, self.about, prefix)
+        drawn = await needs.code_map.build_map(
+            scope.root, found.paths, max(room, 1), needs.count_tokens, self.about, prefix
+        )
         if not drawn.text:
             raise self._make_empty_failure(drawn, most)
         words = f"{self.path}: map of {format_count(drawn.files, 'file')}"
@@ -228,3 +241,39 @@ def _take_head(whole: str, outline: str, room: ResultRoom) -> str:
         while head and (needed := room.count(head)) > left:
             head = take_head(head, min(int(len(head) * left / needed), len(head) - 1), lines)
     return head[: head.rfind("\n") + 1]
+
+
+MAX_LISTED_PLACES = 12
+MAX_COMPARED_NAMES = 50_000
+
+
+async def find_code_files(context: ToolContext, discovery: FileDiscoveryService, scope: SearchScope) -> ReadableFiles:
+    """The files below a directory that may be read without asking."""
+    options = DiscoveryOptions(root=str(scope.root), within=scope.within)
+    return select_readable(context, scope, await discovery.find_paths(options))
+
+
+async def find_symbol_file(context: ToolContext, needs: ToolServices, path: str, symbol: str) -> str:
+    """The one file below a directory that defines a symbol. Raises ToolFailure when none or several do."""
+    scope = await resolve_scope(context, needs.discovery, path)
+    files = await find_code_files(context, needs.discovery, scope)
+    found = await needs.code_map.find_symbol(scope.root, files.paths, symbol)
+    places = {match.path: match.definition for match in found}
+    if not places:
+        names = await needs.code_map.list_symbols(scope.root, files.paths)
+        raise ToolFailure("NotFound", f"No file in {path} defines {symbol}{await suggest_symbol(symbol, names)}")
+    if len(places) > 1:
+        listed = [f"{scope.render_path(file)} (line {match.line})" for file, match in places.items()]
+        more = f" and {len(listed) - MAX_LISTED_PLACES} more" if len(listed) > MAX_LISTED_PLACES else ""
+        told = ", ".join(listed[:MAX_LISTED_PLACES])
+        raise ToolFailure("NotFound", f"{symbol} is defined in {told}{more}. Say which with path.")
+    return scope.render_path(next(iter(places)))
+
+
+async def suggest_symbol(symbol: str, names: list[str]) -> str:
+    """The end of a sentence: what may have been meant, else what to do."""
+    wanted = normalize_symbol(symbol)
+    last = wanted.rpartition(".")[2]
+    same = [name for name in names if name.rpartition(".")[2].casefold() == last.casefold()][:3]
+    near = same or await asyncio.to_thread(suggest_names, wanted, names[:MAX_COMPARED_NAMES], 3)
+    return f"; did you mean {' or '.join(near)}?" if near else ". Search for it with grep."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -12,30 +12,18 @@ from msgspec import Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
-from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 if TYPE_CHECKING:
-    from ollm.tools.search.scope import CodeNeeds
+    from ollm.tools.catalogue import ToolServices
 
 Line = Annotated[int, Meta(ge=1)]
 
 
-class ReadFileNeeds(Data, frozen=True):
-    """What reading takes: the ledger, what finds code by its name, and how many tokens a result may take, if that is
-    known."""
-
-    ledger: EditLedger
-    code: Callable[[], CodeNeeds] | None = None
-    max_tokens: Callable[[], int | None] = lambda: None
-    count: Callable[[str], int] = len
-
-
-class ReadFile(Tool[ReadFileNeeds], frozen=True):
+class ReadFile(Tool["ToolServices"], frozen=True):
     """Read a text file, or lines of it."""
 
     name: ClassVar[str] = "read_file"
@@ -80,7 +68,7 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
     def _line_range(self) -> LineRange:
         return LineRange(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
 
-    async def run(self, context: ToolContext, needs: ReadFileNeeds) -> ToolResult:
+    async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         if self.start_line and self.end_line and self.start_line > self.end_line:
             raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
         if self.symbol:
@@ -90,40 +78,38 @@ class ReadFile(Tool[ReadFileNeeds], frozen=True):
                 words = f"{self.path}: {picture.words}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
-            needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
+            needs.edits.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
         result = ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
         return await self._shorten_file(excerpt, result, context, needs)
 
     async def _shorten_file(
-        self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ReadFileNeeds
+        self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ToolServices
     ) -> ToolResult:
         """A file that cannot be given whole comes as its head and the outline of the rest."""
-        if not self._line_range.whole or needs.code is None:
+        if not self._line_range.whole:
             return result
-        most = needs.max_tokens()
+        most = needs.get_result_tokens()
         is_cut = any("read on with startLine" in note for note in excerpt.notes)
-        if not is_cut and (most is None or needs.count(result.llm_content) <= most):
+        if not is_cut and (most is None or needs.count_tokens(result.llm_content) <= most):
             return result
         from ollm.tools.outline import ResultRoom, shorten_long_file
 
-        outline_tokens = needs.code().code_map.settings.max_tokens
+        outline_tokens = needs.code_map.settings.max_tokens
         room = ResultRoom(
-            count=needs.count, outline_tokens=outline_tokens, limits=context.settings.output, max_tokens=most
+            count=needs.count_tokens, outline_tokens=outline_tokens, limits=context.settings.output, max_tokens=most
         )
         return await shorten_long_file(self.path, excerpt, result, room)
 
-    async def _read_symbol(self, symbol: str, context: ToolContext, needs: ReadFileNeeds) -> ToolResult:
-        from ollm.tools.outline import find_symbol_lines
+    async def _read_symbol(self, symbol: str, context: ToolContext, needs: ToolServices) -> ToolResult:
+        from ollm.tools.outline import find_symbol_file, find_symbol_lines
 
-        if needs.code is not None and context.boundary.check(self.path).is_dir():
-            from ollm.tools.search.scope import find_symbol_file
-
-            place = await find_symbol_file(context, needs.code(), self.path, symbol)
+        if context.boundary.check(self.path).is_dir():
+            place = await find_symbol_file(context, needs, self.path, symbol)
             return await msgspec.structs.replace(self, path=place).run(context, needs)
         with context.open_file(self.path) as file:
             found = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
             excerpt = await read_text(self.path, file, found.lines, context.settings)
-            needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
+            needs.edits.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
         more = f"; there is also {found.others}" if found.others else ""
         head = f"[{self.path}{found.lines.words}{more}]\n"
         words = f"{symbol} in {self.path}{found.lines.words}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +21,9 @@ from ollm.tools.files.file_text import NOTE_CHARS, LineRange, append_notes, read
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import take_head
 from ollm.tools.search.scope import describe_skipped, drop_private_files
+
+if TYPE_CHECKING:
+    from ollm.tools.catalogue import ToolServices
 
 MIN_PAGE_CHARS = 200
 MIN_PAGE_TOKENS = 10
@@ -83,14 +85,7 @@ class FilePages:
 MAX_FILES = 200
 
 
-class ReadManyFilesNeeds(Data, frozen=True):
-    """What reading many takes: the ledger, and how a glob finds files beneath a directory (relative paths)."""
-
-    ledger: EditLedger
-    find: Callable[[Path, str], Awaitable[list[str]]]
-
-
-class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
+class ReadManyFiles(Tool["ToolServices"], frozen=True):
     """Read several text files at once, each under its path. Globs such as src/**/*.py are allowed."""
 
     name: ClassVar[str] = "read_many_files"
@@ -113,7 +108,7 @@ class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
     def locations(self) -> list[Location]:
         return [Location(target=path) for path in self.paths]
 
-    async def run(self, context: ToolContext, needs: ReadManyFilesNeeds) -> ToolResult:
+    async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         if "" in self.paths:
             raise ToolFailure("ValidationError", "paths: expected text that is not empty.")
         wanted = await self._resolve_paths(context, needs)
@@ -122,7 +117,7 @@ class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
             if pages.full:
                 break
             limits = pages.limit_next(len(wanted.paths) - number)
-            pages.add(path, await self._read_page(context, needs.ledger, path, limits))
+            pages.add(path, await self._read_page(context, needs.edits, path, limits))
         if not pages.read and pages.failures:
             raise ToolFailure(pages.failures[0].kind, " ".join(failure.message for failure in pages.failures[:20]))
         notes = [*wanted.notes, *pages.describe_left_out(wanted.paths)]
@@ -131,7 +126,7 @@ class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
             llm_content=text, return_display=format_count(pages.read, "file") + "".join(f"; {n}" for n in notes)
         )
 
-    async def _resolve_paths(self, context: ToolContext, needs: ReadManyFilesNeeds) -> _ResolvedPaths:
+    async def _resolve_paths(self, context: ToolContext, needs: ToolServices) -> _ResolvedPaths:
         paths: dict[str, None] = {}
         notes, skipped = [], 0
         for given in self.paths:
@@ -168,9 +163,9 @@ class _ResolvedPaths(Data, frozen=True):
     notes: list[str]
 
 
-async def _find_files(context: ToolContext, needs: ReadManyFilesNeeds, pattern: str) -> list[str]:
+async def _find_files(context: ToolContext, needs: ToolServices, pattern: str) -> list[str]:
     try:
-        return await needs.find(context.workspace, pattern)
+        return (await needs.discovery.find(context.workspace, pattern)).paths
     except ToolFailure:
         raise
     except (OllmError, ValueError) as error:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.struct import Data
 from ollm.domain.tools import Todo, ToolCategory, ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
+if TYPE_CHECKING:
+    from ollm.tools.catalogue import ToolServices
+
 MAX_TODO_CHARS = 2_000
 
 
-class TodoList(Data, frozen=True):
-    """Where todos are kept, and who is told when they change."""
-
-    store: NoteStore
-    changed: Callable[[tuple[Todo, ...]], None]
-
-
-class WriteTodos(Tool[TodoList], frozen=True):
+class WriteTodos(Tool["ToolServices"], frozen=True):
     """Keep a todo list."""
 
     name: ClassVar[str] = "write_todos"
@@ -53,11 +48,11 @@ class WriteTodos(Tool[TodoList], frozen=True):
             self.action, f"{self.action.capitalize()} todo {self.id}"
         )
 
-    async def run(self, context: ToolContext, needs: TodoList) -> ToolResult:
-        done = self._apply_action(needs.store)
-        todos = needs.store.list_todos()
+    async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
+        done = self._apply_action(needs.notes)
+        todos = needs.notes.list_todos()
         if done:
-            needs.changed(todos)
+            needs.todos_changed(todos)
         listed = render_todos(todos)
         return ToolResult(llm_content=f"{done}\n{listed}" if done else listed, return_display=listed)
 

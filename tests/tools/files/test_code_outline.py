@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.edit_ledger import EditLedger
-from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from tests.services.code_map.samples import PYTHON, RUST
 from tests.tools.drive import Driver, content, error
 
@@ -15,9 +13,7 @@ def drive(workspace: Path) -> Driver:
     (workspace / "cart.py").write_text(PYTHON, encoding="utf-8")
     (workspace / "point.rs").write_text(RUST, encoding="utf-8")
     (workspace / "latin.py").write_bytes("# ä\ndef grüße():\n    return 'ä'\n".encode("latin-1"))
-    driver = Driver(workspace)
-    driver.registry.register(ReadFile, ReadFileNeeds(ledger=EditLedger()))
-    return driver
+    return Driver(workspace)
 
 
 async def test_one_definition_is_read_with_its_decorators(drive: Driver) -> None:

@@ -7,11 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.config.settings import CodeMapSettings, FileDiscoverySettings, OutputSettings, ReadFileSettings, ToolSettings
+from ollm.config.settings import OutputSettings, ReadFileSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
-from ollm.services.code_map import CodeMapService
-from ollm.services.edit_ledger import EditLedger
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.files.file_text import (
     NOTE_LINES,
@@ -24,8 +21,6 @@ from ollm.tools.files.file_text import (
     read_text,
     render_lines,
 )
-from ollm.tools.read_file import ReadFile, ReadFileNeeds
-from ollm.tools.search.scope import CodeNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content
 
@@ -233,13 +228,7 @@ LONG = "".join(f"def part_{number}(value):\n    return value + {number}\n\n\n" f
 
 def reader(workspace: Path, max_tokens: int | None, **limits: int) -> Driver:
     driver = Driver(workspace, settings=ToolSettings(output=OutputSettings(**limits)))
-    code = CodeNeeds(
-        discovery=FileDiscoveryService(FileDiscoverySettings(), workspace),
-        code_map=CodeMapService(CodeMapSettings(), workspace.parent / "cache"),
-        count=COUNT,
-    )
-    needs = ReadFileNeeds(ledger=EditLedger(), code=lambda: code, max_tokens=lambda: max_tokens, count=COUNT)
-    driver.registry.register(ReadFile, needs)
+    driver.services.result_tokens = max_tokens
     return driver
 
 

@@ -22,7 +22,7 @@ from ollm.tools.web.search_backends import (
     parse_hits,
     select_backend,
 )
-from ollm.tools.web_search import WebSearch, WebSearchNeeds
+from ollm.tools.web_search import WebSearchNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 from tests.tools.web_server import Server, reply, serving
@@ -46,7 +46,7 @@ async def server() -> AsyncIterator[Server]:
 
 def searcher(workspace: Path, search: WebSearchNeeds | None = None, **settings: Any) -> Driver:
     driver = Driver(workspace, settings=ToolSettings(web_search=WebSearchSettings(**settings)))
-    driver.registry.register(WebSearch, search or WebSearchNeeds(key="key-1"))
+    driver.services.search = search or driver.services.search
     return driver
 
 

@@ -9,14 +9,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from itertools import islice
+from types import UnionType
+from typing import Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import inspect as types
 
+from ollm.config.validation import explain_mismatch, strip_annotation
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count, suggest_names
+
+MAX_MISTAKES = 20
+NULL = {"type": "null"}
+BOOLEAN_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def describe_tool(tool: type) -> str:
@@ -25,191 +31,79 @@ def describe_tool(tool: type) -> str:
 
 
 @lru_cache(maxsize=256)
-def get_struct_type(tool: type) -> types.StructType:
-    found = types.type_info(tool)
-    assert isinstance(found, types.StructType)
-    return found
-
-
 def build_parameters(tool: type) -> JsonObject:
-    return build_schema(get_struct_type(tool))
+    """The JSON Schema a model is shown: without bounds, defaults and null."""
+    (reference,), parts = msgspec.json.schema_components([tool], ref_template="{name}")
+    return _simplify_schema(reference, parts)
 
 
-def unwrap_type(info: types.Type) -> types.Type:
-    """The type itself, without annotations and without `| None`."""
-    while True:
-        if isinstance(info, types.Metadata):
-            info = info.type
-        elif isinstance(info, types.UnionType) and (rest := _drop_none(info)) is not None:
-            info = rest
-        else:
-            return info
+def _simplify_schema(schema: JsonObject, parts: Mapping[str, JsonObject]) -> JsonObject:
+    if "anyOf" in schema:
+        choices = [_simplify_schema(choice, parts) for choice in schema["anyOf"] if choice != NULL]
+        found = choices[0] if len(choices) == 1 else {"anyOf": choices}
+    elif "$ref" in schema:
+        found = _simplify_object(parts[schema["$ref"]], parts)
+    elif schema.get("type") == "array":
+        most = {"maxItems": schema["maxItems"]} if "maxItems" in schema else {}
+        found = {"type": "array", "items": _simplify_schema(schema.get("items", {}), parts), **most}
+    elif "enum" in schema:
+        found = {"type": "string", "enum": [str(value) for value in schema["enum"]]}
+    else:
+        found = {"type": schema["type"]} if "type" in schema else {}
+    return {**found, "description": schema["description"]} if "description" in schema else found
 
 
-def _drop_none(info: types.UnionType) -> types.Type | None:
-    rest = [member for member in info.types if not isinstance(member, types.NoneType)]
-    return rest[0] if len(rest) == 1 else None
+def _simplify_object(schema: JsonObject, parts: Mapping[str, JsonObject]) -> JsonObject:
+    properties = {name: _simplify_schema(value, parts) for name, value in schema["properties"].items()}
+    required = {"required": schema["required"]} if schema["required"] else {}
+    return {"type": "object", "properties": properties, **required}
 
 
-def is_optional(info: types.Type) -> bool:
-    """True if null is a value of this type."""
-    if isinstance(info, types.Metadata):
-        return is_optional(info.type)
-    if isinstance(info, types.UnionType):
-        return any(isinstance(member, types.NoneType) for member in info.types)
-    return isinstance(info, types.AnyType | types.NoneType)
-
-
-def find_note(info: types.Type) -> str:
-    """The description an annotation carries, however deep it is."""
-    if isinstance(info, types.Metadata):
-        text = (info.extra_json_schema or {}).get("description", "")
-        return str(text) or find_note(info.type)
-    if isinstance(info, types.UnionType):
-        return next((note for member in info.types if (note := find_note(member))), "")
-    return ""
-
-
-def build_schema(info: types.Type) -> JsonObject:
-    note, info = find_note(info), unwrap_type(info)
-    schema = _build_bare_schema(info)
-    return {**schema, "description": note} if note else schema
-
-
-def _build_bare_schema(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one return per kind of type
-    match info:
-        case types.StructType():
-            return _build_object_schema(info)
-        case types.VarTupleType() | types.ListType():
-            most = {"maxItems": info.max_length} if info.max_length else {}
-            return {"type": "array", "items": build_schema(info.item_type), **most}
-        case types.LiteralType():
-            return {"type": "string", "enum": [str(value) for value in info.values]}
-        case types.IntType() | types.FloatType():
-            return {"type": "integer" if isinstance(info, types.IntType) else "number"}
-        case types.BoolType():
-            return {"type": "boolean"}
-        case types.StrType():
-            return {"type": "string"}
-        case types.AnyType():
-            return {}
-    raise TypeError(f"no JSON Schema for a parameter of type {info!r}")
-
-
-def _build_object_schema(info: types.StructType) -> JsonObject:
-    properties = {field.encode_name: build_schema(field.type) for field in info.fields}
-    required = [field.encode_name for field in info.fields if field.required]
-    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
-
-
-MAX_MISTAKES = 20
-
-
-def find_mistakes(value: Any, info: types.StructType) -> list[str]:
+def find_mistakes(value: Any, kind: type[msgspec.Struct]) -> list[str]:
     """One line per mistake, the first twenty."""
-    found: list[str] = []
-    for line in _check_object(value, info, ""):
-        if len(found) == MAX_MISTAKES:
-            return [*found, "and more."]
-        found.append(line)
-    return found
+    found = list(islice(_check_object(value, kind, ""), MAX_MISTAKES + 1))
+    return found if len(found) <= MAX_MISTAKES else [*found[:MAX_MISTAKES], "and more."]
 
 
-def describe_type(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of type
-    info = unwrap_type(info)
-    match info:
-        case types.IntType() | types.FloatType():
-            return ("a whole number" if isinstance(info, types.IntType) else "a number") + _describe_bounds(info)
-        case types.StrType():
-            return "text that is not empty" if info.min_length else "text"
-        case types.BoolType():
-            return "true or false"
-        case types.LiteralType():
-            return "one of " + ", ".join(str(value) for value in info.values)
-        case types.VarTupleType() | types.ListType():
-            least = "a list with at least one item" if info.min_length else "a list"
-            most = f" of at most {info.max_length} items" if info.max_length else ""
-            return f"{least}{most}, each {describe_type(info.item_type)}"
-        case types.StructType():
-            return "an object with " + ", ".join(field.encode_name for field in info.fields)
-    return "a value"
-
-
-def _describe_bounds(info: types.IntType | types.FloatType) -> str:
-    words = {"of at least": info.ge, "greater than": info.gt, "of at most": info.le, "less than": info.lt}
-    return "".join(f" {word} {bound:g}" for word, bound in words.items() if bound is not None)
-
-
-def _check_object(value: Any, info: types.StructType, where: str) -> Iterator[str]:
+def _check_object(value: Any, kind: type[msgspec.Struct], where: str) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield f"{where}: expected {describe_type(info)}, got {_describe_value(value)}."
+        yield f"{where}: {explain_mismatch(kind, value, where)}."
         return
-    fields = {field.encode_name: field for field in info.fields}
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    prefix = f"{where}." if where else ""
     for key in value:
         if key not in fields:
-            yield _describe_unknown(str(key), list(fields), where)
+            yield f"{prefix}{str(key)[:60]}: no such parameter; {_suggest_parameter(str(key), list(fields))}"
     for name, field in fields.items():
-        path = f"{where}.{name}" if where else name
         if name in value:
-            yield from _check_value(value[name], field.type, path)
+            yield from _check_value(value[name], field.type, f"{prefix}{name}")
         elif field.required:
-            note = find_note(field.type).rstrip(".")
-            yield f"{path}: missing; expected {describe_type(field.type)}" + (f" ({note})." if note else ".")
+            expected = explain_mismatch(field.type, None, name).removesuffix(", not nothing")
+            yield f"{prefix}{name}: missing; {expected or 'expected a value'}."
 
 
-def _describe_unknown(key: str, names: list[str], where: str) -> str:
+def _suggest_parameter(key: str, names: list[str]) -> str:
     near = suggest_names(key, names)
-    hint = f'did you mean "{near[0]}"?' if near else f"the parameters are {', '.join(names) or 'none'}."
-    return f"{where + '.' if where else ''}{key[:60]}: no such parameter; {hint}"
+    return f'did you mean "{near[0]}"?' if near else f"the parameters are {', '.join(names) or 'none'}."
 
 
-def _check_value(value: Any, info: types.Type, path: str) -> Iterator[str]:
-    if value is None and is_optional(info):
+def _check_value(value: Any, kind: Any, path: str) -> Iterator[str]:
+    inner = _strip_optional(kind)
+    if isinstance(inner, type) and issubclass(inner, msgspec.Struct) and value is not None:
+        yield from _check_object(value, inner, path)
         return
-    info = unwrap_type(info)
-    if isinstance(info, types.StructType):
-        yield from _check_object(value, info, path)
-    elif isinstance(info, types.VarTupleType | types.ListType) and isinstance(value, list):
-        if len(value) < (info.min_length or 0):
-            yield f"{path}: expected {describe_type(info)}, got an empty list."
-        if len(value) > (info.max_length or len(value)):
-            yield f"{path}: expected {describe_type(info)}, got {len(value)}."
-        for index, item in enumerate(value):
-            yield from _check_value(item, info.item_type, f"{path}[{index}]")
-    elif not _fits(value, info):
-        yield f"{path}: expected {describe_type(info)}, got {_describe_value(value)}."
+    items = [] if get_origin(inner) not in (tuple, list) or not isinstance(value, list) else value
+    wrong = [line for at, item in enumerate(items) for line in _check_value(item, get_args(inner)[0], f"{path}[{at}]")]
+    yield from wrong
+    if not wrong and (expected := explain_mismatch(kind, value, path)):
+        yield f"{path}: {expected}{'' if expected.endswith('?') else '.'}"
 
 
-def _fits(value: Any, info: types.Type) -> bool:  # noqa: PLR0911 - one return per kind of type
-    match info:
-        case types.IntType():
-            return isinstance(value, int) and not isinstance(value, bool) and _is_within(value, info)
-        case types.FloatType():
-            return isinstance(value, int | float) and not isinstance(value, bool) and _is_within(value, info)
-        case types.StrType():
-            return isinstance(value, str) and len(value) >= (info.min_length or 0)
-        case types.BoolType():
-            return isinstance(value, bool)
-        case types.LiteralType():
-            return value in info.values
-        case types.VarTupleType() | types.ListType():
-            return False
-    return True
-
-
-def _is_within(value: float, info: types.IntType | types.FloatType) -> bool:
-    return (
-        (info.ge is None or value >= info.ge)
-        and (info.gt is None or value > info.gt)
-        and (info.le is None or value <= info.le)
-        and (info.lt is None or value < info.lt)
-    )
-
-
-def _describe_value(value: Any) -> str:
-    text = repr(value) if isinstance(value, str | int | float | bool) or value is None else type(value).__name__
-    named = {"None": "null", "True": "true", "False": "false", "dict": "an object", "list": "a list"}
-    return named.get(text, text if len(text) <= 60 else text[:57] + "...")
+def _strip_optional(kind: Any) -> Any:
+    """The type itself, without annotations and without `| None`."""
+    kind = strip_annotation(kind)
+    rest = [part for part in get_args(kind) if part is not type(None)]
+    return _strip_optional(rest[0]) if get_origin(kind) in (Union, UnionType) and len(rest) == 1 else kind
 
 
 class ToolParameters(Protocol):
@@ -224,8 +118,6 @@ class ToolParameters(Protocol):
 
 
 ToolType = TypeVar("ToolType", bound=ToolParameters)
-
-BOOLEAN_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
@@ -252,10 +144,10 @@ def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise _make_failure(tool.name, [f"the arguments must be a JSON object, got {_describe_kind(arguments)}."])
-    info = get_struct_type(tool)
-    shaped = _coerce_value(tool.reshape(_apply_aliases(given, tool, info)), info)
-    found = find_mistakes(shaped, info)
+        raise _make_failure(tool.name, ["the arguments must be a JSON object."])
+    schema = build_parameters(tool)
+    shaped = _coerce_value(tool.reshape(_apply_aliases(given, tool.aliases, schema["properties"])), schema)
+    found = find_mistakes(shaped, tool)  # type: ignore[arg-type] # every tool is a struct
     if found:
         raise _make_failure(tool.name, found)
     try:
@@ -272,57 +164,48 @@ def _make_failure(name: str, lines: list[str]) -> ToolFailure:
     )
 
 
-def _apply_aliases(given: JsonObject, tool: type[ToolParameters], info: types.StructType) -> JsonObject:
-    names = {field.encode_name for field in info.fields}
-    renamed: JsonObject = {}
-    for key, value in given.items():
-        name = key if key in names else tool.aliases.get(str(key), key)
-        if name not in given or name == key:
-            renamed[name] = value
-        else:
-            renamed[key] = value
-    return renamed
+def _apply_aliases(given: JsonObject, aliases: Mapping[str, str], names: Mapping[str, Any]) -> JsonObject:
+    meant = {key: key if key in names else aliases.get(str(key), key) for key in given}
+    return {key if meant[key] in given else meant[key]: value for key, value in given.items()}
 
 
-def _coerce_value(value: Any, info: types.Type) -> Any:  # noqa: PLR0911 - one return per kind of type
-    """The value in the form the type wants, where that is plain; otherwise the value as it is."""
-    if value is None and is_optional(info):
-        return None
-    info = unwrap_type(info)
-    match info:
-        case types.StructType():
-            return _coerce_struct(_decode_json(value) if isinstance(value, str) else value, info)
-        case types.VarTupleType() | types.ListType():
-            return _coerce_list(value, info.item_type)
-        case types.BoolType():
-            return BOOLEAN_WORDS.get(str(value).strip().lower(), value) if isinstance(value, str | int) else value
-        case types.IntType() | types.FloatType():
-            return _coerce_number(value, whole=isinstance(info, types.IntType))
-        case types.LiteralType():
+def _coerce_value(value: Any, schema: JsonObject) -> Any:  # noqa: PLR0911 - one return per kind of type
+    """The value in the form the schema wants, where that is plain; otherwise the value as it is."""
+    match schema.get("type"):
+        case "object" if value is not None:
+            return _coerce_object(_decode_json(value) if isinstance(value, str) else value, schema)
+        case "array" if value is not None:
+            return _coerce_list(value, schema["items"])
+        case "boolean" if isinstance(value, str | int):
+            return BOOLEAN_WORDS.get(str(value).strip().lower(), value)
+        case "integer" | "number":
+            return _coerce_number(value, whole=schema["type"] == "integer")
+        case "string" if "enum" in schema:
             wanted = str(value).strip().lower()
-            return next((choice for choice in info.values if str(choice).lower() == wanted), value)
-        case types.StrType():
+            return next((choice for choice in schema["enum"] if choice.lower() == wanted), value)
+        case "string":
             return _coerce_text(value)
     return value
 
 
-def _coerce_struct(value: Any, info: types.StructType) -> Any:
+def _coerce_object(value: Any, schema: JsonObject) -> Any:
     if not isinstance(value, dict):
         return value
-    by_name: dict[Any, types.Field] = {field.encode_name: field for field in info.fields}
-    snake: dict[Any, str] = {field.name: field.encode_name for field in info.fields}
-    shaped: dict[Any, Any] = {}
-    for key, item in value.items():
-        name = snake.get(key, key)
-        field = by_name.get(name)
-        if field is None:
-            shaped[name] = item
-        elif item is not None or field.required or is_optional(field.type):
-            shaped[name] = _coerce_value(item, field.type)
-    return shaped
+    properties, required = schema["properties"], schema.get("required", ())
+    named = {_to_camel(key) if _to_camel(key) in properties else key: item for key, item in value.items()}
+    return {
+        name: _coerce_value(item, properties.get(name, {}))
+        for name, item in named.items()
+        if item is not None or name in required or name not in properties
+    }
 
 
-def _coerce_list(value: Any, item: types.Type) -> Any:
+def _to_camel(name: object) -> str:
+    first, *rest = str(name).split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _coerce_list(value: Any, item: JsonObject) -> Any:
     if isinstance(value, str):
         value = _decode_json(value)
     if isinstance(value, str | dict):
@@ -354,8 +237,3 @@ def _decode_json(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return text
-
-
-def _describe_kind(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list"}
-    return names.get(type(value), type(value).__name__)

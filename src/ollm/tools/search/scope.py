@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
-from ollm.domain.text import suggest_names
 from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls
 
 if TYPE_CHECKING:
-    from ollm.services.code_map import CodeMapService
     from ollm.services.file_discovery import FileDiscoveryService, PathMatches
 
 
@@ -147,49 +143,3 @@ def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches
 
 def render_with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
     return "\n".join([*lines, *(f"[{note}]" for note in notes)])
-
-
-MAX_LISTED_PLACES = 12
-MAX_COMPARED_NAMES = 50_000
-
-
-class CodeNeeds(Data, frozen=True):
-    """What outlines and maps take; `count` is how many tokens a text is for the model that asks."""
-
-    discovery: FileDiscoveryService
-    code_map: CodeMapService
-    count: Callable[[str], int]
-
-
-async def find_code_files(context: ToolContext, discovery: FileDiscoveryService, scope: SearchScope) -> ReadableFiles:
-    """The files below a directory that may be read without asking."""
-    options = DiscoveryOptions(root=str(scope.root), within=scope.within)
-    return select_readable(context, scope, await discovery.find_paths(options))
-
-
-async def find_symbol_file(context: ToolContext, needs: CodeNeeds, path: str, symbol: str) -> str:
-    """The one file below a directory that defines a symbol. Raises ToolFailure when none or several do."""
-    scope = await resolve_scope(context, needs.discovery, path)
-    files = await find_code_files(context, needs.discovery, scope)
-    found = await needs.code_map.find_symbol(scope.root, files.paths, symbol)
-    places = {match.path: match.definition for match in found}
-    if not places:
-        names = await needs.code_map.list_symbols(scope.root, files.paths)
-        raise ToolFailure("NotFound", f"No file in {path} defines {symbol}{await suggest_symbol(symbol, names)}")
-    if len(places) > 1:
-        listed = [f"{scope.render_path(file)} (line {match.line})" for file, match in places.items()]
-        more = f" and {len(listed) - MAX_LISTED_PLACES} more" if len(listed) > MAX_LISTED_PLACES else ""
-        told = ", ".join(listed[:MAX_LISTED_PLACES])
-        raise ToolFailure("NotFound", f"{symbol} is defined in {told}{more}. Say which with path.")
-    return scope.render_path(next(iter(places)))
-
-
-async def suggest_symbol(symbol: str, names: list[str]) -> str:
-    """The end of a sentence: what may have been meant, else what to do."""
-    from ollm.services.code_map.syntax_tree import normalize_symbol
-
-    wanted = normalize_symbol(symbol)
-    last = wanted.rpartition(".")[2]
-    same = [name for name in names if name.rpartition(".")[2].casefold() == last.casefold()][:3]
-    near = same or await asyncio.to_thread(suggest_names, wanted, names[:MAX_COMPARED_NAMES], 3)
-    return f"; did you mean {' or '.join(near)}?" if near else ". Search for it with grep."
