@@ -352,7 +352,6 @@ def test_where_a_document_does_not_stand_as_we_write_it_nothing_is_left_out(tmp_
     part = SessionPart(90 if place == "last" else 60, 10)
     with contextlib.closing(SessionReader(tmp_path / "s.json", None, part=part)) as reader:
         assert not reader.narrowed
-        assert not reader.continue_after(99 if place == "last" else 49, 1)
         assert (reader.skipped, len(list(reader.iter_messages()))) == (0, 100)
 
 
@@ -360,15 +359,10 @@ def test_what_follows_one_message_and_the_calls_from_another_on_are_read(tmp_pat
     lines = [b'{"role":"user","parts":[],"timestamp":"","id":%d}' % number for number in range(1, 11)]
     calls = [b'{"id":"c%d","name":"ls","messageId":%d}' % (number, number) for number in range(2, 11, 2)]
     (tmp_path / "s.json").write_bytes(b"".join(document.iter_document({"sessionId": "s"}, lines, calls)))
-    for message, call_from, asked in (
-        (3, 4, [4, 6, 8, 10]),
-        (3, 5, [6, 8, 10]),
-        (10, 11, []),
-        (0, 0, [2, 4, 6, 8, 10]),
-    ):
-        with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
-            assert reader.continue_after(message, call_from)
-            assert [read_number(data) for data in reader.iter_messages()] == list(range(message + 1, 11))
+    for after, calls_after, asked in ((3, 3, [4, 6, 8, 10]), (5, 1, [2, 4, 6, 8, 10]), (5, 9, [6, 8, 10])):
+        part = SessionPart(after, 1, calls_after=calls_after)
+        with contextlib.closing(SessionReader(tmp_path / "s.json", None, part=part)) as reader:
+            assert [read_number(data) for data in reader.iter_messages()] == list(range(after + 1, 11))
             assert [msgspec.json.decode(data)["messageId"] for data in reader.iter_calls()] == asked
 
 
@@ -393,7 +387,7 @@ def test_files_are_unreadable_when_they_are_damaged_and_no_entry_can_be_read(
 ):
     (tmp_path / "s.json").write_bytes(damaged)
     with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
-        stream = SessionStream(reader, "s", alive=False, fallback=datetime(2026, 1, 1, tzinfo=UTC))
+        stream = SessionStream(reader, "s", alive=False)
         list(stream.iter_messages())
         list(stream.iter_calls())
         assert stream.unreadable is unreadable

@@ -20,7 +20,7 @@ def tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def add_session(connection: sqlite3.Connection, name: str = "one") -> None:
-    connection.execute("INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)", (name,))
+    connection.execute("INSERT INTO sessions(session_id, stamp) VALUES (?, '')", (name,))
 
 
 def count_sessions(connection: sqlite3.Connection) -> int:

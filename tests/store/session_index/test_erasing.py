@@ -108,7 +108,7 @@ def index_with(**sessions: int) -> sqlite3.Connection:
     """Sessions with so many messages each."""
     connection = connect_in_memory()
     for name, count in sessions.items():
-        query = "INSERT INTO sessions(session_id, stamp, journal_read, message_count) VALUES (?, '', 0, ?)"
+        query = "INSERT INTO sessions(session_id, stamp, message_count) VALUES (?, '', ?)"
         session = connection.execute(query, (name, count)).lastrowid
         put = EntryIndexer(connection, {"id": session, "text_number": 0})
         for number in range(1, count + 1):

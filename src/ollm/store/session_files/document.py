@@ -205,10 +205,9 @@ def _is_behind_messages(line: bytes) -> bool:
 
 
 class SessionDocument:
-    """The entries of a document as bytes. `read` is how many bytes were gone through."""
+    """The entries of a document as bytes."""
 
     def __init__(self, file: SessionFile, first: Line, damage: DamageReport) -> None:
-        self.read = 0
         self._file = file
         self._damage = damage
         _, self._body, head = first
@@ -276,7 +275,6 @@ class SessionDocument:
         for start, end, data in self._file.iter_lines(place, MAX_LINE_BYTES):
             if end > MAX_BYTES:
                 return
-            self.read = end
             entry, whole = data.startswith(b"{"), end - start == len(data)
             if not (entry and before.endswith(b",\n")) and before.startswith(b"{"):
                 self._check_comma(before, data, start)

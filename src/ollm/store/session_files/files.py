@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import io
 import os
 import stat
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -407,6 +409,15 @@ def open_file(path: Path, damage: DamageReport) -> int | None:
         damage.refuse(f"{path.name} is not a regular file")
         return None
     return descriptor
+
+
+def get_file_time(*paths: Path | None) -> datetime:
+    """When the newest of these files was last written."""
+    times = [0.0]
+    for path in filter(None, paths):
+        with contextlib.suppress(OSError):
+            times.append(path.lstat().st_mtime)
+    return datetime.fromtimestamp(max(times), UTC)
 
 
 _CHUNK_BYTES = 1 << 20

@@ -69,6 +69,7 @@ _call_id_decoder = msgspec.json.Decoder(_CallId)
 _decoder = msgspec.json.Decoder(JournalRecord)
 _encoder = msgspec.json.Encoder()
 _OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
 
 
@@ -280,6 +281,6 @@ def _read_mark(file: SessionFile, place: int) -> PlacedMark | None:
         return None
     try:
         record = parse_record(file.read_line(place))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
     return PlacedMark(place, record.mark) if record.mark else None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -52,8 +50,8 @@ class SessionStream:
     `session` has no messages and no calls in it. `damage` grows while they are read, the messages first.
     """
 
-    def __init__(self, reader: SessionReader, session_id: str, *, alive: bool, fallback: datetime) -> None:
-        self.session = make_session(reader.head, session_id, fallback)
+    def __init__(self, reader: SessionReader, session_id: str, *, alive: bool) -> None:
+        self.session = make_session(reader.head, session_id, reader.written_at)
         self.reader = reader
         self._alive = alive
         self._ahead: Iterator[ToolCallRecord] | None = None
@@ -176,6 +174,7 @@ def _read_entries(
     for position, data in enumerate(entries, start=1):
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
+        reader.read += len(data)
         if found := parse_strictly(data):
             add(found)
             yield found, data, True
@@ -220,15 +219,6 @@ def mark_interrupted(record: ToolCallRecord) -> ToolCallRecord:
         result=record.result or RecordedResult(llm_content=INTERRUPTED_TEXT),
         error=ErrorInfo(type="Interrupted", message=INTERRUPTED_TEXT),
     )
-
-
-def get_file_time(*paths: Path) -> datetime:
-    """When the newest of these files was last written."""
-    times = [0.0]
-    for path in paths:
-        with contextlib.suppress(OSError):
-            times.append(path.lstat().st_mtime)
-    return datetime.fromtimestamp(max(times), UTC)
 
 
 def make_session(head: JsonObject, session_id: str, fallback: datetime) -> Session:

@@ -22,7 +22,6 @@ from ollm.store.session_files.loading import (
     LoadedSession,
     SessionStream,
     complete_head,
-    get_file_time,
     load_session,
     make_loaded_session,
     mark_interrupted,
@@ -162,7 +161,7 @@ def _open_stream(
         yield None
         return
     with contextlib.closing(reader):
-        stream = SessionStream(reader, writer.session_id, alive=True, fallback=get_file_time(paths[0]))
+        stream = SessionStream(reader, writer.session_id, alive=True)
         writer.head = make_current_head(reader.head, stream.session)
         yield None if reader.foreign else stream
 
@@ -192,7 +191,7 @@ def _rewrite(
     """
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths, damage=DamageReport(patience))) as reader:
-        stream = SessionStream(reader, session_id, alive=True, fallback=get_file_time(paths[0]))
+        stream = SessionStream(reader, session_id, alive=True)
         refuse_read_only(stream, paths[0])
 
         def iter_chunks() -> Iterator[bytes]:

@@ -39,11 +39,10 @@ _entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class DocumentScan:
-    """Positions of the entries of a document, and its other fields. `read` is the number of bytes read."""
+    """Positions of the entries of a document, and its other fields."""
 
     def __init__(self, file: SessionFile, damage: DamageReport) -> None:
         self.head: JsonObject = {}
-        self.read = 0
         self._whole: dict[str, list[msgspec.Raw]] = {}
         self._places: dict[str, array[int]] = {name: array("Q") for name in _ARRAYS}  # start, end, start, end, …
         self._damage = damage
@@ -69,11 +68,8 @@ class DocumentScan:
         return self._iter_bytes("toolCalls")
 
     def _iter_bytes(self, name: str) -> Iterator[bytes]:
-        for entry in map(bytes, self._whole[name]) if self._whole else self._iter_found(name):
-            self.read += len(entry)
-            yield entry
-
-    def _iter_found(self, name: str) -> Iterator[bytes]:
+        if self._whole:
+            return map(bytes, self._whole[name])
         places = iter(self._places[name])
         return (bytes(self._data[start:end]) for start, end in zip(places, places, strict=True))
 

@@ -83,14 +83,14 @@ class SessionFiles:
 
         with contextlib.closing(writer.open_reader(_find_part(page))) as reader:
             reader.head = {**reader.head, **writer.head}
-            return load_session(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
+            return load_session(SessionStream(reader, writer.session_id, alive=True))
 
     def read_user_words(self, writer: SessionWriter) -> dict[int, str]:
         """The user's messages in a session of this process, in full, by number."""
         from ollm.store.session_files.loading import SessionStream
 
         with contextlib.closing(writer.open_reader()) as reader:
-            return SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()).read_user_words()
+            return SessionStream(reader, writer.session_id, alive=True).read_user_words()
 
     def read(self, session_id: str, page: MessagePage | None = None) -> LoadedSession:
         """All that can be read, changing no file; with `page` at least that much of it."""
@@ -105,13 +105,12 @@ class SessionFiles:
     ) -> Iterator[SessionStream]:
         """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`. Of a long one
         only `part` is read."""
-        from ollm.store.session_files.loading import SessionStream, get_file_time
+        from ollm.store.session_files.loading import SessionStream
         from ollm.store.session_files.reader import SessionReader
 
         session_id = self._require_known(session_id)
-        paths = self._find_paths(session_id)
-        with contextlib.closing(SessionReader(*paths, damage=damage, part=part)) as reader:
-            yield SessionStream(reader, session_id, alive=self.is_open(session_id), fallback=get_file_time(*paths))
+        with contextlib.closing(SessionReader(*self._find_paths(session_id), damage=damage, part=part)) as reader:
+            yield SessionStream(reader, session_id, alive=self.is_open(session_id))
 
     def describe_session(self, session_id: str) -> Session:
         """A session without what was said in it."""
@@ -233,7 +232,7 @@ class SessionFiles:
         found = list_ids_in(trash) if trash else []
         if not found:
             return []
-        from ollm.store.session_files.loading import get_file_time
+        from ollm.store.session_files.files import get_file_time
 
         return [name for name in found if trash and get_file_time(*trash.glob(f"{name}.*")) < oldest]
 

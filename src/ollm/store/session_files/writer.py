@@ -49,7 +49,6 @@ class SessionWriter:
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # what other programs did to the files
-        self._journal_follows = True  # it was begun after the document was written
         self._line_open = False  # the journal's last record has no line feed
         self._displaced = False  # what was appended is under no name: another program removed the journal
         self.document_size = 0
@@ -108,7 +107,6 @@ class SessionWriter:
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
         self._line_open = not self._journal.ends_with(b"\n")
-        self._journal_follows = not self._journal.good
         self._marks.continue_journal(self._journal.path, calls, self.document.stamp)
 
     @contextmanager
@@ -202,13 +200,11 @@ class SessionWriter:
         try:
             from ollm.store.session_files.reader import SessionReader
 
-            files = SessionReader(self.document.path, self._journal.path, follows=self._journal_follows)
-            with contextlib.closing(files) as reader:
+            with contextlib.closing(SessionReader(self.document.path, self._journal.path)) as reader:
                 self.document_size = replace_file(self.document.path, self._iter_folded(reader))
         except OSError as error:
             raise self._make_error(error) from error
         self.document.watch()
-        self._journal_follows = False  # until it is begun anew, it holds what the document holds
         self._restart_journal()
         return True
 
@@ -339,7 +335,7 @@ class SessionWriter:
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
-            self._line_open, self._journal_follows = False, True
+            self._line_open = False
             self._marks.restart()
         except OSError as error:
             raise self._make_error(error) from error

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-VERSION = 3
+VERSION = 4
 BUSY_MILLISECONDS = 1500
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 SCHEMA = f"""
 CREATE TABLE sessions(
-    id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, journal_read INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
     start_time TEXT, last_activity TEXT, model TEXT, message_count INTEGER, partial INTEGER, token_count INTEGER,
     title TEXT, workspace TEXT, archived INTEGER, origin TEXT, damaged TEXT, last_number INTEGER,
-    text_stamp TEXT NOT NULL DEFAULT '', text_read INTEGER NOT NULL DEFAULT 0, text_number INTEGER NOT NULL DEFAULT 0);
+    text_stamp TEXT NOT NULL DEFAULT '', text_number INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE entries(
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at NOT NULL,
     call TEXT, text NOT NULL);

@@ -5,22 +5,21 @@ from __future__ import annotations
 import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from ollm.domain.messages import JsonObject, Message
+from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter
-from ollm.store.session_files.files import DamageFoundError, StrictDamageReport
+from ollm.store.session_files.files import DamageFoundError, StrictDamageReport, get_file_time
 from ollm.store.session_files.loading import (
     CHECK_EVERY_ENTRIES,
-    get_file_time,
     make_partial_message,
     make_session,
     read_calls,
     read_messages,
 )
-from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_index.stamps import Stamp
 from ollm.store.session_index.texts import UNDER_WAY, EntryIndexer, IndexEntry
 
@@ -28,22 +27,9 @@ MAX_TEXT_CHARS = 200_000
 UNREAD_TITLE = "(not read yet)"
 
 
-class EntrySink(Protocol):
-    """Is handed every entry, and may work on them for so many `seconds` in all."""
-
-    seconds: float
-    late: bool
-
-    def __call__(self, entry: IndexEntry) -> None: ...
-
-    def report_progress(self, read: int) -> None:
-        """Is told now and then how many bytes were gone through."""
-
-
 class SessionRow(NamedTuple):
-    """Line of a list, with the place up to which the journal has been read."""
+    """Line of a list."""
 
-    journal_read: int
     start_time: str
     last_activity: str
     model: str
@@ -58,47 +44,60 @@ class SessionRow(NamedTuple):
     last_number: int
 
 
-def read_changes(stamp: Stamp, session_id: str, row: dict[str, Any] | None, taker: EntryIndexer | None) -> SessionRow:
-    """The tail of the journal when that is all that changed since the `row` was written, otherwise everything."""
-    listed = row and row["stamp"] == stamp.text and not row["text_stamp"] and not row["damaged"]
-    if row and taker and listed and read_further(stamp.directory, session_id, taker.last_numbers, taker):
-        return _take_row(row)  # listed, or searched in part: only what follows was new
-    if row and stamp.journal and stamp.has_only_grown_since(row["text_stamp" if taker else "stamp"]):
-        before = _take_row(row)
-        if taker:
-            before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
-            if row["text_stamp"] != row["stamp"]:
-                return read_session(stamp.directory, session_id, taker)
-        if line := read_journal_tail(stamp.directory / f"{session_id}.journal", before, taker):
-            return line
-    return read_session(stamp.directory, session_id, taker)
+def read_changes(stamp: Stamp, session_id: str, row: dict[str, Any] | None, take: EntryIndexer | None) -> SessionRow:
+    """Read the end of a session if only its journal has grown since the `row` was written, otherwise everything."""
+    known = row and not row["damaged"] and ((take and row["text_stamp"]) or row["stamp"])
+    if row and known and stamp.has_only_grown_since(known):
+        before = SessionRow(*(row[name] for name in SessionRow._fields))
+        number, calls = take.last_numbers if take else (before.last_number, 0)
+        part = SessionPart(number) if row["text_stamp"] or not take else SessionPart(number, calls_after=calls - 1)
+        with contextlib.suppress(DamageFoundError), _open_reader(stamp.directory, session_id, part) as reader:
+            settled = row["stamp"] == stamp.text
+            line = _read_entries(reader, session_id, take, before, settled) if reader.narrowed else None
+            if line and line.last_number >= before.last_number:
+                return line
+    return read_session(stamp.directory, session_id, take)
 
 
-def _take_row(row: dict[str, Any]) -> SessionRow:
-    return SessionRow(*(row[name] for name in SessionRow._fields))
-
-
-def read_session(directory: Path, session_id: str, take: EntrySink | None = None) -> SessionRow:
+def read_session(directory: Path, session_id: str, take: EntryIndexer | None = None) -> SessionRow:
     """The line of a session, everything read and checked; each entry is handed to `take`."""
-    document, journal_path = directory / f"{session_id}.json", directory / f"{session_id}.journal"
-    with contextlib.closing(SessionReader(document, journal_path)) as reader:
+    with _open_reader(directory, session_id) as reader:
         reader.damage.extend_time(take.seconds if take else 0)
-        count = last = 0
-        for message, _, _ in read_messages(reader):
-            count, last = count + 1, max(last, message.id)
-            if take:
-                take(make_message_entry(message))
-                if count % CHECK_EVERY_ENTRIES == 0:
-                    take.report_progress(reader.progress[0])
+        return _read_entries(reader, session_id, take)
+
+
+def _open_reader(
+    directory: Path, session_id: str, part: SessionPart | None = None
+) -> contextlib.closing[SessionReader]:
+    paths = directory / f"{session_id}.json", directory / f"{session_id}.journal"
+    return contextlib.closing(SessionReader(*paths, damage=StrictDamageReport() if part else None, part=part))
+
+
+def _read_entries(
+    reader: SessionReader,
+    session_id: str,
+    take: EntryIndexer | None,
+    before: SessionRow | None = None,
+    settled: bool = False,
+) -> SessionRow:
+    """Hand every entry to `take`, and count the messages after those that `before` counts, or are `settled` by it."""
+    count, known, last = (before.message_count, before.last_number, 0) if before else (0, -1, 0)
+    for position, (message, _, _) in enumerate(read_messages(reader), 1):
+        count, last = count + (message.id > known), max(last, message.id)
         if take:
-            read = _take_rest(reader, last, take)
-        else:
-            read = _find_settled(reader)
-            for _ in read_calls(reader):
-                pass  # for what is wrong with them
-        described = make_session(reader.head, session_id, get_file_time(document, journal_path))
-        partial, damage = int(bool(reader.partial)), reader.damage.text
-        return _make_row(described, count, last)._replace(journal_read=read, partial=partial, damaged=damage)
+            take(make_message_entry(message))
+            if take.late and before and settled:
+                return before
+            if position % CHECK_EVERY_ENTRIES == 0:
+                take.report_progress(reader.read)
+    if take and reader.partial:
+        take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
+    for call, _, _ in read_calls(reader):  # without `take` for what is wrong with them
+        if take and (entry := make_call_entry(call, whole=True)):
+            take(entry)
+    described = make_session(reader.head, session_id, reader.written_at)
+    partial, damage = int(bool(reader.partial)), reader.damage.text
+    return _make_row(described, count, last)._replace(partial=partial, damaged=damage)
 
 
 def make_unreadable_row(document: Path, session_id: str, why: str) -> SessionRow:
@@ -112,52 +111,15 @@ def make_unread_row(stamp: Stamp, session_id: str) -> dict[str, Any]:
     return line._replace(damaged=None, title=UNREAD_TITLE)._asdict() | {"session_id": session_id, "stamp": ""}
 
 
-def read_further(directory: Path, session_id: str, taken: tuple[int, int], take: EntrySink) -> bool:
-    """Hand over what follows the messages up to one number, and the calls of messages from another on.
-
-    False when that cannot be found without reading all of it.
-    """
-    paths = directory / f"{session_id}.json", directory / f"{session_id}.journal"
-    with contextlib.closing(SessionReader(*paths)) as reader:
-        if not reader.continue_after(*taken):
-            return False
-        last = taken[0]
-        for message, _, _ in read_messages(reader):
-            last = max(last, message.id)
-            take(make_message_entry(message))
-            if take.late:
-                return True
-        _take_rest(reader, last, take)
-    return True
-
-
-def _take_rest(reader: SessionReader, last: int, take: EntrySink) -> int:
-    """Hand over the answer under way and the calls; returns the place in the journal to read on from."""
-    settled = _find_settled(reader)
-    if reader.partial:
-        take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-    for call, _, _ in read_calls(reader):
-        if entry := make_call_entry(call, whole=True):
-            take(entry)
-        elif begun := reader.find_call_start(call.id):
-            settled = min(settled, begun)
-    return settled
-
-
-def _find_settled(reader: SessionReader) -> int:
-    return reader.partial_start if reader.partial else reader.journal_good
-
-
 def make_writer_row(writer: SessionWriter) -> SessionRow:
-    """The line of a session as its writer knows it, with nothing left in the journal to read."""
+    """The line of a session as its writer knows it."""
     described = make_session(writer.head, writer.session_id, datetime.now(UTC))
-    return _make_row(described, writer.message_count, writer.last_number)._replace(journal_read=writer.journal_size)
+    return _make_row(described, writer.message_count, writer.last_number)
 
 
 def _make_row(session: Session, count: int, last: int) -> SessionRow:
     metadata = session.metadata
     return SessionRow(
-        journal_read=0,
         start_time=session.start_time,
         last_activity=session.last_activity,
         model=session.model,
@@ -170,42 +132,6 @@ def _make_row(session: Session, count: int, last: int) -> SessionRow:
         origin=metadata.origin,
         damaged=None,
         last_number=last,
-    )
-
-
-def read_journal_tail(journal_path: Path, line: SessionRow, take: EntrySink | None = None) -> SessionRow | None:
-    """The line with what the journal says since it was last read; None if everything must be read again."""
-    head: JsonObject = {"lastActivity": line.last_activity, "model": line.model, "metadata": {}}
-    try:
-        tail = SessionReader(None, journal_path, damage=StrictDamageReport(), begin=line.journal_read, head=head)
-        with contextlib.closing(tail) as reader:
-            return _read_tail(reader, line, take) if reader.damage.size >= line.journal_read else None  # else folded
-    except DamageFoundError:
-        return None
-
-
-def _read_tail(reader: SessionReader, line: SessionRow, take: EntrySink | None) -> SessionRow | None:
-    count, number = line.message_count, line.last_number
-    for message, _, _ in read_messages(reader):
-        if message.id != number + 1:
-            return None
-        count, number = count + 1, message.id
-        if take:
-            take(make_message_entry(message))
-    read = _take_rest(reader, number, take) if take else _find_settled(reader)
-    metadata: dict[str, Any] = reader.head["metadata"]
-    state = metadata.get("workspaceState")
-    return line._replace(
-        journal_read=read,
-        last_activity=reader.head["lastActivity"],
-        model=reader.head["model"],
-        message_count=count,
-        partial=int(bool(reader.partial)),
-        token_count=int(metadata.get("tokenCount", line.token_count)),
-        title=str(metadata.get("title", line.title)),
-        workspace=metadata.get("workspace", line.workspace),
-        archived=int(state.get("status") == "archived") if isinstance(state, dict) else line.archived,
-        last_number=number,
     )
 
 

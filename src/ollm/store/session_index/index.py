@@ -263,11 +263,9 @@ class SessionIndex:
         row = self._load_rows(session_id).get(session_id)
         if row and not line and row["text_stamp" if text else "stamp"] == stamp.text:
             return row
-        values: dict[str, Any] = dict(
-            row or {"session_id": session_id, "text_stamp": "", "text_number": 0, "text_read": 0}
-        )
+        values: dict[str, Any] = dict(row or {"session_id": session_id, "text_stamp": "", "text_number": 0})
         if "id" not in values:
-            query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
+            query = "INSERT INTO sessions(session_id, stamp) VALUES (?, '')"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
         try:
             if text:
@@ -297,9 +295,9 @@ class SessionIndex:
         found: dict[str, Any] = line._asdict()
         if taker.late:
             self.behind.add(session_id)
-            return found | {"text_stamp": "", "text_read": 0, "text_number": taker.taken}
+            return found | {"text_stamp": "", "text_number": taker.taken}
         self.behind.discard(session_id)
-        return found | {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
+        return found | {"text_stamp": stamp.text, "text_number": line.last_number}
 
     def _read_changes(
         self, stamp: Stamp, session_id: str, row: dict[str, Any] | None, taker: EntryIndexer | None = None

@@ -30,16 +30,8 @@ class Stamp(NamedTuple):
         return f"{self.directory.name}/{_format_stat(self.document)}"
 
     @property
-    def journal_inode(self) -> int:
-        return self.journal[0] if self.journal else 0
-
-    @property
-    def journal_size(self) -> int:
-        return self.journal[1] if self.journal else 0
-
-    @property
     def size(self) -> int:
-        return (self.document[1] if self.document else 0) + self.journal_size
+        return sum(part[1] for part in (self.document, self.journal) if part)
 
     @property
     def is_large(self) -> bool:
@@ -50,13 +42,11 @@ class Stamp(NamedTuple):
         return max((part[2] for part in (self.document, self.journal) if part), default=0)
 
     def has_only_grown_since(self, known: str) -> bool:
-        """Return True if only the journal differs from the remembered text, and is no shorter."""
+        """Return True if at most the journal differs from the remembered text, and is no shorter."""
         document, _, journal = known.partition("|")
-        inode, _, rest = journal.partition(",")
-        size = rest.partition(",")[0]
-        return (
-            document == self.document_text and inode == str(self.journal_inode) and int(size or 0) <= self.journal_size
-        )
+        inode, size, _ = (*journal.split(","), "0", "0")[:3]
+        grown = self.journal and inode == str(self.journal[0]) and int(size) <= self.journal[1]
+        return document == self.document_text and bool(grown or journal == _format_stat(self.journal))
 
 
 def read_stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:

@@ -147,7 +147,7 @@ class EntryIndexer:
             self._commit()
 
     def _commit(self) -> None:
-        query = "UPDATE sessions SET text_stamp = '', text_read = 0, text_number = ? WHERE id = ?"
+        query = "UPDATE sessions SET text_stamp = '', text_number = ? WHERE id = ?"
         self._connection.execute(query, (self.taken, self._session))
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN IMMEDIATE")
