@@ -143,4 +143,4 @@ async def test_words_that_nothing_answered_are_sent_once_when_they_are_sent_agai
 def test_no_command_is_left_out_of_these_tests() -> None:
     tried = {command.split()[0].removeprefix("/") for command in SAYS}
 
-    assert {command.name for command in build_command_table().list_all()} <= tried | ASKS_THE_SCREEN | SENDS
+    assert {command.name for command in build_command_table().values()} <= tried | ASKS_THE_SCREEN | SENDS

@@ -10,7 +10,7 @@ from ollm.domain.events import ToolFinished, ToolOutput
 from ollm.domain.messages import ImagePart, Message, Role, TextPart, ThinkingPart
 from ollm.domain.session import TaskReport, TaskRequest
 from ollm.runtime.base import Attachment, Status, TurnReport, build_message_parts, get_recap_end
-from ollm.runtime.state import TodoOwner
+from ollm.runtime.parts import TodoOwner
 from ollm.runtime.task_offer import offer_task
 
 

@@ -78,7 +78,7 @@ def build_commands(directories: tuple[Path, ...]) -> list[JsonObject]:
     own = CustomCommands(directories)
     found = [
         make_command(command.name, command.help, command.usage)
-        for command in build_command_table().list_all()
+        for command in build_command_table().values()
         if command.name not in SCREEN_COMMANDS
     ]
     known = {command["name"] for command in found} | SCREEN_COMMANDS

@@ -27,10 +27,9 @@ from ollm.runtime.observers.housekeeping import (
     PageCacheObserver,
     WorkspaceMoveObserver,
 )
-from ollm.runtime.parts import ConversationParts
+from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
-from ollm.runtime.state import ConversationState
 from ollm.services.budget import compute_result_cap
 
 if TYPE_CHECKING:
@@ -307,7 +306,7 @@ class ConversationScope:
             snapshots=storage.snapshots,
             notes=Lazy(lambda: self.storage.notes),
             archive=Lazy(lambda: storage.archive),
-            workspace_sessions=self.workspace_sessions,
+            list_sessions=lambda: self.workspace_sessions.get().list_sessions(),
             dispatch=Lazy(lambda: toolbox.create_dispatch(state)),
             registry=Lazy(lambda: toolbox.registry),
             policy=Lazy(lambda: toolbox.policy),

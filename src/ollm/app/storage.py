@@ -16,9 +16,9 @@ from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
 from ollm.runtime.base import EventStream
+from ollm.runtime.parts import Plan, TodoOwner
 from ollm.runtime.resume.saved_context import ResumePoint, read_saved_context
 from ollm.runtime.session import OpenSession
-from ollm.runtime.state import Plan, TodoOwner
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper
 from ollm.services.loop_detection import LoopDetectionService

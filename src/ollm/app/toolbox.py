@@ -40,10 +40,9 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
+    from ollm.runtime.parts import ConversationState, TaskStarter
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.small_models.project_files import ProjectFiles
-    from ollm.runtime.state import ConversationState
-    from ollm.runtime.task_offer import TaskStarter
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map import CodeMapService
     from ollm.services.context_manager import ContextManager

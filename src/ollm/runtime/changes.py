@@ -5,70 +5,28 @@ Each is recorded in the session, and the context as it was is kept as a snapshot
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.clock import format_stamp
 from ollm.domain.context import ActiveContext, Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
 from ollm.domain.session import ModeTrigger, SnapshotTrigger
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.base import EventStream
 from ollm.runtime.prompt.prefix import count_instruction_tokens
-from ollm.runtime.prompt.prompt import Prompt
-from ollm.runtime.session import OpenSession
-from ollm.runtime.state import ConversationState
 from ollm.services import modes
 from ollm.tools.framework.tool_selection import make_find_spec, select_tools
 
 if TYPE_CHECKING:
-    from ollm.domain.lazy import Lazy
-    from ollm.policy.engine import PolicyEngine
-    from ollm.runtime.model.model import Model
-    from ollm.services.snapshots import SnapshotManager
-    from ollm.tools.framework.base import ToolRegistry, ToolSpec
+    from ollm.runtime.parts import ConversationParts
+    from ollm.tools.framework.base import ToolSpec
 
 
-class ShowsTools(Protocol):
-    """A conversation whose model is shown tools."""
-
-    @property
-    def state(self) -> ConversationState: ...
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def registry(self) -> Lazy[ToolRegistry]: ...
-
-    @property
-    def policy(self) -> Lazy[PolicyEngine]: ...
-
-
-class Changeable(ShowsTools, Protocol):
-    """A conversation whose model, mode and context can be changed."""
-
-    @property
-    def session(self) -> OpenSession: ...
-
-    @property
-    def stream(self) -> EventStream: ...
-
-    @property
-    def snapshots(self) -> SnapshotManager: ...
-
-    @property
-    def choose_model(self) -> Callable[[str], Awaitable[Model]]: ...
-
-    @property
-    def clock(self) -> Clock: ...
-
-
-def update_tools(conversation: ShowsTools) -> None:
+def update_tools(conversation: ConversationParts) -> None:
     """Show the model the tools of its mode."""
     prompt, model = conversation.prompt, conversation.state.model
     if model.facts.chats_only:
@@ -88,7 +46,7 @@ def update_tools(conversation: ShowsTools) -> None:
     prompt.set_tools(select(folded=False), when_folded=lambda: select(folded=True))
 
 
-def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], frozenset[str]]:
+def judge_foreign_tools(conversation: ConversationParts) -> tuple[list[ToolSpec], frozenset[str]]:
     """The tools without those from outside that a rule denies, and the names of those that a rule allows. What finds
     the tools that will not fit is registered here. Policy is asked only where there are such tools, and rules."""
     registry = conversation.registry.get()
@@ -105,13 +63,13 @@ def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], froze
     return [tool for tool in tools if tool.name not in denied], permitted
 
 
-def get_approval(conversation: Changeable) -> Approval:
+def get_approval(conversation: ConversationParts) -> Approval:
     """What runs without a question now. As long as nobody asked policy, nobody changed it there."""
     policy, state = conversation.policy.built, conversation.state
     return policy.approval if policy else modes.MODES[conversation.prompt.mode].approval or state.approval
 
 
-async def change_model(conversation: Changeable, name: str) -> None:
+async def change_model(conversation: ConversationParts, name: str) -> None:
     """Go on with another model of the same choice of servers."""
     chosen = await conversation.choose_model(name)
     await take_snapshot(conversation, "window")
@@ -125,7 +83,7 @@ async def change_model(conversation: Changeable, name: str) -> None:
     await record_step(conversation, {"step": "model", "model": chosen.name, "window": chosen.window})
 
 
-async def change_window(conversation: Changeable, window: int) -> None:
+async def change_window(conversation: ConversationParts, window: int) -> None:
     await take_snapshot(conversation, "window")
     conversation.state.model.window = window
     conversation.prompt.set_window(window)
@@ -134,7 +92,7 @@ async def change_window(conversation: Changeable, window: int) -> None:
     await record_step(conversation, {"step": "window", "window": window})
 
 
-async def change_mode(conversation: Changeable, mode: ModeName, trigger: ModeTrigger, confidence: float) -> None:
+async def change_mode(conversation: ConversationParts, mode: ModeName, trigger: ModeTrigger, confidence: float) -> None:
     before = conversation.prompt.mode
     if mode == before:
         return
@@ -143,7 +101,9 @@ async def change_mode(conversation: Changeable, mode: ModeName, trigger: ModeTri
     await apply_mode(conversation, before, trigger, confidence)
 
 
-async def apply_mode(conversation: Changeable, before: ModeName, trigger: ModeTrigger, confidence: float = 1.0) -> None:
+async def apply_mode(
+    conversation: ConversationParts, before: ModeName, trigger: ModeTrigger, confidence: float = 1.0
+) -> None:
     """Tools, approval and history follow the mode the prompt is in now."""
     mode = conversation.prompt.mode
     step = modes.make_mode_change(before, mode, trigger, confidence, clock=conversation.clock)
@@ -154,7 +114,7 @@ async def apply_mode(conversation: Changeable, before: ModeName, trigger: ModeTr
     conversation.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
 
 
-async def restore_snapshot(conversation: Changeable, snapshot_id: str) -> None:
+async def restore_snapshot(conversation: ConversationParts, snapshot_id: str) -> None:
     before = conversation.prompt.mode
     context = await conversation.snapshots.restore_snapshot(snapshot_id, conversation.prompt.capture_state())
     conversation.prompt.restore(context)
@@ -163,7 +123,7 @@ async def restore_snapshot(conversation: Changeable, snapshot_id: str) -> None:
     await record_step(conversation, {"step": "restore", "snapshotId": snapshot_id})
 
 
-async def rewind_context(conversation: Changeable, number: int, more: Mapping[str, Any] | None = None) -> str:
+async def rewind_context(conversation: ConversationParts, number: int, more: Mapping[str, Any] | None = None) -> str:
     """The context as it was before message `number`; gives that message's text. Nothing leaves the archive. `more` is
     recorded with the step."""
     message = find_user_message(conversation, number)
@@ -177,7 +137,7 @@ async def rewind_context(conversation: Changeable, number: int, more: Mapping[st
     return message.text
 
 
-async def redo_context(conversation: Changeable, context: ActiveContext, more: Mapping[str, Any]) -> None:
+async def redo_context(conversation: ConversationParts, context: ActiveContext, more: Mapping[str, Any]) -> None:
     """Take a rewind back: `context` is how it was before. `more` is recorded with the step."""
     if conversation.state.rewound:
         conversation.state.rewound.pop()
@@ -232,7 +192,7 @@ def make_redo_step(step: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str
     return {"step": name, **{key: step[key] for key in ("before", "record") if key in step}, **done}
 
 
-def find_user_message(conversation: Changeable, number: int) -> Message:
+def find_user_message(conversation: ConversationParts, number: int) -> Message:
     """A message of the person's, by its number."""
     for message in conversation.session.load().messages:
         if message.id == number and message.role == "user":
@@ -240,7 +200,7 @@ def find_user_message(conversation: Changeable, number: int) -> Message:
     raise UsageError(f"Message {number} is not one of your messages.", action="See the numbers in /history.")
 
 
-async def take_snapshot(conversation: Changeable, trigger: SnapshotTrigger) -> str | None:
+async def take_snapshot(conversation: ConversationParts, trigger: SnapshotTrigger) -> str | None:
     """The id of the snapshot; None where none was taken."""
     if conversation.session.id is None:
         return None
@@ -248,13 +208,13 @@ async def take_snapshot(conversation: Changeable, trigger: SnapshotTrigger) -> s
     return made.id if made else None
 
 
-async def record_step(conversation: Changeable, step: dict[str, Any]) -> None:
+async def record_step(conversation: ConversationParts, step: dict[str, Any]) -> None:
     """A line of `contextHistory`."""
     conversation.state.context_history.append({**step, "timestamp": format_stamp(conversation.clock())})
     await conversation.session.update_metadata({"contextHistory": conversation.state.context_history})
 
 
-async def auto_switch_mode(conversation: Changeable, text: str) -> None:
+async def auto_switch_mode(conversation: ConversationParts, text: str) -> None:
     """Propose the mode that a message fits, or switch to it, as `modes.autoSwitch` says; not called when it is off."""
     from ollm.services.mode_proposal import propose_mode
 

@@ -27,10 +27,7 @@ from ollm.runtime.base import (
     iterate_until_finished,
 )
 from ollm.runtime.changes import get_approval, update_tools
-from ollm.runtime.model.model import Model
 from ollm.runtime.parts import ConversationParts
-from ollm.runtime.prompt.compaction import Compactor
-from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
 from ollm.services import budget as rules
@@ -370,23 +367,10 @@ class IdleReporter(Protocol):
     async def is_idle(self) -> bool: ...
 
 
-class IdleParts(Protocol):
-    """What of a conversation is needed here."""
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def compactor(self) -> Compactor: ...
-
-    @property
-    def model(self) -> Model: ...
-
-
 class IdleSummary:
     """One request at a time, and one after each answer."""
 
-    def __init__(self, parts: IdleParts) -> None:
+    def __init__(self, parts: ConversationParts) -> None:
         self._parts = parts
         self.is_busy_elsewhere: Callable[[], bool] = lambda: False  # whether another session of this process has a turn
         self._task: asyncio.Task[None] | None = None

@@ -6,50 +6,22 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Notice, ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.lazy import Lazy
-from ollm.domain.session import AgentListing, TaskReport, TaskRequest
+from ollm.domain.session import TaskReport, TaskRequest
 from ollm.domain.tools import ErrorInfo, ToolResult
 from ollm.runtime.base import EventStream
-from ollm.runtime.model.model import Model
-from ollm.runtime.prompt.prompt import Prompt
+
+if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts, TaskStarter
 
 MAX_MENTIONED_AGENTS = 3
 _MENTION = re.compile(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.IGNORECASE)
 
 
-class TaskStarter(Protocol):
-    """Runs tasks; `take_usage` gives the tokens they took since it was last asked."""
-
-    async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
-
-    def take_usage(self) -> Usage: ...
-
-    def list_agents(self) -> list[AgentListing]: ...
-
-
-class TaskParts(Protocol):
-    """What of a conversation decides whether a task is offered."""
-
-    @property
-    def tasks(self) -> Lazy[TaskStarter] | None: ...
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def model(self) -> Model: ...
-
-    @property
-    def stream(self) -> EventStream: ...
-
-
-async def offer_task(parts: TaskParts, typed: str) -> str:
+async def offer_task(parts: ConversationParts, typed: str) -> str:
     """The reports of the agents that the person named; empty without any."""
     if parts.tasks is None:
         return ""
@@ -63,7 +35,7 @@ async def offer_task(parts: TaskParts, typed: str) -> str:
     return "\n\n".join(filter(None, [await _run_task(parts, tasks, request) for request in requests]))
 
 
-async def _run_task(parts: TaskParts, tasks: TaskStarter, request: TaskRequest) -> str:
+async def _run_task(parts: ConversationParts, tasks: TaskStarter, request: TaskRequest) -> str:
     """The report, with where it comes from; a failure is told and leaves the turn to go on without."""
     from ollm.tools.task import render_report
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import (
@@ -29,29 +29,16 @@ from ollm.domain.messages import (
 )
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
-from ollm.runtime.prompt.compaction import Compactor, ContextFull
-from ollm.runtime.prompt.prompt import Prompt
+from ollm.runtime.prompt.compaction import ContextFull
 from ollm.runtime.session import Recorder
-from ollm.runtime.turn_calls import CallParts, LoopStop, StreamedAnswer, TurnCalls
+from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 
 if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
     from ollm.runtime.small_models.guide import TurnGuide
 
 MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
-
-
-class TurnParts(CallParts, Protocol):
-    """What a turn works with, of all that a conversation is made of."""
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def compactor(self) -> Compactor: ...
-
-    @property
-    def monotonic(self) -> Callable[[], float]: ...
 
 
 class Turn:
@@ -60,7 +47,7 @@ class Turn:
 
     def __init__(
         self,
-        parts: TurnParts,
+        parts: ConversationParts,
         recorder: Recorder,
         emit: Callable[[Event], None],
         prepare: Callable[[str, str], Awaitable[None]],

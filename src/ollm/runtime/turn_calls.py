@@ -8,11 +8,10 @@ A model that writes blocks gets a guide, which turns its blocks into calls and s
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ollm.domain.context import Usage
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
-from ollm.domain.lazy import Lazy
 from ollm.domain.messages import UNPARSED_KEY, AnyPart, JsonObject, TextPart, ThinkingPart, ToolCall, ToolResultPart
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
@@ -26,11 +25,11 @@ from ollm.providers.base import (
     ThinkingPiece,
     WrittenPiece,
 )
-from ollm.runtime.model.model import Model
-from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
+from ollm.services.loop_detection import LoopPattern, format_advice
 from ollm.tools.framework.tool_selection import unwrap_call
 
 if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
     from ollm.runtime.small_models.guide import TurnGuide
     from ollm.runtime.turn_actions import Step
 
@@ -45,29 +44,6 @@ SAVE_INTERVAL_SECONDS = 2.0
 SavePartial = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
 
 
-class Dispatcher(Protocol):
-    """Runs calls; leaves exactly one result for each in the record, also when cancelled."""
-
-    async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]: ...
-
-    async def refuse(
-        self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str
-    ) -> list[ToolCallRecord]: ...
-
-
-class CallParts(Protocol):
-    """What calls are run with."""
-
-    @property
-    def model(self) -> Model: ...
-
-    @property
-    def loops(self) -> LoopDetectionService: ...
-
-    @property
-    def dispatch(self) -> Lazy[Dispatcher]: ...
-
-
 class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
     def __init__(self, pattern: LoopPattern) -> None:
         super().__init__(pattern.details)
@@ -79,7 +55,7 @@ class TurnCalls:
 
     def __init__(
         self,
-        parts: CallParts,
+        parts: ConversationParts,
         record: RecordResults,
         make_call_id: Callable[[], str],
         create_guide: Callable[[str], TurnGuide | None] = lambda _: None,

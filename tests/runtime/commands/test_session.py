@@ -61,7 +61,7 @@ async def test_a_page_of_the_history_says_what_came_before(talking: Talking) -> 
         assert len((await talk.run("/history all")).data) == 4
         with pytest.raises(UsageError, match=r"Usage: /history \[N"):
             await talk.run("/history some")
-        with pytest.raises(UsageError, match="Usage: /export FILE"):
+        with pytest.raises(UsageError, match="Usage: /history"):
             await talk.run("/history export")
 
 

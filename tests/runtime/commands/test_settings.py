@@ -49,7 +49,7 @@ async def test_every_command_is_in_the_help_and_documented(talking: Talking) -> 
     async with talking() as talk:
         shown = (await talk.run("/help")).text
 
-    named = [command.name for command in build_command_table().list_all()]
+    named = [command.name for command in build_command_table().values()]
     wanted = (
         "help history context compact expand mode approval plan goal model tools memory todos sessions new undo continue"
         " trust export exit"
@@ -105,7 +105,7 @@ async def test_tools_permissions_and_models_are_listed(talking: Talking) -> None
         assert models.data["options"] == ["scripted", "other"]
 
 
-HELP_LINES = {command.name: command.help for command in build_command_table().list_all()}
+HELP_LINES = {command.name: command.help for command in build_command_table().values()}
 
 
 async def test_help_about_one_command_and_about_none(talking: Talking) -> None:

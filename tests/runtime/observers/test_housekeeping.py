@@ -18,7 +18,7 @@ from ollm.runtime.observers.housekeeping import (
     LazyObserver,
     ModelFactsObserver,
 )
-from ollm.runtime.state import ConversationState
+from ollm.runtime.parts import ConversationState
 from tests.covers import covers
 from tests.runtime.model.test_model import offline
 from tests.runtime.prompt.test_prompt import Talk

@@ -117,7 +117,7 @@ class ConversationRunner:
     async def _greet(self, conversation: Conversation) -> None:
         from ollm.runtime.commands import build_command_table
 
-        self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().list_all()}
+        self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().values()}
         status = await conversation.status()
         branch = read_git_branch(self._display.options.workspace)
         self._display.print(render_header(status, branch, self._display.painter))

@@ -7,30 +7,35 @@ from typing import TYPE_CHECKING
 from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.text import suggest_names
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable
+from ollm.runtime.commands.base import SlashCommand, WrongUsage
 from ollm.runtime.commands.help_text import CustomCommands
 
 if TYPE_CHECKING:
-    from ollm.runtime.commands.base import CommandNeeds
+    from ollm.runtime.parts import ConversationParts
 
 
-def build_command_table() -> CommandTable:
-    """All commands there are."""
+def build_command_table() -> dict[str, SlashCommand]:
+    """All commands by name, in the order of the alphabet."""
     from ollm.runtime.commands import context, diff, mcp, rewind, session, settings, work
 
-    table = CommandTable()
-    for module in (context, diff, mcp, rewind, session, settings, work):
-        module.register_commands(table)
-    return table
+    modules = (context, diff, mcp, rewind, session, settings, work)
+    commands = (value for module in modules for value in vars(module).values() if isinstance(value, SlashCommand))
+    return {command.name: command for command in sorted(commands, key=lambda command: command.name)}
 
 
-async def run_command(conversation: CommandNeeds, name: str, arguments: str, *, busy: bool = False) -> CommandReply:
+async def run_command(
+    conversation: ConversationParts, name: str, arguments: str, *, busy: bool = False
+) -> CommandReply:
     """Run `/name arguments`: one of ours, or a file of the workspace's `.ollm/commands`. `busy`: a turn is running."""
     table = build_command_table()
     if found := table.get(name):
         if busy and not found.during_turn:
             raise BusyError(f"/{name} waits until the model is done.", action="Wait for it, or stop it.")
-        return await found.run(conversation, arguments)
+        try:
+            return await found.run(conversation, arguments)
+        except WrongUsage as wrong:
+            usage = f"/{name} {str(wrong) or found.usage}".rstrip()
+            raise UsageError(f"Usage: {usage}.", action="See /help for all commands.") from wrong
     if ":" in name and conversation.mcp is not None:
         from ollm.runtime.commands.mcp import send_prompt
 
@@ -39,6 +44,6 @@ async def run_command(conversation: CommandNeeds, name: str, arguments: str, *, 
     custom = CustomCommands(conversation.command_directories)
     if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
-    near = suggest_names(name, [*(command.name for command in table.list_all()), *custom.list_names()])
+    near = suggest_names(name, [*table, *custom.list_names()])
     hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
     raise UsageError(f"Unknown command /{name}.", action=hint)

@@ -13,58 +13,48 @@ from ollm.providers.window import explain_small_window
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
-    CommandTable,
-    ContextNeeds,
+    WrongUsage,
     fence_text,
-    make_usage_error,
     parse_number,
     render_table,
+    slash_command,
     split_subcommand,
 )
 from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
 
 if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
     from ollm.tools.recall import Archive
 
-USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | clear | size N]"
-CONTEXT_HELP = """\
-- `show`: each part of the next request, with its tokens
-- `snapshot`: keep the context as it is now, to go back to
-- `list`: the snapshots there are
-- `restore ID`: go back to one; the archive keeps what came after
-- `add KEY TEXT`: tell the model something on every request
-- `entries`: what was added, and by whom
-- `remove KEY`: no longer
-- `clear`: remove every entry you added
-- `size N`: another window, in tokens"""
 BAR_WIDTH_CHARS = 30
 MAX_SHOWN_CHARS = 20_000
 MIN_WINDOW_TOKENS = 512
 MAX_FOUND_MESSAGES = 10
 
 
-COMPACT_HELP = "Done by itself when the window fills; this frees room now. /history and /expand still have every word."
-EXPAND_HELP = "`12`: message 12; `c3`: what the call c3 brought; words: the newest messages that have all of them."
+@slash_command(
+    "context", usage="[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | clear | size N]"
+)
+async def context(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show the context; manage snapshots and entries.
 
-
-def register_commands(commands: CommandTable) -> None:
-    commands.register("context", "Show the context; manage snapshots and entries.", usage=USAGE, more=CONTEXT_HELP)(
-        context
-    )
-    commands.register("compact", "Compact old messages into a summary.", more=COMPACT_HELP)(compact)
-    help_text = "Show a message or call in full, or search."
-    commands.register("expand", help_text, usage="NUMBER|CALL|WORDS", more=EXPAND_HELP, during_turn=True)(expand)
-
-
-async def context(conversation: ContextNeeds, arguments: str) -> CommandReply:
+    - `show`: each part of the next request, with its tokens
+    - `snapshot`: keep the context as it is now, to go back to
+    - `list`: the snapshots there are
+    - `restore ID`: go back to one; the archive keeps what came after
+    - `add KEY TEXT`: tell the model something on every request
+    - `entries`: what was added, and by whom
+    - `remove KEY`: no longer
+    - `clear`: remove every entry you added
+    - `size N`: another window, in tokens"""
     name, rest = split_subcommand(arguments)
     run = SUBCOMMANDS.get(name or "show")
     if run is None:
-        raise make_usage_error("context", USAGE)
+        raise WrongUsage
     return await run(conversation, rest)
 
 
-async def show_context(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def show_context(conversation: ConversationParts, arguments: str) -> CommandReply:
     prompt = conversation.prompt
     budget, usage, parts = prompt.compute_budget(), prompt.measure_usage(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts)
@@ -83,7 +73,7 @@ async def show_context(conversation: ContextNeeds, arguments: str) -> CommandRep
     return CommandReply(text=f"{text}\n\n{render_table(('part', 'tokens', ''), rows)}", data=data)
 
 
-async def take_snapshot(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def take_snapshot(conversation: ConversationParts, arguments: str) -> CommandReply:
     if conversation.session.id is None:
         raise UsageError("No session yet.", action="Send a message first.")
     made = await conversation.snapshots.create_snapshot(conversation.prompt.capture_state(), "manual")
@@ -92,7 +82,7 @@ async def take_snapshot(conversation: ContextNeeds, arguments: str) -> CommandRe
     return CommandReply(text=f"Snapshot `{made.id}`: {made.summary}", data={"id": made.id})
 
 
-async def list_snapshots(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def list_snapshots(conversation: ConversationParts, arguments: str) -> CommandReply:
     found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
     rows = [
         (entry.id[:8], format_age(entry.timestamp), str(entry.token_count), entry.trigger, entry.summary)
@@ -102,9 +92,9 @@ async def list_snapshots(conversation: ContextNeeds, arguments: str) -> CommandR
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
-async def restore_snapshot(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def restore_snapshot(conversation: ConversationParts, arguments: str) -> CommandReply:
     if not arguments:
-        raise make_usage_error("context", "restore ID")
+        raise WrongUsage("restore ID")
     found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
     fits = [entry for entry in found if entry.id.startswith(arguments.strip())]
     if len(fits) != 1:
@@ -113,10 +103,10 @@ async def restore_snapshot(conversation: ContextNeeds, arguments: str) -> Comman
     return CommandReply(text=f"Context restored to {format_age(fits[0].timestamp)}. Undo: /context list.")
 
 
-async def add_entry(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def add_entry(conversation: ConversationParts, arguments: str) -> CommandReply:
     key, text = split_subcommand(arguments)
     if not text:
-        raise make_usage_error("context", "add KEY TEXT")
+        raise WrongUsage("add KEY TEXT")
     entries = conversation.prompt.entries
     entries.add_context(key, text, source="user")
     if not entries.has_context(key):
@@ -125,14 +115,14 @@ async def add_entry(conversation: ContextNeeds, arguments: str) -> CommandReply:
     return CommandReply(text=f"Added context entry {key!r}; undo with /context remove {key}.")
 
 
-async def list_entries(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def list_entries(conversation: ConversationParts, arguments: str) -> CommandReply:
     found = conversation.prompt.entries.get_context()
     rows = [(entry.key, f"{entry.priority:g}", entry.source, entry.content[:80]) for entry in found]
     text = render_table(("key", "priority", "source", "content"), rows) if rows else "No context entries."
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
-async def remove_entry(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def remove_entry(conversation: ConversationParts, arguments: str) -> CommandReply:
     entries = conversation.prompt.entries
     key = arguments.strip()
     if not entries.has_context(key):
@@ -142,22 +132,26 @@ async def remove_entry(conversation: ContextNeeds, arguments: str) -> CommandRep
     return CommandReply(text=f"Removed context entry {key!r}.")
 
 
-async def clear_entries(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def clear_entries(conversation: ConversationParts, arguments: str) -> CommandReply:
     count = conversation.prompt.entries.clear_context("user")
     conversation.prompt.refresh_system_prompt()
     return CommandReply(text=f"Removed {count} context entr{'y' if count == 1 else 'ies'}.", data={"removed": count})
 
 
-async def change_size(conversation: ContextNeeds, arguments: str) -> CommandReply:
+async def change_size(conversation: ConversationParts, arguments: str) -> CommandReply:
     size = parse_number(arguments.strip())
     if size is None or size < MIN_WINDOW_TOKENS:
-        raise make_usage_error("context", f"size N ({MIN_WINDOW_TOKENS} tokens or more)")
+        raise WrongUsage(f"size N ({MIN_WINDOW_TOKENS} tokens or more)")
     await changes.change_window(conversation, size)
     window = conversation.state.model.window
     return CommandReply(text=f"Context window set to {window:,} tokens. {explain_small_window(window)}".rstrip())
 
 
-async def compact(conversation: ContextNeeds, arguments: str) -> CommandReply:
+@slash_command("compact")
+async def compact(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Compact old messages into a summary.
+
+    Done by itself when the window fills; this frees room now. /history and /expand still have every word."""
     before = conversation.prompt.used_tokens
     smaller = await conversation.compactor.compact(
         conversation.prompt, conversation.stream.emit, conversation.state.model.summarise
@@ -167,11 +161,14 @@ async def compact(conversation: ContextNeeds, arguments: str) -> CommandReply:
     return CommandReply(text=f"Compacted {before:,} → {conversation.prompt.used_tokens:,} tokens; full history kept.")
 
 
-async def expand(conversation: ContextNeeds, arguments: str) -> CommandReply:
-    """What the model can `recall`, for the person: by number, by a call's id, or by words."""
+@slash_command("expand", usage="NUMBER|CALL|WORDS", during_turn=True)
+async def expand(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show a message or call in full, or search.
+
+    `12`: message 12; `c3`: what the call c3 brought; words: the newest messages that have all of them."""
     wanted = arguments.strip().removeprefix("#")
     if not wanted:
-        raise make_usage_error("expand", "NUMBER|CALL|WORDS")
+        raise WrongUsage
     loaded, archive = conversation.session.load(), conversation.archive.get()
     number = parse_number(wanted)
     message = next((found for found in loaded.messages if found.id == number), None)
@@ -195,7 +192,7 @@ async def find_messages(archive: Archive, wanted: str) -> CommandReply:
     return CommandReply(text=render_table(("number", "who", "what"), rows), data=msgspec.to_builtins(found))
 
 
-SUBCOMMANDS: dict[str, Callable[[ContextNeeds, str], Awaitable[CommandReply]]] = {
+SUBCOMMANDS: dict[str, Callable[[ConversationParts, str], Awaitable[CommandReply]]] = {
     "show": show_context,
     "snapshot": take_snapshot,
     "list": list_snapshots,

@@ -11,12 +11,12 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.runtime import rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, RewindNeeds, fence_text, make_usage_error, parse_number
+from ollm.runtime.commands.base import WrongUsage, fence_text, parse_number, slash_command
 
 if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
     from ollm.services.file_checkpoints import CheckpointRecord, CheckpointView, FileCheckpoints
 
-DIFF_USAGE = "[NUMBER]"
 MAX_MESSAGES = 10**9
 ONLY_EDITS = "What commands changed is not known"
 
@@ -31,22 +31,15 @@ class DiffSection(Data, frozen=True):
     note: str = ""
 
 
-DIFF_HELP = (
-    "Turn by turn since the session began; with a number only the turn of that message. It says what it cannot know."
-)
+@slash_command("diff", usage="[NUMBER]", during_turn=True)
+async def show_changes(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show what this session changed, commands included.
 
-
-def register_commands(commands: CommandTable) -> None:
-    text = "Show what this session changed, commands included."
-    commands.register("diff", text, usage=DIFF_USAGE, more=DIFF_HELP, during_turn=True)(show_changes)
-
-
-async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:
-    """What changed in each turn, by edits and commands; where no states were saved, what the edits say."""
+    Turn by turn since the session began; with a number only the turn of that message. It says what it cannot know."""
     word = arguments.strip().removeprefix("#")
     number = parse_number(word)
     if word and number is None:
-        raise make_usage_error("diff", DIFF_USAGE)
+        raise WrongUsage
     if number is not None:
         require_message(conversation, number)
     found = await asyncio.to_thread(collect_sections, conversation, number)
@@ -66,7 +59,7 @@ def render_section(section: DiffSection) -> str:
     return "\n\n".join(part for part in (f"**{section.title}**", section.note, shown) if part)
 
 
-def require_message(conversation: RewindNeeds, number: int) -> None:
+def require_message(conversation: ConversationParts, number: int) -> None:
     """Raises UsageError for a message that does not exist."""
     page = conversation.session.load_page(None, 1)
     newest = int(page[-1]["id"]) if page else 0
@@ -75,7 +68,7 @@ def require_message(conversation: RewindNeeds, number: int) -> None:
         raise UsageError(f"There is no message {number}. {known}.", action="See the numbers in /history.")
 
 
-def collect_sections(conversation: RewindNeeds, number: int | None) -> list[DiffSection]:
+def collect_sections(conversation: ConversationParts, number: int | None) -> list[DiffSection]:
     """Every stretch in which this session changed files, or may have."""
     session_id = conversation.session.id
     if session_id is None:
@@ -101,7 +94,7 @@ def is_about(record: CheckpointRecord, number: int) -> bool:
 
 
 def make_section(
-    conversation: RewindNeeds,
+    conversation: ConversationParts,
     checkpoints: FileCheckpoints,
     view: CheckpointView | None,
     records: Sequence[CheckpointRecord],
@@ -136,7 +129,7 @@ def make_section(
 
 
 def describe_unsaved(
-    conversation: RewindNeeds, checkpoints: FileCheckpoints, number: int | None, *, saved: bool
+    conversation: ConversationParts, checkpoints: FileCheckpoints, number: int | None, *, saved: bool
 ) -> list[DiffSection]:
     """What is known without a saved state: the edits in the archive. Nothing where none was changed."""
     off = checkpoints.reason_off
@@ -148,7 +141,7 @@ def describe_unsaved(
     return [DiffSection(message_id=number or 0, kind="edits", title=title, diffs=diffs, note=note)]
 
 
-def collect_edits(conversation: RewindNeeds, first: int, last: int) -> list[str]:
+def collect_edits(conversation: ConversationParts, first: int, last: int) -> list[str]:
     """The diffs of our own edits in the turns of the messages `first` to `last`."""
     page: list[dict[str, Any]] = conversation.session.load_page(None, MAX_MESSAGES)
     turn, diffs = 0, []

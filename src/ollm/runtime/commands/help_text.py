@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.errors import UsageError
 from ollm.domain.text import split_front_matter, suggest_names
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, render_table
+from ollm.runtime.commands.base import SlashCommand, render_table
 from ollm.system.atomic import read_small_file
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def render_help(directories: tuple[Path, ...], arguments: str, mcp: McpServers |
     known, files = build_command_table(), CustomCommands(directories)
     if name:
         return CommandReply(text=describe_command(name, known, files))
-    rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
+    rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.values()]
     if mcp is not None:
         from ollm.runtime.commands.mcp import describe_prompts
 
@@ -119,13 +119,13 @@ def render_help(directories: tuple[Path, ...], arguments: str, mcp: McpServers |
     return CommandReply(text=text, data=[" ".join(row) for row in rows])
 
 
-def describe_command(name: str, known: CommandTable, files: CustomCommands) -> str:
+def describe_command(name: str, known: dict[str, SlashCommand], files: CustomCommands) -> str:
     """One command in full; the file of a person's own."""
     found = known.get(name)
     if found is None and (file := files.find(name)):
         return f"`/{name} [TEXT]` sends the text of `{shorten_home(file)}`.\n\n{files.describe(name)}"
     if found is None:
-        near = suggest_names(name, [*(command.name for command in known.list_all()), *files.list_names()])
+        near = suggest_names(name, [*known, *files.list_names()])
         hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
         raise UsageError(f"Unknown command /{name}.", action=hint)
     return f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip()

@@ -7,28 +7,19 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, McpNeeds, fence_text, make_usage_error, render_table, split_words
+from ollm.runtime.commands.base import WrongUsage, fence_text, render_table, slash_command, split_words
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.catalogue import OfferedPrompt
     from ollm.extensions.mcp.servers import McpServers, McpServerState
-
-RESOURCE_USAGE = "[SERVER URI]"
-USAGE = "[SERVER PROMPT [NAME=VALUE...]]"
+    from ollm.runtime.parts import ConversationParts
 
 
-MCP_HELP = "A prompt becomes your next message; `/SERVER:PROMPT` is the same. Add servers with `ollm mcp add`."
-RESOURCE_HELP = "`@SERVER:URI` in a message attaches a resource to it."
+@slash_command("mcp", usage="[SERVER PROMPT [NAME=VALUE...]]")
+async def mcp(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List MCP servers, or send one of their prompts.
 
-
-def register_commands(commands: CommandTable) -> None:
-    commands.register("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE, more=MCP_HELP)(mcp)
-    commands.register(
-        "resource", "List resources of MCP servers, or show one.", usage=RESOURCE_USAGE, more=RESOURCE_HELP
-    )(resource)
-
-
-async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
+    A prompt becomes your next message; `/SERVER:PROMPT` is the same. Add servers with `ollm mcp add`."""
     servers = conversation.mcp
     if servers is None:
         return CommandReply(text="No MCP servers configured. Add one with `ollm mcp add`.", data=[])
@@ -42,7 +33,7 @@ async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
         )
     named = split_words(arguments, 3)
     if len(named) < 2:
-        raise make_usage_error("mcp", USAGE)
+        raise WrongUsage
     return await send_prompt(servers, named[0], named[1], named[2] if len(named) > 2 else "")
 
 
@@ -53,7 +44,11 @@ async def send_prompt(servers: McpServers, server: str, prompt: str, arguments: 
     return CommandReply(follow_up="send", argument=text)
 
 
-async def resource(conversation: McpNeeds, arguments: str) -> CommandReply:
+@slash_command("resource", usage="[SERVER URI]")
+async def resource(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List resources of MCP servers, or show one.
+
+    `@SERVER:URI` in a message attaches a resource to it."""
     servers = conversation.mcp
     if servers is None:
         return CommandReply(text="No MCP servers configured. Add one with `ollm mcp add`.", data=[])
@@ -64,7 +59,7 @@ async def resource(conversation: McpNeeds, arguments: str) -> CommandReply:
         text = "\n".join(["Name one in a message to attach it:", "", *lines]) if found else "No resources known yet."
         return CommandReply(text=text, data=found)
     if len(named) < 2:
-        raise make_usage_error("resource", RESOURCE_USAGE)
+        raise WrongUsage
     text = await servers.read_resource(*named)
     return CommandReply(text=fence_text(text), data=text)
 

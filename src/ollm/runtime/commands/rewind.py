@@ -11,34 +11,18 @@ from ollm.domain.messages import TextPart
 from ollm.domain.struct import Data
 from ollm.runtime import changes, rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, RewindNeeds, fence_text, make_usage_error, parse_number
+from ollm.runtime.commands.base import WrongUsage, fence_text, parse_number, slash_command
 
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
+    from ollm.runtime.parts import ConversationParts
     from ollm.services.file_checkpoints import CheckpointRecord, RestorePlan, RestoreResult
     from ollm.services.file_checkpoints.restore import RestoreKind
 
 log = logging.getLogger(__name__)
 RewindScope = Literal["talk", "files", "both"]
-REWIND_USAGE = "NUMBER [talk|files|both] [diff] [force] [yes]"
-REWIND_HELP = (
-    "`talk` takes messages out of the context, `files` puts files back as they were before the message, `both` does"
-    " both and is the default where files changed. Without `yes` it only says what it would do, with `diff` line by"
-    " line. Files that others changed since are left alone unless `force` is added. `/redo` takes it back."
-)
-REDO_USAGE = "[force]"
 MAX_NAMED_PATHS = 20
 PAGE_MESSAGES = 20  # read at a time
-
-
-REDO_HELP = "Files that were changed since are left alone and named; `force` takes them too."
-
-
-def register_commands(commands: CommandTable) -> None:
-    commands.register(
-        "rewind", "Go back to before a message: talk, files or both.", usage=REWIND_USAGE, more=REWIND_HELP
-    )(run_rewind)
-    commands.register("redo", "Take back the last /rewind.", usage=REDO_USAGE, more=REDO_HELP)(run_redo)
 
 
 class RewindRequest(Data, frozen=True):
@@ -58,12 +42,18 @@ def parse_rewind(arguments: str) -> RewindRequest:
     scopes: list[RewindScope] = [scope for scope in get_args(RewindScope) if scope in rest]
     known = {*get_args(RewindScope), "diff", "force", "yes"}
     if number is None or len(scopes) > 1 or rest - known:
-        raise make_usage_error("rewind", REWIND_USAGE)
+        raise WrongUsage
     scope = scopes[0] if scopes else None
     return RewindRequest(number=number, scope=scope, diff="diff" in rest, force="force" in rest, yes="yes" in rest)
 
 
-async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
+@slash_command("rewind", usage="NUMBER [talk|files|both] [diff] [force] [yes]")
+async def run_rewind(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Go back to before a message: talk, files or both.
+
+    `talk` takes messages out of the context, `files` puts files back as they were before the message, `both` does
+    both and is the default where files changed. Without `yes` it only says what it would do, with `diff` line by
+    line. Files that others changed since are left alone unless `force` is added. `/redo` takes it back."""
     request = parse_rewind(arguments)
     text = changes.find_user_message(conversation, request.number).text
     plan, note = await plan_files(conversation, request)
@@ -99,7 +89,7 @@ async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
     return CommandReply(text="\n\n".join([*said, *([note] if note else [])]), data=data)
 
 
-async def plan_files(conversation: RewindNeeds, request: RewindRequest) -> tuple[RestorePlan | None, str]:
+async def plan_files(conversation: ConversationParts, request: RewindRequest) -> tuple[RestorePlan | None, str]:
     """What would happen to files, and what is to be said where nothing can. Raises it where files were asked for."""
     from ollm.services.file_checkpoints import CheckpointsOffError
 
@@ -124,7 +114,7 @@ async def plan_files(conversation: RewindNeeds, request: RewindRequest) -> tuple
 
 
 async def include_editor(
-    conversation: RewindNeeds, plan: RestorePlan | None, number: int, since: int | None = None, *, force: bool
+    conversation: ConversationParts, plan: RestorePlan | None, number: int, since: int | None = None, *, force: bool
 ) -> RestorePlan | None:
     """A plan with what an editor shows, where there is one. `since` is a record's number."""
     files = conversation.files.get()
@@ -139,7 +129,7 @@ async def include_editor(
 
 
 async def restore_files(
-    conversation: RewindNeeds, plan: RestorePlan, scope: RewindScope, kind: RestoreKind
+    conversation: ConversationParts, plan: RestorePlan, scope: RewindScope, kind: RestoreKind
 ) -> tuple[CheckpointRecord, RestoreResult, str]:
     """Do a plan, on disk and in the editor."""
     from ollm.runtime.editor_rewind import EditorRewind
@@ -151,7 +141,7 @@ async def restore_files(
 
 
 async def preview_rewind(
-    conversation: RewindNeeds, request: RewindRequest, scope: RewindScope, plan: RestorePlan | None, note: str
+    conversation: ConversationParts, request: RewindRequest, scope: RewindScope, plan: RestorePlan | None, note: str
 ) -> CommandReply:
     number, lines = request.number, []
     if scope != "files":
@@ -182,10 +172,14 @@ async def preview_rewind(
     return CommandReply(text="\n\n".join(line for line in lines if line), data=data)
 
 
-async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
+@slash_command("redo", usage="[force]")
+async def run_redo(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Take back the last /rewind.
+
+    Files that were changed since are left alone and named; `force` takes them too."""
     words = arguments.split()
     if words not in ([], ["force"]):
-        raise make_usage_error("redo", REDO_USAGE)
+        raise WrongUsage
     step = find_redoable_step(conversation, force=bool(words))
     said = [changes.describe_redo(step)]
     data: dict[str, Any] = {}
@@ -211,16 +205,16 @@ async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
     return CommandReply(text="\n\n".join(said), data=data)
 
 
-def find_redoable_step(conversation: RewindNeeds, *, force: bool) -> dict[str, Any]:
+def find_redoable_step(conversation: ConversationParts, *, force: bool) -> dict[str, Any]:
     """The last rewind that was not taken back, as long as nothing was said since."""
     return changes.find_redoable_step(conversation.state.context_history, find_last_said(conversation), force=force)
 
 
-def is_rewound(conversation: RewindNeeds, number: int) -> bool:
+def is_rewound(conversation: ConversationParts, number: int) -> bool:
     return changes.is_rewound(conversation.state.context_history, find_last_said(conversation), number)
 
 
-def find_last_said(conversation: RewindNeeds) -> str:
+def find_last_said(conversation: ConversationParts) -> str:
     """When the user last said something."""
     before: int | None = None
     while page := conversation.session.load_page(before, PAGE_MESSAGES):
@@ -230,7 +224,7 @@ def find_last_said(conversation: RewindNeeds) -> str:
     return ""
 
 
-async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -> ActiveContext:
+async def find_context_before(conversation: ConversationParts, step: dict[str, Any]) -> ActiveContext:
     """The context before a rewind, found before any file changes: as this process remembers it, as its snapshot does,
     or as the archive has it."""
     if conversation.state.rewound:
@@ -245,7 +239,7 @@ async def find_context_before(conversation: RewindNeeds, step: dict[str, Any]) -
     return await asyncio.to_thread(lambda: rebuild_before_rewind(conversation.session.load()))
 
 
-async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any]) -> None:
+async def tell_model(conversation: ConversationParts, what: str, data: dict[str, Any]) -> None:
     """The talk goes on: what the model knows of these files is no longer so."""
     paths = [rewind.show_path(file["path"]) for file in data.get("files", ())]
     if not paths:
@@ -257,10 +251,10 @@ async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any])
     conversation.prompt.add_message(message, {})
 
 
-def find_newest_number(conversation: RewindNeeds) -> int:
+def find_newest_number(conversation: ConversationParts) -> int:
     page = conversation.session.load_page(None, 1)
     return int(page[-1]["id"]) if page else 0
 
 
-def require_session_id(conversation: RewindNeeds) -> str:
+def require_session_id(conversation: ConversationParts) -> str:
     return conversation.session.recorder.session_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,14 +12,16 @@ from ollm.domain.errors import UsageError
 from ollm.domain.text import shorten_ids
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
-    CommandTable,
-    SessionNeeds,
+    WrongUsage,
     fence_text,
-    make_usage_error,
     parse_number,
     render_table,
+    slash_command,
     split_words,
 )
+
+if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
@@ -28,50 +30,22 @@ INIT_PROMPT = (
     " AGENTS.md in its root: what a coding agent must know to work here, in at most 40 lines. If there is one, improve"
     " it. Use only what you saw in the files."
 )
-HISTORY_USAGE = "[N | all | export FILE]"
 
 
-HISTORY_HELP = "Every word, also what the model no longer sees. `N`: the last N messages; `all`: as many as there are."
-EXPORT_HELP = "The ending decides the form. A file that exists is not replaced; paths start in the workspace."
-SESSIONS_HELP = "Those of this workspace. As many characters of an id as tell it from the others are enough."
-NEW_HELP = "The session so far is saved; `/resume` opens it again. Files and the model stay as they are."
-COPY_HELP = "The text of the last answer, through the terminal, also over SSH where it allows that."
-INIT_HELP = "The model looks at the project and writes the file, asked about like any edit. Words behind it go along."
-RETRY_HELP = (
-    "For a server that failed or an answer you do not like. A message without an answer reaches the model once."
-)
-CONTINUE_HELP = "After a loop the model is told what it repeated. Words behind it are sent along."
+@slash_command("history", usage="[N | all | export FILE]", during_turn=True)
+async def history(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or export the conversation.
 
-
-def register_commands(commands: CommandTable) -> None:
-    shown = "Show or export the conversation."
-    commands.register("history", shown, usage=HISTORY_USAGE, more=HISTORY_HELP, during_turn=True)(history)
-    exported = "Export the session to a file (.json, .md or .html)."
-    commands.register("export", exported, usage="FILE", more=EXPORT_HELP, during_turn=True)(export)
-    commands.register("sessions", "List sessions, or open one.", usage="[ID]", more=SESSIONS_HELP)(sessions)
-    commands.register("resume", "Resume another session.", usage="[ID]", more=SESSIONS_HELP)(sessions)
-    commands.register("new", "Start a new session.", more=NEW_HELP)(new)
-    commands.register("clear", "Start a new session with an empty context.", more=NEW_HELP)(new)
-    commands.register("copy", "Copy the last answer to the clipboard.", more=COPY_HELP, during_turn=True)(copy)
-    commands.register("init", "Write AGENTS.md: what an agent must know about this project.", more=INIT_HELP)(init)
-    carried_on = "Continue after a stopped loop or a cut answer."
-    commands.register("continue", carried_on, usage="[TEXT]", more=CONTINUE_HELP)(continue_session)
-    commands.register("retry", "Send your last message again.", more=RETRY_HELP)(retry)
-    commands.register("exit", "Quit; the session is saved.", during_turn=True)(exit_chat)
-    commands.register("quit", "Quit; the session is saved.", during_turn=True)(exit_chat)
-
-
-async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    """Everything there is, unless it is very long; `all` shows that too."""
+    Every word, also what the model no longer sees. `N`: the last N messages; `all`: as many as there are."""
     found = split_words(arguments, 2)
     if found and found[0] == "export":
-        return await export(conversation, found[1] if len(found) > 1 else "")
+        return await export.run(conversation, found[1] if len(found) > 1 else "")
     if found == ["all"]:
         limit: int | None = MAX_PAGE_MESSAGES
     else:
         limit = parse_number(arguments.strip()) if found else DEFAULT_PAGE_MESSAGES
     if not limit:
-        raise make_usage_error("history", HISTORY_USAGE)
+        raise WrongUsage
     page = conversation.session.load_page(None, limit)
     lines = [
         f"**#{message['id']} {message['role']}** {format_age(message['timestamp'])}\n\n{text}"
@@ -106,16 +80,24 @@ def format_part(part: dict[str, str]) -> str:
     return part["text"] if part["type"] == "text" else "> " + part["text"].replace("\n", "\n> ")
 
 
-async def export(conversation: SessionNeeds, arguments: str) -> CommandReply:
+@slash_command("export", usage="FILE", during_turn=True)
+async def export(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Export the session to a file (.json, .md or .html).
+
+    The ending decides the form. A file that exists is not replaced; paths start in the workspace."""
     if not arguments.strip():
-        raise make_usage_error("export", "FILE")
+        raise WrongUsage
     target = conversation.workspace / Path(arguments.strip()).expanduser()
     conversation.export(conversation.session.recorder.session_id, target)
     return CommandReply(text=f"Written to {target}.", data={"file": str(target)})
 
 
-async def sessions(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    known = conversation.workspace_sessions.get().list_sessions()
+@slash_command("sessions", usage="[ID]")
+async def sessions(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List sessions, or open one.
+
+    Those of this workspace. As many characters of an id as tell it from the others are enough."""
+    known = conversation.list_sessions()
     wanted = arguments.strip()
     if wanted:
         fits = [record for record in known if record.session_id.startswith(wanted)]
@@ -128,12 +110,25 @@ async def sessions(conversation: SessionNeeds, arguments: str) -> CommandReply:
     return CommandReply(text=text, data=[record.session_id for record in known])
 
 
-async def new(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    """The model that was chosen here is chosen there too."""
+resume_command = msgspec.structs.replace(sessions, name="resume", help="Resume another session.")
+
+
+@slash_command("new")
+async def new(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Start a new session.
+
+    The session so far is saved; `/resume` opens it again. Files and the model stay as they are."""
     return CommandReply(text="New session.", follow_up="new-session", argument=conversation.state.chosen_model)
 
 
-async def retry(conversation: SessionNeeds, arguments: str) -> CommandReply:
+clear_command = msgspec.structs.replace(new, name="clear", help="Start a new session with an empty context.")
+
+
+@slash_command("retry")
+async def retry(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Send your last message again.
+
+    For a server that failed or an answer you do not like. A message without an answer reaches the model once."""
     for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)):
         if message["role"] == "user":
             return CommandReply(follow_up="send", argument=_read_text(message))
@@ -144,7 +139,11 @@ def _read_text(message: dict[str, Any]) -> str:
     return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
 
 
-async def continue_session(conversation: SessionNeeds, arguments: str) -> CommandReply:
+@slash_command("continue", usage="[TEXT]")
+async def continue_session(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Continue after a stopped loop or a cut answer.
+
+    After a loop the model is told what it repeated. Words behind it are sent along."""
     last = conversation.session.load_page(None, 1)
     if last and last[0]["role"] == "user" and not arguments.strip():
         return CommandReply(follow_up="send", argument=_read_text(last[0]))
@@ -153,8 +152,11 @@ async def continue_session(conversation: SessionNeeds, arguments: str) -> Comman
     return CommandReply(follow_up="send", argument=f"{text} {arguments}".strip())
 
 
-async def copy(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    """The text of the model's last message; the terminal puts it into the clipboard."""
+@slash_command("copy", during_turn=True)
+async def copy(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Copy the last answer to the clipboard.
+
+    The text of the last answer, through the terminal, also over SSH where it allows that."""
     answers = (message for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)))
     for message in answers:
         text = _read_text(message)
@@ -163,9 +165,18 @@ async def copy(conversation: SessionNeeds, arguments: str) -> CommandReply:
     raise UsageError("There is no answer to copy yet.", action="Send a message first.")
 
 
-async def init(conversation: SessionNeeds, arguments: str) -> CommandReply:
+@slash_command("init")
+async def init(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Write AGENTS.md: what an agent must know about this project.
+
+    The model looks at the project and writes the file, asked about like any edit. Words behind it go along."""
     return CommandReply(follow_up="send", argument=f"{INIT_PROMPT} {arguments}".strip())
 
 
-async def exit_chat(conversation: SessionNeeds, arguments: str) -> CommandReply:
+@slash_command("exit", during_turn=True)
+async def exit_chat(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Quit; the session is saved."""
     return CommandReply(follow_up="exit")
+
+
+quit_command = msgspec.structs.replace(exit_chat, name="quit", help="Quit; the session is saved.")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from ollm.domain.context import Approval, ModeName
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, SettingsNeeds, make_usage_error, render_options, render_table
+from ollm.runtime.commands.base import WrongUsage, render_options, render_table, slash_command
 from ollm.services.modes import MODES
 
+if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
+
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
-MODEL_HELP = """Without a name: the models the server lists, and how this one was chosen. A switch keeps the
-conversation; what does not fit into the new window is folded."""
 ABOUT_MODES = {
     "assistant": "answers and explains; reads only",
     "plan": "plans and changes nothing",
@@ -32,38 +33,15 @@ MODE_HELP = render_options({**ABOUT_MODES, "auto": "the mode follows each reques
 APPROVAL_HELP = f"""{render_options(ABOUT_APPROVALS)}
 
 Shift-Tab goes from one to the next. Rules that deny hold at every level."""
-PERMISSIONS_HELP = "What was allowed with *always* or for this session. `ollm policy check` tells what a call meets."
-SKILLS_HELP = (
-    "Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."
-)
-AGENTS_HELP = (
-    "Agents are files `.ollm/agents/NAME.md` or `~/.ollm/agents/NAME.md`; write `@agent-NAME` in a message to use one."
-)
-TOOLS_HELP = "*shown* are those in the next request: the mode, the window and the model decide. The others still exist."
-TRUST_HELP = """Without `yes`: what this folder would bring (settings, hooks, instructions, agents). They count once it
-is trusted, and are asked about again when they change."""
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
 
 
-def register_commands(commands: CommandTable) -> None:
-    commands.register("model", "Show or switch the model.", usage="[NAME]", more=MODEL_HELP)(model)
-    commands.register("mode", "Show or change the mode.", usage="[NAME|auto]", more=MODE_HELP)(mode)
-    levels = "Show or change what runs without asking."
-    commands.register("approval", levels, usage="[LEVEL]", more=APPROVAL_HELP, during_turn=True)(approval)
-    commands.register("status", "Show model, context, mode and session.", during_turn=True)(show_status)
-    commands.register("permissions", "Show what runs without asking.", more=PERMISSIONS_HELP, during_turn=True)(
-        show_permissions
-    )
-    commands.register("skills", "List the skills the model can read.", more=SKILLS_HELP, during_turn=True)(show_skills)
-    commands.register("agents", "List the agents you defined.", more=AGENTS_HELP, during_turn=True)(show_agents)
-    commands.register("tools", "List the tools the model can use.", more=TOOLS_HELP, during_turn=True)(tools)
-    commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]", more=TRUST_HELP)(
-        trust
-    )
-    commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
+@slash_command("model", usage="[NAME]")
+async def model(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or switch the model.
 
-
-async def model(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    Without a name: the models the server lists, and how this one was chosen. A switch keeps the conversation; what
+    does not fit into the new window is folded."""
     if arguments:
         await changes.change_model(conversation, arguments.strip())
     now = conversation.state.model
@@ -78,7 +56,9 @@ async def model(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     return CommandReply(text=f"{text}\n\n{listed}\n\n{now.why}", data=data)
 
 
-async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("mode", usage="[NAME|auto]", more=MODE_HELP)
+async def mode(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or change the mode."""
     if not arguments:
         known = ", ".join(MODE_NAMES)
         return CommandReply(
@@ -90,12 +70,14 @@ async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
         conversation.state.auto_switch = "on"
         return CommandReply(text="The mode follows your request; set one with /mode NAME.")
     if name not in MODE_NAMES:
-        raise make_usage_error("mode", "[" + "|".join((*MODE_NAMES, "auto")) + "]")
+        raise WrongUsage("[" + "|".join((*MODE_NAMES, "auto")) + "]")
     await changes.change_mode(conversation, name, "manual", 1.0)
     return CommandReply(text=f"Mode: **{name}**.", data={"mode": name})
 
 
-async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("approval", usage="[LEVEL]", more=APPROVAL_HELP, during_turn=True)
+async def approval(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or change what runs without asking."""
     policy = conversation.policy.get()
     level = arguments.strip()
     if not level:
@@ -104,7 +86,7 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
             data={"approval": policy.approval, "options": list(APPROVALS), "about": ABOUT_APPROVALS},
         )
     if level not in APPROVALS:
-        raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
+        raise WrongUsage("[" + "|".join(APPROVALS) + "]")
     conversation.state.approval = level
     mode = conversation.prompt.mode
     policy.approval = MODES[mode].approval or level
@@ -115,7 +97,9 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     return CommandReply(text=f"Approval: **{level}**.{warning}", data={"approval": level})
 
 
-async def show_status(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("status", during_turn=True)
+async def show_status(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show model, context, mode and session."""
     now, usage = conversation.state.model, conversation.prompt.measure_usage()
     session_id = conversation.session.id
     rows = [
@@ -129,7 +113,11 @@ async def show_status(conversation: SettingsNeeds, arguments: str) -> CommandRep
     return CommandReply(text=text, data={**dict(rows), "session": session_id or "not started"})
 
 
-async def show_permissions(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("permissions", during_turn=True)
+async def show_permissions(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show what runs without asking.
+
+    What was allowed with *always* or for this session. `ollm policy check` tells what a call meets."""
     policy = conversation.policy.get()
     grants = [str(grant) for grant in policy.grants.list_grants()]
     listed = "\n".join(f"- `{grant}`" for grant in grants) or "No grants."
@@ -139,7 +127,11 @@ async def show_permissions(conversation: SettingsNeeds, arguments: str) -> Comma
     )
 
 
-async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("tools", during_turn=True)
+async def tools(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List the tools the model can use.
+
+    *shown* are those in the next request: the mode, the window and the model decide. The others still exist."""
     shown = {schema.name for schema in conversation.prompt.tools}
     specs = conversation.registry.get().list()
     rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
@@ -147,7 +139,12 @@ async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
 
 
-async def show_skills(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("skills", during_turn=True)
+async def show_skills(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List the skills the model can read.
+
+    Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."""
+
     from ollm.runtime.prompt.project_context import find_skills
 
     found = find_skills(conversation.skill_directories, conversation.workspace)
@@ -158,7 +155,12 @@ async def show_skills(conversation: SettingsNeeds, arguments: str) -> CommandRep
     return CommandReply(text=render_table(("skill", "description", "file"), rows), data=data)
 
 
-async def show_agents(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("agents", during_turn=True)
+async def show_agents(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List the agents you defined.
+
+    Agents are files `.ollm/agents/NAME.md` or `~/.ollm/agents/NAME.md`; write `@agent-NAME` in a message to use
+    one."""
     found = await asyncio.to_thread(conversation.tasks.get().list_agents) if conversation.tasks else []
     if not found:
         return CommandReply(text="No agents. Put one into `.ollm/agents/NAME.md` or `~/.ollm/agents`.", data=[])
@@ -172,15 +174,23 @@ async def show_agents(conversation: SettingsNeeds, arguments: str) -> CommandRep
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
-async def trust(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("trust", usage="[yes]")
+async def trust(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Trust this workspace's own settings and instructions.
+
+    Without `yes`: what this folder would bring (settings, hooks, instructions, agents). They count once it is
+    trusted, and are asked about again when they change."""
     word = arguments.strip()
     if word not in ("", "yes"):
-        raise make_usage_error("trust", "[yes]")
+        raise WrongUsage
     text = conversation.trust(word == "yes")
     return CommandReply(text=text)
 
 
-async def show_help(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+@slash_command("help", usage="[NAME]", during_turn=True)
+async def show_help(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List the commands."""
+
     from ollm.runtime.commands.help_text import render_help
 
     return render_help(conversation.command_directories, arguments, conversation.mcp)

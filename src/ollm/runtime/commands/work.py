@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,17 +14,19 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.tools import Location
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
-    CommandTable,
-    WorkNeeds,
+    WrongUsage,
     fence_text,
-    make_usage_error,
     render_table,
+    slash_command,
     split_subcommand,
     split_words,
 )
 from ollm.services.edit_ledger import EditLedger, LastEdit, UndoResult
 from ollm.services.goals import describe_goals
 from ollm.tools.framework.base import ToolContext
+
+if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts
 
 
 async def take_back_edit(ledger: EditLedger, files: ToolContext) -> UndoResult | None:
@@ -73,34 +76,17 @@ async def _restore_file(edit: LastEdit, context: ToolContext) -> bool:
     return True
 
 
-GOAL_USAGE = "[set | subtask | decision | lock | artifact | blocker TEXT | complete]"
-TODOS_USAGE = "[add TEXT | done ID | remove ID]"
-MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
-PLAN_USAGE = "[pause | resume]"
-GOAL_HELP = """Every request carries the goal, even after old messages were compacted.
+@slash_command("goal", usage="[set | subtask | decision | lock | artifact | blocker TEXT | complete]")
+async def goal(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or set the session goal and decisions.
 
-- `set TEXT`: what is wanted; `subtask TEXT`: a part of it
-- `decision TEXT`: what was decided; `lock TEXT`: a decision that is kept word for word when old messages are compacted
-- `artifact TEXT`, `blocker TEXT`: what was made, what blocks the work
-- `complete`: the goal is reached"""
-PLAN_HELP = "The plan is the todo list. Paused, the model is not told to go on with it, also after a resume."
-TODOS_HELP = "Without words: the list with its ids. The model keeps the same list."
-MEMORY_HELP = "Notes of this workspace that outlive sessions; the model can read and write them too."
-UNDO_HELP = """Without `yes`: what would change. It takes back edits by the tools, one at a time, newest first. What a
-command changed goes back with `/rewind`."""
+    Every request carries the goal, even after old messages were compacted.
 
-
-def register_commands(commands: CommandTable) -> None:
-    commands.register("goal", "Show or set the session goal and decisions.", usage=GOAL_USAGE, more=GOAL_HELP)(goal)
-    commands.register("plan", "Show, pause or resume the plan.", usage=PLAN_USAGE, more=PLAN_HELP, during_turn=True)(
-        plan
-    )
-    commands.register("todos", "Show or change the todo list.", usage=TODOS_USAGE, more=TODOS_HELP)(todos)
-    commands.register("memory", "Show or change this workspace's memory.", usage=MEMORY_USAGE, more=MEMORY_HELP)(memory)
-    commands.register("undo", "Undo the last file edit.", usage="[yes]", more=UNDO_HELP)(undo)
-
-
-async def goal(conversation: WorkNeeds, arguments: str) -> CommandReply:
+    - `set TEXT`: what is wanted; `subtask TEXT`: a part of it
+    - `decision TEXT`: what was decided; `lock TEXT`: a decision that is kept word for word when old messages are
+      compacted
+    - `artifact TEXT`, `blocker TEXT`: what was made, what blocks the work
+    - `complete`: the goal is reached"""
     keeper = conversation.prompt.goals
     name, text = split_subcommand(arguments)
     match name:
@@ -115,15 +101,19 @@ async def goal(conversation: WorkNeeds, arguments: str) -> CommandReply:
         case "set" | "subtask" | "decision" | "artifact" | "blocker":
             done = getattr(keeper, name)(text)
         case _:
-            raise make_usage_error("goal", GOAL_USAGE)
+            raise WrongUsage
     return CommandReply(text=done, data=msgspec.to_builtins(keeper.stack))
 
 
-async def plan(conversation: WorkNeeds, arguments: str) -> CommandReply:
+@slash_command("plan", usage="[pause | resume]", during_turn=True)
+async def plan(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show, pause or resume the plan.
+
+    The plan is the todo list. Paused, the model is not told to go on with it, also after a resume."""
     holder = conversation.plan
     word = arguments.strip()
     if word not in ("", "pause", "resume"):
-        raise make_usage_error("plan", PLAN_USAGE)
+        raise WrongUsage
     if word:
         holder.set_paused(word == "pause")
     state = holder.get_state()
@@ -134,7 +124,11 @@ async def plan(conversation: WorkNeeds, arguments: str) -> CommandReply:
     return CommandReply(text="\n".join([head, "", *steps]), data=msgspec.to_builtins(state))
 
 
-async def todos(conversation: WorkNeeds, arguments: str) -> CommandReply:
+@slash_command("todos", usage="[add TEXT | done ID | remove ID]")
+async def todos(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or change the todo list.
+
+    Without words: the list with its ids. The model keeps the same list."""
     notes = conversation.notes.get()
     name, text = split_subcommand(arguments)
     match name:
@@ -147,7 +141,7 @@ async def todos(conversation: WorkNeeds, arguments: str) -> CommandReply:
             if not found_one:
                 raise UsageError(f"There is no todo {text}.", action="See the numbers in /todos.")
         case _:
-            raise make_usage_error("todos", TODOS_USAGE)
+            raise WrongUsage
     found = notes.list_todos()
     rows = [(todo.id, "✔" if todo.status == "done" else "", todo.text) for todo in found]
     return CommandReply(
@@ -156,7 +150,11 @@ async def todos(conversation: WorkNeeds, arguments: str) -> CommandReply:
     )
 
 
-async def memory(conversation: WorkNeeds, arguments: str) -> CommandReply:
+@slash_command("memory", usage="[get KEY | set KEY VALUE | delete KEY]")
+async def memory(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or change this workspace's memory.
+
+    Notes of this workspace that outlive sessions; the model can read and write them too."""
     notes = conversation.notes.get()
     found = split_words(arguments, 3)
     match found:
@@ -176,17 +174,22 @@ async def memory(conversation: WorkNeeds, arguments: str) -> CommandReply:
                 raise make_missing_key_error(key)
             return CommandReply(text=f"Forgotten: {key}")
         case _:
-            raise make_usage_error("memory", MEMORY_USAGE)
+            raise WrongUsage
 
 
 def make_missing_key_error(key: str) -> UsageError:
     return UsageError(f"Nothing is remembered under {key!r}.", action="List what is with /memory.")
 
 
-async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
+@slash_command("undo", usage="[yes]")
+async def undo(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Undo the last file edit.
+
+    Without `yes`: what would change. It takes back edits by the tools, one at a time, newest first. What a command
+    changed goes back with `/rewind`."""
     word = arguments.strip()
     if word not in ("", "yes"):
-        raise make_usage_error("undo", "[yes]")
+        raise WrongUsage
     if word == "":
         return CommandReply(text=await describe_undo(conversation))
     async with record_undo(conversation):
@@ -197,7 +200,7 @@ async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
 
 
 @asynccontextmanager
-async def record_undo(conversation: WorkNeeds) -> AsyncIterator[None]:
+async def record_undo(conversation: ConversationParts) -> AsyncIterator[None]:
     """What is undone is a change of this session's, not of others': /rewind and /diff know of it."""
     session_id = conversation.session.id
     checkpoints = conversation.checkpoints.get() if conversation.checkpoints_enabled and session_id else None
@@ -213,7 +216,7 @@ async def record_undo(conversation: WorkNeeds) -> AsyncIterator[None]:
                 await asyncio.to_thread(checkpoints.end)
 
 
-async def describe_undo(conversation: WorkNeeds) -> str:
+async def describe_undo(conversation: ConversationParts) -> str:
     """What taking the last edit back would change."""
     from ollm.tools.files.file_change import make_diff
 

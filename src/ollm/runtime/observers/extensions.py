@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,9 +15,13 @@ from ollm.extensions.hooks import Hooks
 from ollm.extensions.loader import ContextSource
 from ollm.extensions.mcp.servers import McpServers
 from ollm.runtime.base import TurnObserver, TurnReport
-from ollm.runtime.changes import ShowsTools, update_tools
+from ollm.runtime.changes import update_tools
 from ollm.services.context_manager import DEFAULT_PRIORITY, ContextManager
 from ollm.tools.web.search_backends import run_in_thread
+
+if TYPE_CHECKING:
+    from ollm.archive.process import ArchiveProcess
+    from ollm.runtime.parts import ConversationParts
 
 ANSWER_TIMEOUT_SECONDS = 5.0
 
@@ -88,20 +92,10 @@ class ExtensionObserver(TurnObserver):
         return entry if isinstance(entry, Mapping) else {"content": entry}
 
 
-class SessionShipping(Protocol):
-    """As `ArchiveProcess` of the app has it."""
-
-    def wake(self) -> None: ...
-
-    def take_trouble(self) -> str: ...
-
-    def announce(self) -> str: ...
-
-
 class ArchiveObserver(TurnObserver):
     """Says once what is sent, wakes the shipper after each turn and at the end, and passes on what it could not do."""
 
-    def __init__(self, shipping: SessionShipping, emit: Callable[[Event], None]) -> None:
+    def __init__(self, shipping: ArchiveProcess, emit: Callable[[Event], None]) -> None:
         self._shipping = shipping
         self._emit = emit
 
@@ -155,7 +149,7 @@ class McpObserver(TurnObserver):
 
     What came meanwhile is used from the next request on."""
 
-    def __init__(self, servers: McpServers, conversation: ShowsTools) -> None:
+    def __init__(self, servers: McpServers, conversation: ConversationParts) -> None:
         self._servers = servers
         self._conversation = conversation
         self._registered = {spec.name for spec in servers.list_specs()}

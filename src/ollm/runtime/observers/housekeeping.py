@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,9 +13,9 @@ from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
 from ollm.runtime.base import TurnObserver, TurnReport
+from ollm.runtime.parts import ConversationState
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.prompt.token_meter import DOUBT_SHARES
-from ollm.runtime.state import ConversationState
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,21 +24,16 @@ if TYPE_CHECKING:
     from ollm.domain.clock import Clock
     from ollm.domain.files import ChangeKind
     from ollm.domain.lazy import Lazy
+    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.tools.web_fetch import PageCache
 
 
-class Movable(Protocol):
-    """A workspace that may have been moved or copied since it was last used."""
-
-    def detect_move(self) -> None: ...
-
-
 class WorkspaceMoveObserver(TurnObserver):
     """Looks once, and only when the first turn is over: the model is asked first."""
 
-    def __init__(self, workspace: Lazy[Movable]) -> None:
+    def __init__(self, workspace: Lazy[WorkspaceContext]) -> None:
         self._workspace = workspace
         self._looked = False
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import Protocol
 
 import msgspec
 
@@ -16,31 +15,13 @@ from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import Clock, to_epoch_ms
 from ollm.domain.session import ChatSession, Episode
 from ollm.runtime.base import TurnObserver, TurnReport
+from ollm.runtime.parts import ConversationParts
 from ollm.runtime.prompt.messages import render_message
-from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.resume.saved_context import ResumePoint, SavedContext
-from ollm.runtime.session import OpenSession
-from ollm.runtime.state import ConversationState, Plan
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
 
 SMALL_RECORD_CHARS = 16_384
-
-
-class RecordedConversation(Protocol):
-    """The current state that goes into the record."""
-
-    @property
-    def session(self) -> OpenSession: ...
-
-    @property
-    def state(self) -> ConversationState: ...
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def plan(self) -> Plan: ...
 
 
 class WorkspaceMemory(TurnObserver):
@@ -53,7 +34,7 @@ class WorkspaceMemory(TurnObserver):
         self,
         database: WorkspaceDatabase,
         settings: ResumeSettings,
-        conversation: RecordedConversation,
+        conversation: ConversationParts,
         clock: Clock,
         list_writing_tools: Callable[[], Collection[str]],
         *,
