@@ -70,7 +70,7 @@ async def test_a_terminal_that_answers_late_keeps_every_line_on_the_screen(tmp_p
             await terminal.wait_for("That is all.")
             await terminal.settle(1)
             assert not terminal.paper.history.top
-            assert terminal.screen().startswith("Ask about the files here.")
+            assert terminal.screen().startswith("Ask anything about this project.")
             assert "That is all.\n\n──" in terminal.screen()
 
 

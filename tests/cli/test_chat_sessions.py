@@ -28,7 +28,7 @@ async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path
             await switches(terminal)
             terminal.type(CTRL_D)
             await terminal.ended()
-        async with at_terminal(runner, "chat") as terminal:
+        async with at_terminal(runner, "-r") as terminal:
             await picks(terminal, runner)
     assert [said for _, said in texts(runner.sessions()[0])] == ["dogs", "About dogs.", "more", "Dogs again."]
 

@@ -179,11 +179,11 @@ async def test_a_model_that_is_not_there_is_told_before_the_list_of_sessions(tmp
             await terminal.wait_for("Hello.")
             terminal.type(CTRL_D)
             await terminal.ended()
-        async with at_terminal(runner, "-m", "nope") as terminal:
+        async with at_terminal(runner, "chat", "-m", "nope") as terminal:
             assert await terminal.ended() != 0
             assert "has no model 'nope'" in terminal.text()
             assert "Resume a chat" not in terminal.text()
-        async with at_terminal(runner, "-m", "scripted") as terminal:
+        async with at_terminal(runner, "chat", "-m", "scripted") as terminal:
             await terminal.wait_for("Resume a chat")
             terminal.type(CTRL_C)
             await terminal.ended()
@@ -191,7 +191,7 @@ async def test_a_model_that_is_not_there_is_told_before_the_list_of_sessions(tmp
 
 async def test_a_text_on_the_command_line_is_the_first_message(tmp_path: Path) -> None:
     async with running(tmp_path, ["Fixed.", "Again.", "Third."]) as runner:
-        async with at_terminal(runner, "fix the bug") as terminal:
+        async with at_terminal(runner, "fix", "the", "bug") as terminal:
             await terminal.wait_for("fix the bug", "Fixed.")
             terminal.type(CTRL_D)
             await terminal.ended()
@@ -200,10 +200,13 @@ async def test_a_text_on_the_command_line_is_the_first_message(tmp_path: Path) -
             await terminal.wait_for("fix the bug", "Resumed")
             terminal.type(CTRL_D)
             await terminal.ended()
-        typo = await runner.run("fixx")
+        typos = [await runner.run(*words) for words in (("fixx",), ("sesions", "list"), ("--yolo",))]
 
     assert texts(runner.sessions()[0])[0] == ("user", "fix the bug")
-    assert (typo.code, "unknown command" in typo.err) == (2, True)
+    assert [typo.code for typo in typos] == [2, 2, 2]
+    assert "unknown command" in typos[0].err
+    assert "did you mean sessions?" in typos[1].err
+    assert "here it is --yes" in typos[2].err
 
 
 async def test_the_list_of_sessions_never_swallows_a_prompt(tmp_path: Path) -> None:
@@ -213,26 +216,48 @@ async def test_the_list_of_sessions_never_swallows_a_prompt(tmp_path: Path) -> N
             terminal.type(CTRL_D)
             await terminal.ended()
         await runner.run("-p", "asked once")
-        async with at_terminal(runner) as terminal:
+        async with at_terminal(runner, "chat") as terminal:
             await terminal.wait_for("Resume a chat", "first chat")
             assert "asked once" not in terminal.screen()
             terminal.type(TAB)
             await terminal.wait_for("One-shot sessions", "asked once")
-            terminal.type(TAB + "what is new here?" + ENTER)
-            await terminal.wait_for("what is new here?", "Answer to it.")
+            terminal.type(TAB + "first" + ENTER)
+            await terminal.wait_for("› first", "Answer to it.")
             terminal.type(CTRL_D)
             await terminal.ended()
-        async with at_terminal(runner) as terminal:
+        async with at_terminal(runner, "chat") as terminal:
             await terminal.wait_for("Resume a chat")
+            terminal.type("not sent")
+            await terminal.wait_for("New chat: not sent")
             await terminal.settle(0.4)
             terminal.type(ESCAPE)
-            await terminal.wait_for("scripted", gone="Resume a chat")
-            terminal.type(CTRL_D)
+            await terminal.wait_for("scripted", "› not sent", gone="New chat")
+            terminal.type(CTRL_C + CTRL_D)
             assert await terminal.ended() == 0
-        async with at_terminal(runner) as terminal:
+        async with at_terminal(runner, "chat") as terminal:
             await terminal.wait_for("Resume a chat")
             terminal.type(CTRL_C)
             assert await terminal.ended() == 0
+
+
+async def test_ollm_alone_opens_a_chat_and_names_the_ways_back(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two."]) as runner:
+        async with at_terminal(runner, "first chat") as terminal:
+            await terminal.wait_for("One.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner) as terminal:
+            await terminal.wait_for("`ollm -c` continues the last chat, `ollm -r` lists them.", "code·ask")
+            terminal.type("first" + ENTER)
+            await terminal.wait_for("Two.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "resume") as terminal:
+            await terminal.wait_for("Resume a chat")
+            terminal.type("chat" + ENTER)
+            await terminal.wait_for("One.", "Resumed")
+            terminal.type(CTRL_D)
+            await terminal.ended()
 
 
 async def test_up_takes_one_queued_message_after_the_other_back(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def complete_late(name: str) -> Callable[..., Any]:
 
 
 @click.command(cls=ChatCommand)
-@click.argument("text", metavar="[TEXT]", required=False)
+@click.argument("text", metavar="[TEXT]", nargs=-1)
 @click.option("-p", "--prompt", metavar="TEXT|-", help="Answer one prompt and exit; - reads stdin.")
 @click.option(
     "-o",
@@ -75,7 +75,7 @@ def chat(**options: Any) -> int:
 
     TEXT is your first message. With -p TEXT ollm answers once and exits; piped input is attached to TEXT.
     """
-    return run_chat(options)
+    return run_chat({**options, "bare": click.get_current_context().meta.get("bare", False)})
 
 
 def run_chat(options: Mapping[str, Any]) -> int:

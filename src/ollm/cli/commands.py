@@ -59,7 +59,19 @@ DEFAULT_SUBCOMMANDS = {
 }
 """The command that a group runs when it is called alone."""
 
-EPILOG = """`ollm` opens the chat, `ollm "fix the bug"` opens it with that message, `ollm -c` continues the last chat,
+ALIASES = {"resume": ["chat", "--resume"], "exec": ["chat", "--prompt"]}
+"""Commands people know from other agents."""
+
+OTHER_OPTIONS = {
+    "--yolo": "--yes",
+    "--dangerously-skip-permissions": "--yes",
+    "--full-auto": "--approval accept-edits",
+    "--print": "-p",
+    "--output-format": "-o",
+}
+"""Options of other agents, and what they are called here."""
+
+EPILOG = """`ollm` opens the chat, `ollm fix the bug` opens it with that message, `ollm -c` continues the last chat,
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
 
@@ -99,8 +111,10 @@ class RootGroup(LazyGroup):
             args = [*args[:1], *([DEFAULT_SUBCOMMANDS[args[0]]] if args[0] in DEFAULT_SUBCOMMANDS else []), *args[1:]]
         own = bool(args) and args[0] in ("--help", "-h", "--version", "-V")
         completing = ctx.resilient_parsing and not args
-        if not own and not completing and (not args or args[0].startswith("-") or " " in args[0].strip()):
+        if not own and not completing and (not args or args[0].startswith("-") or is_message(args)):
+            ctx.meta["bare"] = True
             args = ["chat", *args]
+        args = [*ALIASES.get(args[0], args[:1]), *args[1:]] if args else args
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -118,6 +132,19 @@ class RootGroup(LazyGroup):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+
+
+def is_message(words: list[str]) -> bool:
+    """True for `ollm fix the test`: words that neither name a command nor look like a mistyped one."""
+    if words[0] in COMMANDS or words[0] in ALIASES:
+        return False
+    if " " in words[0].strip():
+        return True
+    if all(word.startswith("-") for word in words[1:]):
+        return False
+    from rapidfuzz.distance import OSA
+
+    return not any(OSA.distance(words[0], name) < 2 or name.startswith(words[0]) for name in COMMANDS)
 
 
 def _describe_unknown(name: str, known: Iterable[str], otherwise: str) -> str:
@@ -161,5 +188,7 @@ def _format_click_error(error: click.ClickException) -> str:
         return _describe_unknown(found[1], known, f"available: {', '.join(known)}.")
     if not isinstance(error, click.NoSuchOption):
         return error.format_message()
+    if name := OTHER_OPTIONS.get(error.option_name):
+        return f"unknown option {error.option_name}; here it is {name}."
     near = [name for name in error.possibilities or () if name != "--yes"]
     return f"unknown option {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else ".")

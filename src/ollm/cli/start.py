@@ -37,6 +37,7 @@ class ChatArguments(Data, frozen=True):
     yes: bool = False
     daemon: bool = False
     text: str = ""  # the first message
+    bare: bool = False  # `ollm` without a command: a new chat at once
     pick: bool = False  # whether the sessions are offered first, whatever else was given
     flags: dict[str, Any] = field(default_factory=dict)
 
@@ -72,8 +73,9 @@ class ChatArguments(Data, frozen=True):
         return ChatArguments(
             workspace=workspace,
             flags=build_settings_flags(options),
-            text=options.get("text") or "",
+            text=" ".join(options.get("text") or ()),
             pick=options["session"] == PICK_SESSION,
+            bare=options.get("bare", False) and not chosen,
             **{name: options[name] for name in COPIED_OPTIONS},
             session=None if options["session"] == PICK_SESSION else options["session"],
         )

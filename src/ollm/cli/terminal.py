@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
 MODEL_CHECK_TIMEOUT_SECONDS = 3.0  # that a list of sessions waits for the server
 WELCOME_TEXT = """\
-Ask about the files here. ollm asks before it changes anything.
+Ask anything about this project. ollm asks before it changes a file.
 Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
 """
+EARLIER_CHATS_TEXT = "`ollm -c` continues the last chat, `ollm -r` lists them."
 
 
 def run_terminal_chat(start: ChatArguments) -> int:
@@ -71,6 +72,7 @@ class Terminal:
         self._flags = start.flags
         self._model = ""  # the name given with /model, for new sessions
         self._text = start.text  # the first message, until it is sent
+        self._draft = ""  # what was typed at the list of sessions
         self._typed_ahead: list[str] = []  # behind the command that left a session
         self._ending = ShutdownHandler()
 
@@ -95,6 +97,8 @@ class Terminal:
                 return
         if not self._plain and not self._process.home.input_history.exists():
             print(wrap_words(WELCOME_TEXT), end="\n\n")
+        if self._start.bare and not self._text and self._has_sessions():
+            print(wrap_words(EARLIER_CHATS_TEXT), end="\n\n")
         one = self._run_line_chat if self._plain else self._run_screen
         while (after := await one()).follow_up != "exit":
             if after.follow_up == "open-session":
@@ -137,6 +141,8 @@ class Terminal:
             return [*complete_agent(self._scope.agent_directories, typed), *files.find(typed)]
 
         screen = create_chat_screen(self._build_screen_options(), find_mentions, self._pick_another)
+        screen.set_draft(self._draft)
+        self._draft = ""
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.chat.conversation))
@@ -204,15 +210,21 @@ class Terminal:
 
     # Choosing a session
 
+    def _has_sessions(self) -> bool:
+        from ollm.store.workspace_place import find_database
+
+        return find_database(self._start.workspace, self._process.home) is not None
+
     def _should_pick(self) -> bool:
         start = self._start
-        return start.pick or not (start.new or start.session or start.continue_ or start.text)
+        return start.pick or not (start.new or start.session or start.continue_ or start.text or start.bare)
 
     async def _pick_session(self) -> bool:
         """Offer the sessions there are; False when the person leaves. The first time there is nothing to ask."""
         choice = await self._choose_session(without=None)
         if choice is None or choice.action == "new":
-            self._text = choice.text if choice and choice.text else self._text
+            if choice:
+                self._text, self._draft = choice.text or self._text, choice.draft
             return True
         if choice.action == "leave":
             return False
@@ -241,7 +253,8 @@ class Terminal:
                 return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
 
-        picker = Picker(lines, sessions, theme=self._build_screen_options().theme, first=without is None)
+        theme, first = self._build_screen_options().theme, without is None
+        picker = Picker(lines, sessions, theme=theme, first=first, searching=self._start.pick)
         with self._ending.override_leave(picker.leave):
             return await picker.choose()
 

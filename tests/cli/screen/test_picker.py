@@ -29,10 +29,10 @@ async def test_a_narrow_list_shows_its_whole_hints(tmp_path: Path) -> None:
             await terminal.wait_for("● Two.")
             terminal.type(CTRL_D)
             await terminal.ended()
-        async with at_terminal(runner, size=(40, 20)) as terminal:
+        async with at_terminal(runner, "chat", size=(40, 20)) as terminal:
             await terminal.wait_for("Why is it wrong?", "Tab 1 chat / 1 one-shot", "Esc new chat", "Ctrl-C quit")
             terminal.type("tell me more")
-            await terminal.wait_for("No matching sessions. Enter starts a", "new chat with this message.")
+            await terminal.wait_for("New chat: tell me more", "Enter send it in a new chat", gone="Why is")
             terminal.type(ENTER)
             await terminal.wait_for("● Three.")
             terminal.type(CTRL_D)

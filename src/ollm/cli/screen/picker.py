@@ -17,7 +17,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices, wrap_words
+from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
 from ollm.cli.sessions.session_list import (
@@ -39,25 +39,33 @@ AGE_CELLS = 10
 PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
 HINT = "Enter resume · Ctrl-A archive · Ctrl-X delete"
 ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
+NEW_HINT = "Enter send it in a new chat"
 FIRST_HINT = "Esc new chat · Ctrl-C quit"
 LATER_HINT = "Ctrl-N new chat · Esc back"
 View = Literal["chats", "one-shot", "archived"]
 NO_MATCH = "No matching sessions."
-EMPTY_HINT = f"{NO_MATCH} Enter starts a new chat with this message."
 DELETE_WARNING = "Press Ctrl-X again to delete it permanently; any other key cancels."
 
 
 class Picker:
     """Shows the list in up to three views: chats, one-shot sessions, archived ones. Deleting asks for its key twice.
 
-    `first` says that no chat is open yet: Esc starts a new one, and so does a text that fits no session.
+    `first` says that no chat is open yet: Esc starts a new one, and what is typed can be its first message. That comes
+    before the sessions that match, unless the person asked for the list (`searching`).
     """
 
     def __init__(
-        self, lines: list[SessionListItem], sessions: SessionList, *, theme: ScreenTheme, first: bool = True
+        self,
+        lines: list[SessionListItem],
+        sessions: SessionList,
+        *,
+        theme: ScreenTheme,
+        first: bool = True,
+        searching: bool = False,
     ) -> None:
         self._lines = lines
         self._first = first
+        self._searching = searching
         self._sessions = sessions
         self._place = 0
         self._view: View = self._list_views()[0]
@@ -103,24 +111,31 @@ class Picker:
         return max(1, min(MAX_ROWS, self._app.output.get_size().rows - 7))
 
     def _get_list_height(self) -> Dimension:
-        """As many rows as the longest view has sessions; two for the hint that a text starts a new chat."""
+        """As many rows as the longest view has sessions, and one for a new chat."""
         longest = max(Counter(map(get_view, self._lines)).values(), default=0)
-        return Dimension.exact(min(self._count_rows(), max(2 if self._filter.text else 1, longest)))
+        return Dimension.exact(min(self._count_rows(), longest + self._first))
+
+    @property
+    def _message(self) -> str:
+        """The typed text, where it can be the first message of a new chat."""
+        return self._filter.text.strip() if self._first else ""
+
+    def _list_rows(self) -> list[SessionListItem | None]:
+        """None stands for a new chat."""
+        return [*([None] if self._message else []), *self.find_matches()]
 
     def _render_list(self) -> StyleAndTextTuples:
-        found = self.find_matches()
+        found = self._list_rows()
         rows = self._count_rows()
         first = max(0, min(self._place - rows // 2, len(found) - rows))
         width = self._app.output.get_size().columns - 1
         lines: StyleAndTextTuples = []
         for place, line in enumerate(found[first : first + rows], start=first):
             style = "class:chosen" if place == self._place else ""
-            lines.append((style, pad_cells(format_row(line, width), width)))
+            new = shorten_line(f" New chat: {self._message}", width)
+            lines.append((style, pad_cells(format_row(line, width) if line else new, width)))
             lines.append(("", "\n"))
-        if lines:
-            return lines
-        typed = self._filter.text.strip()
-        return [("class:hint", "\n".join(wrap_words(EMPTY_HINT, width)) if typed and self._first else NO_MATCH)]
+        return lines if self.find_matches() else [*lines, ("class:hint", NO_MATCH)]
 
     def _render_title(self) -> StyleAndTextTuples:
         names = {"chats": "Resume a chat", "one-shot": "One-shot sessions", "archived": "Archived sessions"}
@@ -144,20 +159,23 @@ class Picker:
             for view in self._list_views()
         ]
         tab = f"Tab {' / '.join(others)}" if len(others) > 1 else ""
-        hints = (ARCHIVE_HINT if self._view == "archived" else HINT, tab, FIRST_HINT if self._first else LATER_HINT)
+        usual = ARCHIVE_HINT if self._view == "archived" else HINT
+        on_new = bool(self._message) and self._get_selected() is None
+        hints = (NEW_HINT if on_new else usual, tab, FIRST_HINT if self._first else LATER_HINT)
         width = self._app.output.get_size().columns - 1
         return [("class:hint", wrap_choices(" · ".join(filter(None, hints)), width))]
 
     def _get_selected(self) -> SessionListItem | None:
-        found = self.find_matches()
+        found = self._list_rows()
         return found[self._place] if self._place < len(found) else None
 
     def _reset_selection(self) -> None:
-        self._place, self._doomed, self._problem = 0, None, ""
+        self._doomed, self._problem = None, ""
+        self._place = int(self._searching and bool(self._message and self.find_matches()))
 
     def _move(self, steps: int) -> None:
         self._doomed = None
-        self._place = max(0, min(self._place + steps, len(self.find_matches()) - 1))
+        self._place = max(0, min(self._place + steps, len(self._list_rows()) - 1))
 
     def _build_keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -174,19 +192,18 @@ class Picker:
     def _add_exit_keys(self, keys: KeyBindings) -> None:
         @keys.add("enter")
         def _resume(event: KeyPressEvent) -> None:
-            typed = self._filter.text.strip()
             if chosen := self._get_selected():
                 event.app.exit(result=SessionChoice(action="resume", session_id=chosen.session_id))
-            elif typed and self._first:
-                event.app.exit(result=SessionChoice(action="new", text=typed))
+            elif self._message:
+                event.app.exit(result=SessionChoice(action="new", text=self._message))
 
         @keys.add("c-n")
         def _start_new(event: KeyPressEvent) -> None:
-            event.app.exit(result=SessionChoice(action="new"))
+            event.app.exit(result=SessionChoice(action="new", draft=self._message))
 
         @keys.add("escape")
         def _escape(event: KeyPressEvent) -> None:
-            event.app.exit(result=SessionChoice(action="new" if self._first else "leave"))
+            event.app.exit(result=SessionChoice(action="new" if self._first else "leave", draft=self._message))
 
         @keys.add("c-c")
         @keys.add("c-d")

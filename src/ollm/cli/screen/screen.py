@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.document import Document
 from prompt_toolkit.renderer import Renderer
 
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
@@ -317,6 +318,9 @@ class ChatScreen:
 
     def leave(self) -> None:
         self.exit(CommandReply(follow_up="exit"))
+
+    def set_draft(self, text: str) -> None:
+        self.buffer.reset(Document(text))
 
     def find_chip(self) -> str:
         """The folded paste just before the cursor: one key takes it away."""

@@ -173,11 +173,12 @@ def flatten_markdown(text: str) -> str:
 
 
 class SessionChoice(Data, frozen=True):
-    """A session to resume, a new one (with a first message, if any), or to leave."""
+    """A session to resume, a new one (with a first message, or one still to be sent), or to leave."""
 
     action: Literal["resume", "new", "leave"]
     session_id: str | None = None
     text: str = ""
+    draft: str = ""
 
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
