@@ -100,22 +100,65 @@ SECRET_PLACES = [
     ".bun/token",
     ".volta/token",
     ".sdkman/etc/token",
+    ".nvm/versions/node/v1/etc/npmrc",
+    ".pyenv/versions/3.1/pip.conf",
+    ".pyenv/versions/3.1/envs/e/pip.conf",
+    ".pyenv/plugins/p/.git/config",
+    ".rustup/toolchains/t/credentials",
+    ".sdkman/candidates/maven/3/conf/settings.xml",
+    ".volta/tools/image/node/20/etc/npmrc",
+    ".local/share/mise/installs/node/20/etc/npmrc",
+    ".local/share/pipx/venvs/t/pip.conf",
+    ".local/share/uv/tools/t/uv-receipt.toml",
+    ".local/share/pnpm/global/5/.npmrc",
+    ".bun/install/global/.npmrc",
+    ".local/bin/.npmrc",
+    ".local/bin/login.json",
+    ".local/lib/login",
+    ".cargo/git/db/a/config",
+    ".cache/uv/git-v0/db/a/config",
+    ".cache/pre-commit/r/.git/config",
+    "go/pkg/mod/cache/vcs/a/config",
+    "tools/program/.netrc",
+    "tools/program/etc/login",
+]
+# Programs and libraries beside them
+SHOWN_PLACES = [
+    ".cargo/bin/tool",
+    ".local/bin/tool",
+    ".local/lib/python/module.py",
+    ".nvm/versions/node/v1/bin/node",
+    ".pyenv/versions/3.1/lib/module.py",
+    ".pyenv/versions/3.1/envs/e/pyvenv.cfg",
+    ".pyenv/plugins/p/bin/tool",
+    ".rustup/toolchains/t/lib/library",
+    ".sdkman/candidates/maven/3/bin/m2.conf",
+    ".sdkman/candidates/maven/3/boot/jar",
+    ".local/share/pipx/venvs/t/bin/tool",
+    ".local/share/uv/tools/t/lib/module.py",
+    ".local/share/pnpm/global/5/node_modules/.bin/tool",
+    ".bun/install/global/node_modules/.bin/tool",
+    ".volta/tools/image/node/20/lib/x.js",
+    "go/pkg/mod/example.org/module/x.go",
+    "tools/program/bin/tool",
+    "tools/program/lib/module.py",
 ]
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_nothing_of_a_home_can_be_read_that_is_not_on_the_allow_list(level: Level) -> None:
     def body(root: Path) -> None:
-        visible = [".cargo/bin/tool", ".local/lib/python/module.py", ".nvm/versions/node/v1/bin/node"]
-        for name in [*SECRET_PLACES, *(f"folder-{number}/.hidden-{number}" for number in range(250)), *visible]:
+        for name in [*SECRET_PLACES, *(f"folder-{number}/.hidden-{number}" for number in range(250)), *SHOWN_PLACES]:
             file = root / "home" / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("shown\n" if name in visible else SECRET)
+            file.write_text("shown\n" if name in SHOWN_PLACES else SECRET)
+            file.chmod(0o755 if file.name == "tool" else 0o644)
         (root / "kept").mkdir()
         (root / "kept/token").write_text(SECRET)
         (root / "home/.linked").symlink_to(root / "home/.ssh")
         (root / "kept/home").symlink_to(root / "home")
         careless = [root / name for name in ("home", "home/.ssh/..", "kept/home", "home/.ssh", "home/.config")]
+        careless.append(root / "home/tools/program/bin")
         os.environ["PATH"] = ":".join(map(str, (*careless, os.environ["PATH"])))
         world = World(root, level)
         try:
@@ -123,7 +166,8 @@ def test_nothing_of_a_home_can_be_read_that_is_not_on_the_allow_list(level: Leve
             for kind in KINDS:
                 said = world.run(f"cat {names}; grep -r . ~ 2>/dev/null; find ~ -type f -exec cat {{}} +", kind)
                 assert SECRET not in said, kind
-                assert world.run("cat " + " ".join(f"~/{name}" for name in visible), kind).count("shown") == 3
+                shown = world.run("cat " + " ".join(f"~/{name}" for name in SHOWN_PLACES), kind)
+                assert shown.count("shown") == len(SHOWN_PLACES), shown
         finally:
             world.close()
 

@@ -26,7 +26,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
-from ollm.system.sandbox.box import CACHES, TOOLCHAINS
+from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
 from ollm.system.sandbox.names import SHELL_START_UP_FILES, find_steering_name, is_environment_file, normalize_name
 
 __all__ = [
@@ -54,7 +54,7 @@ _ERRNO_FAILURES = {
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
 _SHARED_FOLDERS = (".config", ".local", ".cache")  # of many programs
-_PROGRAMS = tuple(f"{name.casefold()}/" for name in (*TOOLCHAINS, *CACHES, ".pyenv/versions", ".rbenv/versions"))
+_PROGRAMS = tuple(f"{name.casefold().rstrip('*')}/" for name in (*PROGRAM_FOLDERS, *PREFIXES, *OTHER_PLACES))
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 Parts = tuple[str, ...]
 

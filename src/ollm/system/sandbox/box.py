@@ -10,32 +10,50 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
+from glob import iglob
 from typing import Any, Literal, NamedTuple
 
 HOMES = ("/home", "/root")
-# Programs, and the libraries and tables that belong to them. Never a folder in which a tool keeps a login.
-TOOLCHAINS = (
-    ".cargo/bin .rustup/toolchains .rustup/settings.toml .nvm/versions .nvm/alias .nvm/nvm.sh .nvm/nvm-exec "
-    ".local/share/fnm .volta/bin .volta/tools .local/bin .local/lib .local/lib64 .local/include .local/share/man "
-    ".local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx .local/share/pnpm .npm-global/bin "
-    ".npm-global/lib .yarn/bin .bun/bin .bun/install/global .deno/bin .sdkman/candidates .sdkman/bin .gem/ruby "
-    ".local/share/gem .local/share/mise/installs .local/share/mise/shims .asdf/bin .asdf/lib .asdf/libexec .asdf/shims "
-    ".asdf/installs .asdf/asdf.sh go/bin sdk .dotnet/sdk .dotnet/shared .dotnet/host .dotnet/packs .dotnet/tools "
-    ".dotnet/dotnet .ghcup/bin .ghcup/ghc .cabal/bin .stack/programs .juliaup/bin miniconda3 miniforge3 anaconda3 "
-    "mambaforge .nix-profile .nix-defexpr .local/state/nix .terminfo"
+# Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
+# its settings and logins. In these folders lie programs of many makers, and whatever else was put beside them.
+PROGRAM_FOLDERS = (
+    ".cargo/bin .local/bin .local/lib .local/lib64 .local/share/pnpm .volta/bin .yarn/bin .bun/bin .deno/bin "
+    ".sdkman/bin go/bin .dotnet/tools .ghcup/bin .cabal/bin .juliaup/bin .local/share/mise/shims .asdf/bin .asdf/shims"
 ).split()
-VERSION_MANAGERS = (".pyenv", ".rbenv", ".jenv", ".nodenv", ".goenv")
-MANAGER_PARTS = ("bin", "libexec", "shims", "versions", "version", "plugins", "pyenv.d", "rbenv.d")
-# What package managers downloaded: readable, never written, since the person's own programs run it later.
-CACHES = (
-    ".npm/_cacache .cache/pip .cache/uv .cache/pypoetry .cache/pre-commit .cache/go-build .cache/yarn .cache/node "
-    ".cache/pnpm .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/coursier .cargo/registry .cargo/git "
-    ".m2/repository .m2/wrapper .gradle/caches .gradle/wrapper .bun/install/cache .yarn/berry/cache go/pkg/mod "
-    ".nuget/packages .ivy2/cache"
+# Installations, or folders with installations in them
+PREFIXES = (
+    ".rustup/toolchains .nvm/versions .fnm/node-versions .local/share/fnm/node-versions .volta/tools/image "
+    ".npm-global .bun/install/global .config/yarn/global .local/share/pnpm/global .local/share/pnpm/nodejs "
+    ".local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx .cache/pypoetry/virtualenvs "
+    ".pyenv .rbenv .jenv .nodenv .goenv .gem/ruby .local/share/gem/ruby .sdkman/candidates .m2/wrapper/dists "
+    ".local/share/mise/installs .asdf/installs sdk .ghcup/ghc .stack/programs .julia/juliaup miniconda3 miniforge3 "
+    "anaconda3 mambaforge"
 ).split()
-PREFIX_PARTS = ("lib", "lib64", "libexec", "include", "versions")
+# What is shown of an installation: what programs are made of. Settings (`etc`, most of `conf`, loose files) are not.
+PREFIX_PARTS = (
+    "bin sbin shims Scripts lib lib32 lib64 libexec include share man src pkg api boot jmods jre node_modules gems "
+    "specifications extensions conf/security conf/logging conf/logging.properties conf/net.properties ssl/certs "
+    "ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin Cellar opt version pyenv.d rbenv.d pyvenv.cfg "
+    "VERSION go.env release"
+).split()
+INNER_PREFIXES = ("versions", "envs", "plugins")  # folders of an installation that hold further ones
+MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # one of these makes a folder an installation
+PREFIX_DEPTH = 3
+# What tools read beside that; and what package managers downloaded, readable and never written, since the person's own
+# programs run it later. Copies of repositories are left out: their settings have addresses with passwords.
+OTHER_PLACES = (
+    ".rustup/settings.toml .rustup/update-hashes .nvm/alias .nvm/nvm.sh .nvm/nvm-exec .fnm/aliases "
+    ".local/share/fnm/aliases .volta/tools/user .local/include .local/share/man .asdf/lib .asdf/libexec .asdf/asdf.sh "
+    ".dotnet/sdk .dotnet/shared .dotnet/host .dotnet/packs .dotnet/dotnet .dotnet/tools/.store .nix-profile "
+    ".nix-defexpr .local/state/nix/profiles .terminfo "
+    ".npm/_cacache/content-v2 .npm/_cacache/index-v5 .cache/pip/wheels .cache/uv/archive-v* .cache/uv/wheels-v* "
+    ".cache/uv/sdists-v* .cache/uv/builds-v* .cache/pypoetry/artifacts .cache/go-build .cache/yarn .cache/node "
+    ".cache/pnpm .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/coursier/v1 .cargo/registry/cache "
+    ".cargo/registry/src .m2/repository .gradle/caches/modules-2 .bun/install/cache .yarn/berry/cache go/pkg/mod/*.* "
+    "go/pkg/mod/cache/download .nuget/packages .ivy2/cache"
+).split()
 PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # of the names of folders that hold programs
-SHARED_DEPTH = 2  # a folder this near to the home may hold more than one program: `.local`, `.cargo`
+SHARED_DEPTH = 2  # a hidden folder this near to the home may hold more than one program: `.local`, `.cargo`
 
 
 def list_covered_places(home: str) -> list[str]:
@@ -50,19 +68,86 @@ def list_visible_places(home: str, programs: str) -> list[str]:
     covered = list_covered_places(home)
     left_out = list_left_out(home, programs)
     entries = [entry for entry in programs.split(":") if entry not in left_out]
-    wanted = [*_list_toolchains(home), *_list_program_folders(entries, covered)]
-    return list(dict.fromkeys(_resolve_all(wanted, covered)))
+    wanted = [*_list_toolchains(home), *_list_path_folders(entries, covered)]
+    return [path for path in dict.fromkeys(wanted) if any(path.startswith(f"{place}/") for place in covered)]
 
 
-def _list_toolchains(home: str) -> list[str]:
-    names = [*TOOLCHAINS, *CACHES, *(f"{name}/{part}" for name in VERSION_MANAGERS for part in MANAGER_PARTS)]
-    return [os.path.join(one, name) for one in dict.fromkeys((home, find_account_home())) for name in names]
+def _list_toolchains(home: str) -> Iterator[str]:
+    for place in dict.fromkeys((home, find_account_home())):
+        for path in _join_existing(place, PROGRAM_FOLDERS):
+            yield from _list_programs(*_resolve(path))
+        for path in _join_existing(place, PREFIXES):
+            yield from _find_installations(*_resolve(path))
+        for path in _join_existing(place, OTHER_PLACES):
+            yield from (one for found in iglob(path) for one in _resolve(found))
+
+
+def list_tool_folders(home: str) -> list[str]:
+    """The folders whose names a program in a box can list, though it sees only a part of what is in them."""
+    places = dict.fromkeys((home, find_account_home()))
+    return [path for place in places for path in _join_existing(place, (*PROGRAM_FOLDERS, *PREFIXES))]
+
+
+def _join_existing(folder: str, names: Iterable[str]) -> list[str]:
+    """Paths in a folder, without most of those that do not exist."""
+    there = set(list_names(folder))
+    return [f"{folder}/{name}" for name in names if name.partition("/")[0] in there]
+
+
+def list_names(folder: str) -> list[str]:
+    """The names in a folder; none if it cannot be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _resolve(path: str) -> list[str]:
+    """A path if it exists; a link and what it leads to."""
+    if not os.path.lexists(path):
+        return []
+    return [path, os.path.realpath(path)] if os.path.islink(path) else [path]
+
+
+def _list_programs(*folders: str) -> Iterator[str]:
+    """A folder of programs if there is nothing else in it, or the programs by name: what can be executed or begins with
+    `lib`. Folders in it are shown among libraries only, and links as they are."""
+    for folder in folders:
+        try:
+            entries = [] if os.path.islink(folder) else list(os.scandir(folder))
+        except OSError:
+            continue
+        libraries = os.path.basename(folder).startswith("lib")
+        shown = [entry.path for entry in entries if _is_program(entry, libraries=libraries)]
+        yield from shown if len(shown) < len(entries) else [folder]
+
+
+def _is_program(entry: os.DirEntry[str], *, libraries: bool) -> bool:
+    if entry.name.startswith("."):
+        return False
+    if entry.is_symlink() or not entry.is_file():
+        return entry.is_symlink() or libraries
+    return entry.name.startswith("lib") or os.access(entry.path, os.X_OK)
+
+
+def _find_installations(*folders: str, depth: int = PREFIX_DEPTH) -> Iterator[str]:
+    """The parts of installations and of those in them. Links are shown as they are and not followed."""
+    for folder in folders:
+        if os.path.islink(folder):
+            yield folder
+            continue
+        names = set(list_names(folder))
+        if not names.isdisjoint(MARKS):
+            yield from filter(os.path.lexists, _join_existing(folder, PREFIX_PARTS))
+            yield from _find_installations(*(f"{folder}/{name}" for name in names.intersection(INNER_PREFIXES)))
+        elif depth:
+            yield from _find_installations(*(f"{folder}/{name}" for name in names if name[0] != "."), depth=depth - 1)
 
 
 def list_left_out(home: str, programs: str) -> list[str]:
     """The folders of a PATH that no program in a box sees, since more than programs is in them: a home, one above it,
     and in the hidden folders of a home all that neither belongs to a toolchain nor is named as a folder of programs."""
-    known = [os.path.realpath(path) for path in _list_toolchains(home)]
+    known = list(map(os.path.realpath, list_tool_folders(home)))
     return [entry for entry in filter(os.path.isabs, programs.split(":")) if _shows_too_much(entry, home, known)]
 
 
@@ -76,35 +161,28 @@ def _shows_too_much(entry: str, home: str, known: list[str]) -> bool:
     return hidden and not folder.endswith(PROGRAM_ENDINGS) and not any(is_inside(folder, one) for one in known)
 
 
-def _list_program_folders(entries: Iterable[str], covered: list[str]) -> Iterator[str]:
-    """Every folder of a PATH with the libraries beside it. All that lies beside it is shown for a virtual environment,
-    and far below a home, where a folder belongs to one program."""
+def _list_path_folders(entries: Iterable[str], covered: list[str]) -> Iterator[str]:
+    """Every folder of a PATH in a home with the parts of the installation it belongs to. A folder that many programs
+    share, directly in a home or near to it in a hidden folder, brings its libraries only."""
     for entry in filter(os.path.isabs, entries):
         folder = os.path.realpath(entry)
         home = next((one for one in covered if folder.startswith(f"{one}/")), None)
         if home is None:
             continue
-        yield entry
-        yield folder
         above = os.path.dirname(folder)
-        if os.path.basename(folder) not in ("bin", "sbin", "shims", "Scripts") or above in covered:
-            continue
-        depth = above.removeprefix(home).count("/") - (home in HOMES[:1])
-        if depth > SHARED_DEPTH or os.path.isfile(os.path.join(above, "pyvenv.cfg")):
-            yield above
+        below = above.removeprefix(home)
+        depth = below.count("/") - (home in HOMES[:1])
+        yield from [entry] if os.path.islink(entry) else []
+        named = folder.endswith(PROGRAM_ENDINGS)
+        if depth < 1 or (not named and "/." in folder.removeprefix(home)):
+            yield from _list_programs(folder)
+        elif depth <= SHARED_DEPTH and "/." in below and not os.path.isfile(f"{above}/pyvenv.cfg"):
+            yield from _list_programs(folder, f"{above}/lib", f"{above}/lib64")
+            yield from filter(os.path.isdir, (f"{above}/libexec", f"{above}/include"))
+            yield from _find_installations(*(f"{above}/{name}" for name in INNER_PREFIXES))
         else:
-            yield from (os.path.join(above, part) for part in PREFIX_PARTS)
-
-
-def _resolve_all(paths: Iterable[str], covered: list[str]) -> Iterator[str]:
-    """Existing paths in the homes, and the places that links among them lead to."""
-    for path in paths:
-        if not os.path.lexists(path):
-            continue
-        real = os.path.realpath(path)
-        for one in (path, real) if os.path.islink(path) else (real,):
-            if any(one.startswith(f"{place}/") for place in covered) and os.path.lexists(one):
-                yield one
+            yield folder
+            yield from _find_installations(above) if named else ()
 
 
 @cache
@@ -194,11 +272,14 @@ class Box(NamedTuple):
         return [self.workspace, *self.writable, *outside, *self.caches, *self.approved]
 
 
-def list_places(box: Box) -> list[tuple[str, Access]]:
+Places = dict[str, Access]
+
+
+def list_places(box: Box) -> Places:
     """Every place with what a command may do there, those above first, without those that do not exist or say the
     same as the place above."""
     private = TEMPORARY_PLACES if box.kind == "reading" else ()
-    places: dict[str, Access] = dict.fromkeys((*private, *box.covered), "empty")
+    places: Places = dict.fromkeys((*private, *box.covered), "empty")
     places |= dict.fromkeys((path for path in SYSTEM_SECRETS if os.access(path, os.R_OK)), "empty")
     places |= dict.fromkeys((*box.visible, *box.readable), "read")
     places |= dict.fromkeys(box.hidden, "empty")
@@ -206,16 +287,18 @@ def list_places(box: Box) -> list[tuple[str, Access]]:
     if box.kind == "reading":
         places |= {path: "read" for path, access in places.items() if access == "write"}
         places |= dict.fromkeys(box.environment_files, "empty")
-    needed: list[tuple[str, Access]] = []
-    for path, access in sorted(places.items(), key=lambda one: len(one[0])):
-        if os.path.lexists(path) and find_access(path, needed)[1] != access:
-            needed.append((path, access))
+    needed: Places = {}
+    for path in sorted(places, key=len):
+        if os.path.lexists(path) and find_access(path, needed)[1] != places[path]:
+            needed[path] = places[path]
     return needed
 
 
-def find_access(path: str, places: list[tuple[str, Access]]) -> tuple[str, Access]:
+def find_access(path: str, places: Places) -> tuple[str, Access]:
     """The nearest place at or above a path, and what may be done there; the root can be read."""
-    return next(((place, access) for place, access in reversed(places) if is_inside(path, place)), ("/", "read"))
+    while path and path not in places:
+        path = path.rpartition("/")[0]
+    return (path, places[path]) if path else ("/", "read")
 
 
 def is_inside(path: str, directory: str) -> bool:

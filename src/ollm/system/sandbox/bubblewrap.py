@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, list_places
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, Places, find_access, list_places
 from ollm.system.sandbox.mounts import ACCELERATORS, RUN, RUN_KEPT, list_protections
 
 START_SECONDS = 30
@@ -107,14 +107,12 @@ def make_arguments(box: Box) -> Iterator[str]:
 
 def _lay_out(box: Box, emptied: list[str]) -> Iterator[str]:
     """Options for every place; `emptied` receives those that are to become read-only in the end."""
-    ourselves: list[tuple[str, Access]] = [(os.path.realpath(sys.base_prefix), "read"), (f"{_PACKAGES}/ollm", "read")]
-    known = list_places(box)
-    needed = [one for one in ourselves if find_access(one[0], known)[1] == "empty" and os.access(one[0], os.X_OK)]
-    places = sorted([*needed, *known], key=lambda one: len(one[0]))
-    done: list[tuple[str, Access]] = [(place, "empty") for place in TEMPORARY_PLACES]
-    for path, access in places:
-        above = find_access(path, done)[1]
-        done.append((path, access))
+    emptied_first: Places = dict.fromkeys(TEMPORARY_PLACES, "empty")
+    places, ourselves = emptied_first | list_places(box), (os.path.realpath(sys.base_prefix), f"{_PACKAGES}/ollm")
+    needed = [one for one in ourselves if find_access(one, places)[1] == "empty" and os.access(one, os.X_OK)]
+    places |= dict.fromkeys(needed, "read")
+    for path in sorted(places, key=len):
+        access, above = places[path], find_access(os.path.dirname(path), places)[1]
         if path in TEMPORARY_PLACES:
             continue
         if access == "write":

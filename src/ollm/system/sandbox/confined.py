@@ -79,13 +79,13 @@ def _confine_thread(home: str | None, readable: list[str]) -> None:
 
 def _list_readable(home: str) -> list[str]:
     """Everything but the homes, with the programs in them and git's settings."""
-    from ollm.system.sandbox.box import Access, list_covered_places, list_visible_places
+    from ollm.system.sandbox.box import Places, list_covered_places, list_visible_places
     from ollm.system.sandbox.landlock import split_places
 
     visible = list_visible_places(home, os.environ.get("PATH", ""))
     shown = [*visible, *(os.path.join(home, name) for name in GIT_SETTINGS_FILES)]
-    places: list[tuple[str, Access]] = [(path, "empty") for path in list_covered_places(home)]
-    return [*split_places([*places, *((path, "read") for path in shown)]), *shown]
+    places: Places = {**dict.fromkeys(list_covered_places(home), "empty"), **dict.fromkeys(shown, "read")}
+    return [*split_places(places), *shown]
 
 
 def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:

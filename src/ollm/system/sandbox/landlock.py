@@ -8,7 +8,7 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, list_places
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, list_names, list_places, list_tool_folders
 from ollm.system.sandbox.kernel import PR_SET_NO_NEW_PRIVS, call, prctl
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE = (
@@ -43,40 +43,32 @@ def restrict_box(box: Box, *, mounted: bool) -> None:
         rules = [(path, writing) for path in (*TEMPORARY_PLACES, "/dev", *box.list_writable())]
         _restrict(writing, rules, version, tcp=True)
         return
-    rules = [(path, READING) for path in split_places([*list_places(box), ("/dev", "empty")])]
+    rules = [(path, READING) for path in split_places({**list_places(box), "/dev": "empty"})]
     rules += [(path, writing | READING) for path in (box.scratch, *PLAIN_DEVICES) if path]
     rules += [(path, READING) for path in READ_DEVICES]
+    rules += [(path, READ_DIR) for path in list_tool_folders(box.home)]
     rules += [(path, writing) for path in box.list_writable()]
     _restrict(READING | writing, rules, version, tcp=box.network == "all")
 
 
-def split_places(places: list[tuple[str, Access]], top: str = "/", access: Access = "read") -> Iterator[str]:
+def split_places(places: Places, top: str = "/", access: Access = "read") -> Iterator[str]:
     """Directories and files that together are everything that may be read: Landlock can allow a folder, and not take
     back a part of it. Links are left out, since it counts where they lead."""
-    inside = [(path, one) for path, one in places if path.startswith(top.rstrip("/") + "/")]
-    if access != "empty" and not any(one == "empty" for _, one in inside):
+    inside = {path: one for path, one in places.items() if path.startswith(top.rstrip("/") + "/")}
+    if access != "empty" and "empty" not in inside.values():
         yield top
         return
     if not inside:
         return
-    own = dict(inside)
-    taken = {path.removeprefix(top.rstrip("/") + "/").partition("/")[0] for path, _ in inside}
-    names = taken if access == "empty" else _list_names(top)
-    for name in names:
+    taken = {path.removeprefix(top.rstrip("/") + "/").partition("/")[0] for path in inside}
+    for name in taken if access == "empty" else list_names(top):
         path = os.path.join(top, name)
         if os.path.islink(path):
             continue
         if name in taken:
-            yield from split_places(inside, path, own.get(path, access))
+            yield from split_places(inside, path, places.get(path, access))
         elif access != "empty":
             yield path
-
-
-def _list_names(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []
 
 
 def restrict_to_reading(readable: Iterable[str], version: int) -> None:

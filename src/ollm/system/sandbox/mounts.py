@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, find_access, is_inside, list_places
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, find_access, is_inside, list_places
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
@@ -51,14 +51,14 @@ def build_base(box: Box) -> list[int]:
     _lift_loopback()
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     places = list_places(box)
-    trees = {path: kernel.clone_tree(path) for path, access in places if _is_kept_aside(path, access)}
+    trees = {path: kernel.clone_tree(path) for path, access in places.items() if _is_kept_aside(path, access)}
     devices = _clone_devices()
     kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
     _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
     _mount_run()
     _mount_devices(devices)
-    for at, (path, access) in enumerate(places):
-        _lay_out(path, access, places[:at], trees.get(path, -1))
+    for path in places:
+        _lay_out(path, places, trees.get(path, -1))
     return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in ("user", "mnt", "net")]
 
 
@@ -68,9 +68,10 @@ def _is_kept_aside(path: str, access: Access) -> bool:
     return access == "write" or (access == "read" and in_the_way)
 
 
-def _lay_out(path: str, access: Access, above: list[tuple[str, Access]], tree: int) -> None:
+def _lay_out(path: str, places: Places, tree: int) -> None:
     """Make one place what it is to be; those above it are done."""
-    outer, outer_access = find_access(path, above)
+    access = places[path]
+    outer, outer_access = find_access(os.path.dirname(path), places)
     if access == "empty":
         empty_place(path)
     elif tree >= 0:
@@ -345,7 +346,7 @@ def _is_emptied(place: str) -> bool:
     return os.path.isdir(f"{SKELETONS}/{place.replace('/', '%')}")
 
 
-def _hide(box: Box, path: str, places: list[tuple[str, Access]]) -> None:
+def _hide(box: Box, path: str, places: Places) -> None:
     """Hide what came to be after the session's mounts were made, and files named `.env`."""
     shown = (*box.approved, *box.readable)
     place, access = find_access(path, places)
@@ -363,7 +364,7 @@ def _hide(box: Box, path: str, places: list[tuple[str, Access]]) -> None:
 
 def _replace_temporary_places(box: Box) -> None:
     """Put an empty private directory over each temporary place, and back into it what a reading command needs."""
-    wanted = [path for path, access in list_places(box) if access != "empty" or path in box.covered]
+    wanted = [path for path, access in list_places(box).items() if access != "empty" or path in box.covered]
     for place in filter(os.path.isdir, TEMPORARY_PLACES):
         if is_inside(place, box.workspace):
             continue

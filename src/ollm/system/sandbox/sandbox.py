@@ -130,9 +130,17 @@ class Sandbox:
         for folder in git:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
         ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
-        found = list_visible_places(self._home, self._programs)
+        found = list_visible_places(self._home, ":".join(self._list_foreign_programs()))
         wanted = (*found, *self._readable, LAUNCHERS, *map(str, git), *ignore)
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
+
+    def _list_foreign_programs(self) -> Iterator[str]:
+        """The folders of PATH without those that a command can replace by a link to anywhere."""
+        own = (self.workspace, *self._writable)
+        for entry in self._programs.split(":"):
+            above = [entry, *map(str, Path(entry).parents)]
+            if not any(is_inside(os.path.realpath(path), root) for path in above for root in own):
+                yield entry
 
     @property
     def left_out(self) -> tuple[str, ...]:

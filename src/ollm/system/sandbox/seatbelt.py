@@ -54,7 +54,7 @@ def build_profile(box: Box) -> str:
 def _list_reading_rules(box: Box) -> list[str]:
     """Rules for what is hidden and what is seen again in it; of several that fit, the last counts."""
     verbs = {"empty": "deny", "read": "allow", "write": "allow"}
-    return [f"({verbs[access]} file-read* (subpath {_quote(path)}))" for path, access in list_places(box)]
+    return [f"({verbs[access]} file-read* (subpath {_quote(path)}))" for path, access in list_places(box).items()]
 
 
 def _quote(path: str) -> str:
