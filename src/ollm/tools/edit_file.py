@@ -16,20 +16,9 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
-from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.file_change import (
-    CurrentFile,
-    describe_broken_change,
-    encode_text,
-    make_diff,
-    make_result,
-    read_current,
-    refuse_stale,
-    write_change,
-)
+from ollm.tools.files.file_change import CurrentFile, FileChangingTool, NewContent, encode_text, read_current
 from ollm.tools.files.file_text import describe_kind
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, ToolContext
 
 _OTHER_NAMES = {
     "oldText": "target",
@@ -60,13 +49,10 @@ class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, for
     replace_all: bool = False
 
 
-class EditFile(Tool[EditLedger], frozen=True):
+class EditFile(FileChangingTool, frozen=True):
     """Replace texts in a file. Each target must occur exactly once, unless replaceAll; all edits are made or none."""
 
     name: ClassVar[str] = "edit_file"
-    category: ClassVar[ToolCategory] = "write"
-    risk: ClassVar[Risk] = Risk.MEDIUM
-    aliases: ClassVar[dict[str, str]] = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 2, "debug": 4}
     # One edit without a list around it, which the tool takes too.
     small: ClassVar[SmallForm] = SmallForm(
@@ -78,7 +64,6 @@ class EditFile(Tool[EditLedger], frozen=True):
         },
     )
 
-    path: Annotated[str, Meta(min_length=1)]
     edits: Annotated[tuple[Replacement, ...], Meta(min_length=1)]
 
     @classmethod
@@ -98,29 +83,7 @@ class EditFile(Tool[EditLedger], frozen=True):
     def summary(self) -> str:
         return f"Edit {self.path} ({format_count(len(self.edits), 'edit')})"
 
-    def locations(self) -> list[Location]:
-        return [Location(target=self.path, access="write")]
-
-    async def preview(self, context: ToolContext, needs: EditLedger) -> str:
-        before = self._read_before(context)
-        return make_diff(self.path, before.text, self._make_edits(before)[0])
-
-    async def list_changes(self, context: ToolContext, needs: EditLedger) -> tuple[FileChange, ...]:
-        before = self._read_before(context)
-        return (FileChange(path=self.path, before=before.text, after=self._make_edits(before)[0]),)
-
-    async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
-        before = self._read_before(context)
-        refuse_stale(context, needs, self.path, before)
-        text, notes = self._make_edits(before)
-        assert before.encoding is not None
-        await write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
-        count = format_count(len(self.edits), "edit")
-        remarks = "".join(f" Note: {note}." for note in notes)
-        remarks += describe_broken_change(context, self.path, before.text, text)
-        return make_result(f"Edited {self.path}: {count} made.{remarks}", make_diff(self.path, before.text, text))
-
-    def _read_before(self, context: ToolContext) -> CurrentFile:
+    def read_before(self, context: ToolContext) -> CurrentFile:
         before = read_current(context, self.path)
         if before is None:
             raise ToolFailure("FileNotFound", f"{self.path} does not exist; create it with write_file.")
@@ -133,12 +96,16 @@ class EditFile(Tool[EditLedger], frozen=True):
             )
         return before
 
-    def _make_edits(self, before: CurrentFile) -> tuple[str, list[str]]:
+    def make_content(self, before: CurrentFile | None) -> NewContent:
+        assert before is not None
+        assert before.encoding is not None
         for number, edit in enumerate(self.edits, 1):
             if edit.target == edit.replacement:
                 raise ToolFailure("ValidationError", NO_CHANGE_MESSAGE.format(number))
         text, places = apply_edits(before.text, self.edits, self.path)
-        return text, [place.note for place in places if place.note]
+        remarks = "".join(f" Note: {place.note}." for place in places if place.note)
+        summary = f"Edited {self.path}: {format_count(len(self.edits), 'edit')} made.{remarks}"
+        return NewContent(text=text, content=encode_text(self.path, text, before.encoding), summary=summary)
 
 
 def _rename_keys(edit: JsonObject) -> JsonObject:

@@ -35,7 +35,7 @@ from ollm.tools.files.file_text import (
     detect_text_encoding,
     make_too_large_failure,
 )
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import show_controls, take_head
 from ollm.tools.search.scope import (
     PositiveInt,
@@ -60,9 +60,7 @@ class Outline(Tool["ToolServices"], frozen=True):
     name: ClassVar[str] = "outline"
     category: ClassVar[ToolCategory] = "read"
     reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {
-        "file_path": "path", "filePath": "path", "file": "path", "directory": "path", "query": "about",
-    }  # fmt: skip
+    aliases: ClassVar[dict[str, str]] = {**PATH_ALIASES, "directory": "path", "query": "about"}
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 10, "debug": 10, "plan": 11, "assistant": 11}
     min_window: ClassVar[int] = WIDE_WINDOW_TOKENS
     small: ClassVar[SmallForm] = SmallForm(description="Show what a file or directory defines.")

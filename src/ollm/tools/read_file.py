@@ -15,7 +15,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, SmallForm, Tool, ToolContext
 
 if TYPE_CHECKING:
     from ollm.tools.catalogue import ToolServices
@@ -31,21 +31,11 @@ class ReadFile(Tool["ToolServices"], frozen=True):
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
-        "file_path": "path",
-        "filePath": "path",
-        "file": "path",
-        "filename": "path",
-        "start": "startLine",
-        "end": "endLine",
-        "function": "symbol",
-        "class": "symbol",
-    }
+        **PATH_ALIASES, "start": "startLine", "end": "endLine", "function": "symbol", "class": "symbol",
+    }  # fmt: skip
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 1, "debug": 1, "plan": 1, "assistant": 1}
     # A small window shows no line numbers: very small models ask for the first line of a file and take it for all.
-    small: ClassVar[SmallForm] = SmallForm(
-        description="Read a file.",
-        useful_parameters=("startLine", "endLine"),
-    )
+    small: ClassVar[SmallForm] = SmallForm(description="Read a file.", useful_parameters=("startLine", "endLine"))
 
     path: Annotated[str, Meta(min_length=1)]
     start_line: Line | None = None

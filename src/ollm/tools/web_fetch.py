@@ -13,7 +13,7 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks, trim_output
 from ollm.tools.web.address import parse_url, refuse_private
@@ -68,12 +68,12 @@ class WebFetch(Tool[PageCache], frozen=True):
     def locations(self) -> list[Location]:
         return [Location(target=self.url)]
 
-    async def preview(self, context: ToolContext, needs: PageCache) -> str:
+    async def list_changes(self, context: ToolContext, needs: PageCache) -> tuple[FileChange, ...]:
         """Nothing to show, but an address that is refused anyway is not asked about."""
         target = parse_url(self.url)
         if literal := target.literal_address:
             refuse_private(target, [literal], context.settings.web_fetch.allow_private)
-        return ""
+        return ()
 
     async def run(self, context: ToolContext, needs: PageCache) -> ToolResult:
         from ollm.tools.web.page import extract_text

@@ -13,7 +13,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.domain.tools import Risk, ToolCategory, ToolResult
+from ollm.domain.tools import FileChange, Risk, ToolCategory, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks
 
@@ -55,10 +55,10 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
     def summary(self) -> str:
         return f"Search the web for “{self.query}”"
 
-    async def preview(self, context: ToolContext, needs: WebSearchNeeds) -> str:
+    async def list_changes(self, context: ToolContext, needs: WebSearchNeeds) -> tuple[FileChange, ...]:
         """Nothing to show, but without a backend nobody needs to be asked."""
         needs.get_backend(context.settings.web_search)
-        return ""
+        return ()
 
     async def run(self, context: ToolContext, needs: WebSearchNeeds) -> ToolResult:
         if not self.query.strip():

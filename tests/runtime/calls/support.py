@@ -9,6 +9,7 @@ from ollm.config.settings import OutputSettings, ToolSettings
 from ollm.domain.events import Event
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
+    FileChange,
     Location,
     PolicyRequest,
     ToolCallRecord,
@@ -49,8 +50,8 @@ class Log(Tool[list[str]], frozen=True):
     def summary(self) -> str:
         return f"Log {self.text}"
 
-    async def preview(self, context: ToolContext, needs: list[str]) -> str:
-        return f"+{self.text}"
+    async def list_changes(self, context: ToolContext, needs: list[str]) -> tuple[FileChange, ...]:
+        return (FileChange(path="log", before="", after=self.text),)
 
     async def run(self, context: ToolContext, needs: list[str]) -> ToolResult:
         needs.append(f"begin {self.text}")

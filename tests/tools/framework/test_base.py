@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import Location, Risk, ToolResult, ToolSchema, Verdict
+from ollm.domain.tools import FileChange, Location, Risk, ToolResult, ToolSchema, Verdict
 from ollm.tools.framework.arguments import drop_empty_rivals
 from ollm.tools.framework.base import (
     SmallForm,
@@ -288,8 +288,8 @@ class Reaching(Plain, frozen=True):
     def locations(self) -> list[Location]:
         return [Location(target=self.who, access="write")]
 
-    async def preview(self, context: ToolContext, needs: str) -> str:
-        return f"preview of {self.who} with {needs}"
+    async def list_changes(self, context: ToolContext, needs: str) -> tuple[FileChange, ...]:
+        return (FileChange(path=self.who, before=None, after=needs),)
 
 
 def test_a_class_says_all_that_is_known_of_its_tool() -> None:
@@ -330,9 +330,9 @@ async def test_a_call_runs_with_what_its_class_was_registered_with(context: Tool
     call = bind_tool(Plain, {"who": "Ada", "how_often": "1"}, "hello")
 
     assert (await call.run(context)).llm_content == "hello Ada"
-    assert await call.preview(context) == ""
+    assert await call.list_changes(context) == ()
     reaching = bind_tool(Reaching, {"who": "f"}, "care")
-    assert await reaching.preview(context) == "preview of f with care"
+    assert await reaching.list_changes(context) == (FileChange(path="f", before=None, after="care"),)
     assert [location.target for location in reaching.locations()] == ["f"]
 
 

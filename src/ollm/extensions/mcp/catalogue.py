@@ -233,9 +233,6 @@ class McpInvocation(Data, frozen=True):
         gap = f"… {left:,} characters are left out here; `ollm sessions view` shows them all …"
         return f"{self.spec_name} {arguments[:half]}\n{gap}\n{arguments[-half:]}"
 
-    async def preview(self, context: ToolContext) -> str:
-        return ""
-
     async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
         return ()
 

@@ -195,29 +195,29 @@ async def build_confirmation(
         from ollm.tools.files.file_change import load_buffers
 
         context = await load_buffers(context, invocation.locations())
-    diff = details.diff or await preview_change(invocation, context, verdict)
+    changes = await preview_changes(invocation, context, verdict)
+    length = sum(len(change.before or "") + len(change.after) for change in changes)
     return msgspec.structs.replace(
         details,
         description=render_command(details.description),
         locations=tuple(render_command(location) for location in details.locations),
-        diff=diff,
-        changes=await list_small_changes(invocation, context) if diff else (),
+        diff="".join(map(render_change, changes)),
+        changes=changes if length <= MAX_CHANGE_CHARS else (),
     )
 
 
-async def list_small_changes(invocation: Invocation, context: ToolContext) -> tuple[FileChange, ...]:
-    """What the call would change as whole texts; nothing where they are too long to send along."""
-    changes = await invocation.list_changes(context)
-    length = sum(len(change.before or "") + len(change.after) for change in changes)
-    return changes if length <= MAX_CHANGE_CHARS else ()
+def render_change(change: FileChange) -> str:
+    from ollm.tools.files.file_change import make_diff
+
+    return make_diff(change.path, change.before or "", change.after)
 
 
-async def preview_change(invocation: Invocation, context: ToolContext, verdict: Verdict) -> str:
+async def preview_changes(invocation: Invocation, context: ToolContext, verdict: Verdict) -> tuple[FileChange, ...]:
     """What the call would change. One that is going to fail is not asked about, unless the reason why it fails would
     reveal a file that may not be read unasked."""
     try:
-        return await invocation.preview(context)
+        return await invocation.list_changes(context)
     except ToolFailure:
         if verdict.locked:
-            return ""
+            return ()
         raise

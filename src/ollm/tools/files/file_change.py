@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import difflib
 import os
+from abc import abstractmethod
 from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Encoding, detect_encoding, detect_newline, make_too_large_failure
-from ollm.tools.framework.base import ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, Tool, ToolContext
 from ollm.tools.framework.output import show_controls
 
 MAX_SHOWN_CHARS = 4_000
@@ -34,6 +37,50 @@ class CurrentFile(Data, frozen=True):
     @property
     def text(self) -> str:
         return self.encoding.decode(self.content) if self.encoding else ""
+
+
+class NewContent(Data, frozen=True):
+    """What a file is to become, as text and as bytes, and a sentence about it."""
+
+    text: str
+    content: bytes
+    summary: str
+
+
+class FileChangingTool(Tool[EditLedger], frozen=True):
+    """Gives one file a new text."""
+
+    category: ClassVar[ToolCategory] = "write"
+    risk: ClassVar[Risk] = Risk.MEDIUM
+    aliases: ClassVar[dict[str, str]] = PATH_ALIASES
+
+    path: Annotated[str, Meta(min_length=1)]
+
+    @abstractmethod
+    def read_before(self, context: ToolContext) -> CurrentFile | None:
+        """The file as it is; None for a new one. Raises ToolFailure if it must not be changed."""
+
+    @abstractmethod
+    def make_content(self, before: CurrentFile | None) -> NewContent: ...
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.path, access="write")]
+
+    async def list_changes(self, context: ToolContext, needs: EditLedger) -> tuple[FileChange, ...]:
+        before = self.read_before(context)
+        after = self.make_content(before).text
+        return (FileChange(path=self.path, before=before.text if before else None, after=after),)
+
+    async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
+        before = self.read_before(context)
+        if before is not None:
+            refuse_stale(context, needs, self.path, before)
+        after = self.make_content(before)
+        await write_change(context, needs, self.path, before.content if before else None, after.content)
+        was = before.text if before else None
+        summary = after.summary + describe_broken_change(context, self.path, was, after.text)
+        diff = make_diff(self.path, was or "", after.text)
+        return ToolResult(llm_content=summary, return_display=f"{summary}\n{diff}" if diff else summary, diff=diff)
 
 
 def read_current(context: ToolContext, given: str) -> CurrentFile | None:
@@ -101,11 +148,6 @@ def describe_broken_change(context: ToolContext, given: str, before: str | None,
 
     told = describe_lost_syntax(given, before, after)
     return f" {told}." if told else ""
-
-
-def make_result(summary: str, diff: str) -> ToolResult:
-    """The result of a change: a sentence for the model, the difference for the person."""
-    return ToolResult(llm_content=summary, return_display=f"{summary}\n{diff}" if diff else summary, diff=diff)
 
 
 def make_diff(given: str, before: str, after: str) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
+PATH_ALIASES = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
 
 
 async def _discard_change(_path: Path, _before: bytes, _after: bytes) -> None:
@@ -200,12 +201,9 @@ class Tool(
         """What to ask the person, or nothing when policy has decided by itself (T10.4)."""
         return build_confirmation(self.name, self.summary(), self.locations(), verdict)
 
-    async def preview(self, context: ToolContext, needs: Needs) -> str:
-        """The difference this call would make, shown with the question; empty when there is none to show."""
-        return ""
-
     async def list_changes(self, context: ToolContext, needs: Needs) -> tuple[FileChange, ...]:
-        """The same difference as whole texts, for front ends that compare by themselves."""
+        """What this call would change, shown with the question. Raises ToolFailure where it would fail anyway, so that
+        nobody is asked about it."""
         return ()
 
     @abstractmethod
@@ -224,8 +222,6 @@ class Invocation(Protocol):
     def locations(self) -> list[Location]: ...
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None: ...
-
-    async def preview(self, context: ToolContext) -> str: ...
 
     async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]: ...
 
@@ -254,9 +250,6 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         return self.tool.confirmation(verdict)
-
-    async def preview(self, context: ToolContext) -> str:
-        return await self.tool.preview(context, self.needs)
 
     async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
         return await self.tool.list_changes(context, self.needs)
