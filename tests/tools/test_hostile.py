@@ -1,4 +1,4 @@
-"""Hostile paths and wrong numbers, for every tool that takes them, through dispatch: a named answer, nothing changed."""
+"""Calls that aim at what is not there, not theirs or not a file."""
 
 import asyncio
 import os
@@ -11,9 +11,11 @@ import pytest
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.system.processes import ProcessHost
 from tests.covers import covers
+from tests.ordinary_user import as_ordinary_user
 from tests.tools.drive import Driver, content, error
 
 EDITS = [{"target": "a", "replacement": "b"}]
+
 CALLS: dict[str, Any] = {
     "read_file": lambda path: {"path": path},
     "read_many_files": lambda path: {"paths": [path]},
@@ -24,8 +26,11 @@ CALLS: dict[str, Any] = {
     "ls": lambda path: {"path": path},
     "shell": lambda path: {"command": "touch ran", "cwd": path},
 }
+
 FILES = ("read_file", "read_many_files", "write_file", "edit_file")
+
 READERS = ("read_file", "read_many_files", "glob", "grep", "ls")
+
 WRITERS = ("write_file", "edit_file", "shell")
 
 
@@ -146,3 +151,37 @@ async def test_bytes_that_are_no_text_are_shown_as_such_or_left_alone(drive: Dri
     assert (drive.workspace / "binary").read_bytes() == bytes(range(256)) * 8
     if tool.startswith("read"):
         assert "caf" in content(await drive(tool, **CALLS[tool]("odd.txt")))
+
+
+@covers("T12.2")
+def test_a_file_that_may_not_be_read_is_named_with_the_reason() -> None:
+    def body(workspace: Path) -> None:
+        (workspace / "secret.txt").write_text("x", encoding="utf-8")
+        (workspace / "secret.txt").chmod(0)
+        drive = Driver(workspace)
+
+        for tool, more in (("read_file", {}), ("edit_file", {"edits": [{"target": "x", "replacement": "y"}]})):
+            kind, message = error(asyncio.run(drive(tool, path="secret.txt", **more)))
+            assert kind == "PermissionDenied"
+            assert "secret.txt" in message
+            assert "permission denied" in message
+
+    as_ordinary_user(body)
+
+
+@covers("T12.2", "T3.8")
+def test_a_directory_that_may_not_be_written_keeps_its_files() -> None:
+    def body(workspace: Path) -> None:
+        (workspace / "locked").mkdir()
+        (workspace / "locked" / "a.txt").write_text("old", encoding="utf-8")
+        (workspace / "locked").chmod(0o500)
+        drive = Driver(workspace)
+
+        for path in ("locked/new.txt", "locked/a.txt", "locked/sub/new.txt"):
+            kind, message = error(asyncio.run(drive("write_file", path=path, content="x", overwrite=True)))
+            assert kind == "PermissionDenied"
+            assert path in message
+        assert [found.name for found in (workspace / "locked").iterdir()] == ["a.txt"]
+        assert (workspace / "locked" / "a.txt").read_text(encoding="utf-8") == "old"
+
+    as_ordinary_user(body)

@@ -1,4 +1,4 @@
-"""T3: write_file, through dispatch."""
+"""T3: write_file through dispatch, on disk and in an editor that has the file open."""
 
 import asyncio
 import contextlib
@@ -6,13 +6,25 @@ import os
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.tools import Location
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
+from ollm.tools.files.file_change import (
+    MAX_DIFF_LINES,
+    MAX_SHOWN_CHARS,
+    load_buffers,
+    make_diff,
+    read_current,
+    refuse_stale,
+    write_buffer,
+    write_change,
+)
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.write_file import WriteFile
 from tests.covers import covers
@@ -228,3 +240,126 @@ def test_undoing_every_write_brings_back_the_bytes_there_were(before: bytes | No
             pass
 
         assert (path.read_bytes() if path.exists() else None) == before
+
+
+TEXT = st.text(alphabet="ab \n\t", max_size=60)
+
+
+@given(before=TEXT, after=TEXT)
+def test_a_diff_says_what_difflib_says(before: str, after: str) -> None:
+    import difflib
+
+    ours = make_diff("f", before, after)
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in ours.splitlines())
+    whole = difflib.unified_diff(before.split("\n"), after.split("\n"))
+    plain = sum(line.startswith("+") and not line.startswith("+++") for line in whole)
+
+    assert abs(added - plain) <= 1 or added <= plain
+
+
+@pytest.mark.parametrize(("size", "shown"), [(MAX_SHOWN_CHARS, True), (MAX_SHOWN_CHARS + 1, False)])
+def test_a_long_file_that_others_changed_is_to_be_read_again(
+    context: ToolContext, workspace: Path, ledger: EditLedger, size: int, shown: bool
+) -> None:
+    path = workspace / "f"
+    path.write_bytes(b"before")
+    ledger.remember_file(path, path.stat(), b"before")
+    path.write_bytes(b"x" * size)
+    now = read_current(context, "f")
+    assert now is not None
+
+    with pytest.raises(ToolFailure) as caught:
+        refuse_stale(context, ledger, "f", now)
+    assert caught.value.message.endswith("x" if shown else "Read it again, then redo the change.")
+
+
+async def test_a_change_that_fails_leaves_no_copy_to_undo_with(
+    context: ToolContext, workspace: Path, ledger: EditLedger, tmp_path: Path
+) -> None:
+    (workspace / "f").write_bytes(b"there already")
+
+    with pytest.raises(ToolFailure):
+        await write_change(context, ledger, "f", None, b"new")
+    assert (workspace / "f").read_bytes() == b"there already"
+    assert [path for path in (tmp_path / "undo").rglob("*") if path.is_file()] == []
+
+
+def test_a_diff_that_nobody_would_read_is_counted() -> None:
+    before = "".join(f"a{number}\n" for number in range(MAX_DIFF_LINES + 1))
+
+    assert make_diff("f", before, "x\n") == "--- f\n+++ f\n(4,001 lines become 1)\n"
+    assert make_diff("f", "same\n", "same\n") == ""
+    assert make_diff("f", "", "new\n") == "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+new\n"
+
+
+class Buffers:
+    """An editor with these texts, by the name of the file."""
+
+    writes = True
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+        self.written: dict[str, str] = {}
+        self.silent_about: set[str] = set()
+
+    def withholds(self, path: Path) -> bool:
+        return path.name in self.silent_about
+
+    async def read(self, path: Path) -> str | None:
+        return self.texts.get(path.name)
+
+    async def write(self, path: Path, text: str) -> bool:
+        self.written[path.name] = text
+        return True
+
+
+def context(directory: Path, editor: Buffers) -> ToolContext:
+    return ToolContext(boundary=Boundary.around(directory), editor=editor)
+
+
+@pytest.mark.parametrize(
+    ("saved", "shown", "unsaved"),
+    [
+        (b"a\n", "a\n", None),
+        (b"a\r\n", "a\n", None),
+        (b"\xef\xbb\xbfa\n", "a\n", None),
+        (b"a\n", "b\n", b"b\n"),
+        (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n"),
+        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
+        ("Grüße aus Köln\n".encode("latin-1"), "Köln!\n", "Köln!\n".encode("latin-1")),
+        ("Grüße aus Köln\n".encode("latin-1"), "→\n", "→\n".encode()),
+    ],
+)
+async def test_what_is_not_saved_is_bytes_of_that_file(
+    tmp_path: Path, saved: bytes, shown: str, unsaved: bytes | None
+) -> None:
+    (tmp_path / "f").write_bytes(saved)
+    found = await load_buffers(context(tmp_path, Buffers(f=shown)), [Location(target="f")])
+
+    assert found.buffers == {tmp_path / "f": unsaved}
+    with found.open_file("f") as file:
+        assert file.read() == (saved if unsaved is None else unsaved)
+
+
+async def test_no_text_no_file_and_no_buffer_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\0\1\2\3" * 50)
+    (tmp_path / "unknown").write_text("x")
+    places = [Location(target=name) for name in ("binary", "unknown", "missing", ".", "../outside", "https://x")]
+    found = await load_buffers(context(tmp_path, Buffers(binary="text", missing="x")), places)
+
+    assert found.buffers == {}
+
+
+async def test_only_a_file_the_editor_has_is_changed_there(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("a")
+    editor = Buffers(f="a")
+    found = await load_buffers(context(tmp_path, editor), [Location(target="f")])
+
+    assert await write_buffer(found, tmp_path / "f", "ä\n".encode())
+    assert not await write_buffer(found, tmp_path / "g", b"x")
+    assert not await write_buffer(msgspec.structs.replace(found, editor=None), tmp_path / "f", b"x")
+    assert editor.written == {"f": "ä\n"}
+    editor.silent_about.add("f")
+    with pytest.raises(ToolFailure, match="does not answer"):
+        await write_buffer(found, tmp_path / "f", b"y")
+    assert editor.written == {"f": "ä\n"}

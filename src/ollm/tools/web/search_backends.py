@@ -16,9 +16,8 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.tools.web.address import parse_url
 
-BRAVE_URL = "https://api.search.brave.com"
-TAVILY_URL = "https://api.tavily.com"
-MAX_BRAVE_RESULTS = 20
+SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
+MAX_RESULTS = 20
 KEY_REFUSED_STATUSES = (401, 403)
 RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily says 432 and 433 when a plan is used up
 
@@ -37,6 +36,32 @@ class SearchBackend(Protocol):
     async def search(self, query: str, count: int) -> list[SearchHit]: ...
 
 
+class SearchRequest(Data, frozen=True):
+    """What a service is asked, and where its answer has the results and their texts."""
+
+    path: str
+    results: tuple[str, ...] = ("results",)
+    snippet: str = "content"
+    headers: Mapping[str, str] = {}
+    body: dict[str, Any] | None = None
+
+
+def build_request(service: str, key: str, query: str, count: int) -> SearchRequest:
+    match service:
+        case "brave":
+            asked = urlencode({"q": query, "count": min(count, MAX_RESULTS), "text_decorations": "false"})
+            return SearchRequest(
+                path=f"/res/v1/web/search?{asked}",
+                results=("web", "results"),
+                snippet="description",
+                headers={"X-Subscription-Token": key},
+            )
+        case "tavily":
+            body = {"query": query, "max_results": min(count, MAX_RESULTS)}
+            return SearchRequest(path="/search", headers={"Authorization": f"Bearer {key}"}, body=body)
+    return SearchRequest(path="/search?" + urlencode({"q": query, "format": "json"}))
+
+
 class SearchService(Data, frozen=True):
     """A search service on the web: its name, where it is, and the key it takes."""
 
@@ -45,25 +70,25 @@ class SearchService(Data, frozen=True):
     key: str = ""
     timeout: float = 30
 
-    async def request_json(
-        self, path: str, *, headers: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
-    ) -> Any:
-        """The service's JSON answer. The place the user configured may be a private one; where it redirects to not."""
+    async def search(self, query: str, count: int) -> list[SearchHit]:
+        """The place the user configured may be a private one; where it redirects to not."""
         from ollm.tools.web.client import fetch_url
 
-        url = f"{self.base_url.rstrip('/')}{path}"
+        asked = build_request(self.name, self.key, query, count)
+        url = f"{self.base_url.rstrip('/')}{asked.path}"
         limits = WebFetchSettings(timeout=self.timeout, allow_private=(parse_url(url).host_and_port,))
-        content = msgspec.json.encode(body) if body is not None else None
-        sent = {"Accept": "application/json", **(headers or {})}
-        if content is not None:
-            sent["Content-Type"] = "application/json"
-        answer = await fetch_url(url, limits, method="POST" if content else "GET", headers=sent, content=content)
+        headers = {"Accept": "application/json", **asked.headers}
+        content = None
+        if asked.body is not None:
+            headers["Content-Type"], content = "application/json", msgspec.json.encode(asked.body)
+        answer = await fetch_url(url, limits, method="POST" if content else "GET", headers=headers, content=content)
         if answer.status != 200:
             raise self._make_failure(answer.status, answer.reason, answer.headers.get("retry-after", ""))
         try:
-            return msgspec.json.decode(answer.body)
+            document = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ToolFailure("HttpError", f"{self.name} answered with something that is not JSON.") from error
+        return parse_hits(document, asked.results, asked.snippet)[:count]
 
     def _make_failure(self, status: int, reason: str, retry: str) -> ToolFailure:
         if status in RATE_LIMITED_STATUSES:
@@ -78,28 +103,6 @@ class SearchService(Data, frozen=True):
                 "HttpError", f"{self.name} rejected the API key ({reason}); see tools.webSearch.apiKeyEnv."
             )
         return ToolFailure("HttpError", f"{self.name} answered {reason}.")
-
-
-class Searxng(SearchService, frozen=True):
-    async def search(self, query: str, count: int) -> list[SearchHit]:
-        document = await self.request_json("/search?" + urlencode({"q": query, "format": "json"}))
-        return parse_hits(document, ("results",), "content")[:count]
-
-
-class Brave(SearchService, frozen=True):
-    async def search(self, query: str, count: int) -> list[SearchHit]:
-        asked = urlencode({"q": query, "count": min(count, MAX_BRAVE_RESULTS), "text_decorations": "false"})
-        document = await self.request_json(f"/res/v1/web/search?{asked}", headers={"X-Subscription-Token": self.key})
-        return parse_hits(document, ("web", "results"), "description")[:count]
-
-
-class Tavily(SearchService, frozen=True):
-    async def search(self, query: str, count: int) -> list[SearchHit]:
-        bearer = {"Authorization": f"Bearer {self.key}"}
-        document = await self.request_json(
-            "/search", headers=bearer, body={"query": query, "max_results": min(count, 20)}
-        )
-        return parse_hits(document, ("results",), "content")[:count]
 
 
 class Ddgs(Data, frozen=True):
@@ -180,17 +183,14 @@ def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping
         return others[name]
     if name == "ddgs":
         return Ddgs()
-    if name == "searxng":
-        if not settings.base_url:
+    if name in SERVICE_URLS:
+        url = settings.base_url or SERVICE_URLS[name]
+        if not url:
             raise ToolFailure("NoBackend", "SearXNG needs tools.webSearch.baseUrl, such as http://localhost:8888.")
-        return Searxng(name=name, base_url=settings.base_url)
-    if name in ("brave", "tavily"):
-        if not key:
+        if not key and SERVICE_URLS[name]:
             raise ToolFailure("NoBackend", f"{name} needs a key: name its variable in tools.webSearch.apiKeyEnv.")
-        if name == "brave":
-            return Brave(name=name, base_url=settings.base_url or BRAVE_URL, key=key)
-        return Tavily(name=name, base_url=settings.base_url or TAVILY_URL, key=key)
-    known = ", ".join(["searxng", "brave", "tavily", "ddgs", *sorted(others)])
+        return SearchService(name=name, base_url=url, key=key or "")
+    known = ", ".join([*SERVICE_URLS, "ddgs", *sorted(others)])
     unknown = (
         f"There is no search backend named {settings.backend}"
         if name

@@ -110,29 +110,14 @@ def test_any_range_is_those_lines(text: str, first: int, more: int | None) -> No
         (b"plain", "utf-8", b"", ""),
         ("ä€😀".encode(), "utf-8", b"", ""),
         (codecs.BOM_UTF8 + b"x", "utf-8", codecs.BOM_UTF8, "utf-8 with byte order mark"),
-        (
-            codecs.BOM_UTF16_LE + "x".encode("utf-16-le"),
-            "utf-16-le",
-            codecs.BOM_UTF16_LE,
-            "utf-16-le with byte order mark",
-        ),
-        (
-            codecs.BOM_UTF16_BE + "x".encode("utf-16-be"),
-            "utf-16-be",
-            codecs.BOM_UTF16_BE,
-            "utf-16-be with byte order mark",
-        ),
-        (
-            codecs.BOM_UTF32_LE + "x".encode("utf-32-le"),
-            "utf-32-le",
-            codecs.BOM_UTF32_LE,
-            "utf-32-le with byte order mark",
-        ),
-        (
-            codecs.BOM_UTF32_BE + "x".encode("utf-32-be"),
-            "utf-32-be",
-            codecs.BOM_UTF32_BE,
-            "utf-32-be with byte order mark",
+        *(
+            (mark + "x".encode(name), name, mark, f"{name} with byte order mark")
+            for name, mark in (
+                ("utf-16-le", codecs.BOM_UTF16_LE),
+                ("utf-16-be", codecs.BOM_UTF16_BE),
+                ("utf-32-le", codecs.BOM_UTF32_LE),
+                ("utf-32-be", codecs.BOM_UTF32_BE),
+            )
         ),
         ("plain text".encode("utf-16-le"), "utf-16-le", b"", "utf-16-le"),
         ("plain text".encode("utf-16-be"), "utf-16-be", b"", "utf-16-be"),
@@ -200,22 +185,10 @@ PNG = b"\x89PNG\r\n\x1a\n"
     ("data", "words"),
     [
         (PNG, "a PNG picture"),
-        (b"\xff\xd8\xff\xe0", "a JPEG picture"),
-        (b"GIF87a", "a GIF picture"),
-        (b"GIF89a", "a GIF picture"),
         (b"RIFF1234WEBPxx", "a WebP picture"),
         (b"RIFF1234WAVExx", "binary data"),
-        (b"%PDF-1.7", "a PDF document"),
         (b"PK\x03\x04", "a ZIP archive (or an office document)"),
-        (b"\x1f\x8b\x08", "gzip data"),
-        (b"BZh9", "bzip2 data"),
-        (b"\xfd7zXZ\0", "xz data"),
-        (b"\x28\xb5\x2f\xfd", "zstandard data"),
-        (b"\x7fELF", "an executable"),
-        (b"SQLite format 3\0", "an SQLite database"),
-        (b"\0asm", "a WebAssembly module"),
         (b"", "binary data"),
-        (b"\0\0\0", "binary data"),
     ],
 )
 def test_bytes_are_named_by_how_they_begin(data: bytes, words: str) -> None:
