@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.prompts import MAX_TEXT_BYTES, read_prompt
+from ollm.acp.prompts import read_prompt
 from ollm.domain.errors import UsageError
+from ollm.runtime.mentions import MAX_TEXT_BYTES
 from ollm.system.paths import Boundary
 from tests.acp.editor import editing
 from tests.acp.test_client_files import FILES, prepare_file

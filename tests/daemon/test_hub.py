@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ollm.daemon.bodies import MessageBody
 from ollm.daemon.hub import TooManyClientsError, TurnSpeeds
 from ollm.domain.context import Usage
 from ollm.domain.events import MessageRecorded, TextDelta, ThinkingDelta, TurnFinished, TurnStarted
@@ -152,7 +153,7 @@ async def test_the_oldest_stream_makes_way_where_nothing_happens(
         found.hub.make_room_for_client()
         assert log.readers == [second]
         third = log.open_reader(0)
-        await found.hub.start_turn(session, "hi")
+        await found.hub.start_turn(session, MessageBody(text="hi"))
         with pytest.raises(TooManyClientsError, match="2 clients are already connected") as full:
             found.hub.make_room_for_client()
         assert full.value.action == "Disconnect one, or raise daemon.maxClients."

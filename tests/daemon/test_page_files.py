@@ -82,6 +82,15 @@ def test_a_module_is_ours_and_keeps_to_the_rules(source: Path) -> None:
     assert len(text.splitlines()) <= 350
 
 
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    imports = {path.name: set(re.findall(r"from \"\./([\w-]+\.js)\"", path.read_text())) for path in SOURCES}
+    while leaves := [name for name, named in imports.items() if not named & imports.keys()]:
+        for name in leaves:
+            del imports[name]
+
+    assert imports == {}
+
+
 def test_pages_and_styles_load_nothing_from_elsewhere() -> None:
     for path in [*WEB.glob("*.html"), *WEB.glob("*.css"), *WEB.glob("*.svg")]:
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")

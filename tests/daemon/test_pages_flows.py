@@ -72,7 +72,7 @@ async def attach_files(found: Daemon, visitor: Visitor) -> None:
 
 
 async def stop_turns(visitor: Visitor) -> None:
-    """Esc stops wherever the focus is; what was queued follows, and the page is ready again each time."""
+    """Esc stops wherever the focus is; what was queued is in the box again and can be sent."""
     page = visitor.page
     for number in range(3):
         await visitor.say("slowly")
@@ -81,6 +81,9 @@ async def stop_turns(visitor: Visitor) -> None:
         await page.wait_for_selector(".waiting li")
         await page.focus("ollm-messages")
         await page.keyboard.press("Escape")
+        await page.wait_for_selector(".waiting li", state="detached")
+        await page.wait_for_selector(".stop", state="hidden")
+        await page.press("ollm-composer textarea", "Enter")
         await page.wait_for_selector(f".item >> text=Next {number}.")
         await page.wait_for_selector(".stop", state="hidden")
         await page.wait_for_selector(".working", state="hidden")

@@ -15,20 +15,23 @@ from msgspec.structs import replace
 
 from ollm.acp.client import EditorBuffers
 from ollm.acp.updates import ToolCallViews, shorten_title
-from ollm.domain.errors import ToolFailure, UsageError
+from ollm.domain.errors import UsageError
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.runtime.base import Attachment
-from ollm.runtime.mentions import describe_missing, find_mentions, is_there
+from ollm.runtime.mentions import (
+    MAX_PICTURE_BYTES,
+    PICTURE_TYPES,
+    attach_file,
+    describe_missing_files,
+    find_mentions,
+    make_text_attachment,
+)
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable, strip_controls
 from ollm.tools.files.file_change import MAX_ASKED_FILES
 from ollm.tools.files.file_text import describe_kind, find_media_type
-
-MAX_TEXT_BYTES = 200_000
-MAX_PICTURE_BYTES = 10_000_000
-PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class PromptContent(Data, frozen=True):
@@ -98,10 +101,10 @@ class PromptReader:
         named = [name for name in find_mentions("\n".join(self._typed), workspace) if name not in self._known]
         for name in named:
             self._attach_file(name)
-        gone = [name for name in named if not is_there(workspace / name)]
-        said = [(name, describe_missing(name, workspace)) for name in gone]
-        problems = tuple(f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why)
-        return PromptContent(text=text, attachments=tuple(self._attachments), problems=problems, saved=self._saved)
+        problems = describe_missing_files(named, workspace)
+        return PromptContent(
+            text=text, attachments=tuple(self._attachments), problems=tuple(problems), saved=self._saved
+        )
 
 
 async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorBuffers) -> PromptContent:
@@ -152,26 +155,6 @@ def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attach
     if media_type in PICTURE_TYPES:
         return name, read_image(name, media_type, resource["blob"])
     raise UsageError(f"{name} is neither text nor an image.")
-
-
-def attach_file(name: str, boundary: Boundary) -> list[Attachment]:
-    """A text or a picture of the workspace; nothing for what is neither, or may not be read unasked."""
-    try:
-        with boundary.open_file(name) as file:
-            content = file.read(MAX_TEXT_BYTES + 1)
-            kind = find_media_type(content)
-            content += file.read(MAX_PICTURE_BYTES + 1 - len(content)) if kind else b""
-    except (ToolFailure, OSError, ValueError):
-        return []
-    if kind in PICTURE_TYPES and len(content) <= MAX_PICTURE_BYTES:
-        image = ImagePart(media_type=kind, data=base64.b64encode(content).decode())
-        return [Attachment(name=name, image=image)]
-    return [] if b"\0" in content[:8192] else [make_text_attachment(name, content)]
-
-
-def make_text_attachment(name: str, content: bytes) -> Attachment:
-    cut = " (truncated)" if len(content) > MAX_TEXT_BYTES else ""
-    return Attachment(name=f"{name}{cut}", text=content[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
 
 
 def name_resource(uri: str, boundary: Boundary) -> str:

@@ -390,6 +390,7 @@ async def run_tool_call(
 ) -> ToolCallRecord:
     """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
     from ollm.runtime.calls.dispatch import Dispatch
+    from ollm.runtime.calls.tool_call import discard_record
 
     process = ProcessScope(workspace=options.workspace, flags=options.flags)
     async with AsyncExitStack() as stack:
@@ -419,10 +420,6 @@ def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -
     """The tools a conversation in this workspace would have."""
     scope = WorkspaceScope(process or ProcessScope(workspace=workspace), workspace)
     return Toolbox(Storage(scope, ConversationOptions(workspace=workspace)), AsyncExitStack()).registry
-
-
-async def discard_record(_record: ToolCallRecord) -> None:
-    """There is no session to keep it in."""
 
 
 def serialize_tools(specs: Iterable[ToolSpec]) -> list[JsonObject]:

@@ -101,10 +101,32 @@ class AttachmentReply(Data, frozen=True):
 
 
 class MessageBody(Data, frozen=True, forbid_unknown_fields=True):
-    """`attachments` are ids of attachments sent before."""
+    """`attachments` are ids of attachments sent before. With `mentions`, files of the workspace that the text names
+    with `@` are attached too."""
 
     text: Text
     attachments: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
+    mentions: bool = False
+
+
+class ShellBody(Data, frozen=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(min_length=1, max_length=10_000)]
+
+
+class ShellReply(Data, frozen=True):
+    """The output of a command, and the id of the attachment that holds it for the next message."""
+
+    ok: bool
+    output: str
+    attachment: str
+
+
+class CommandLine(Data, frozen=True):
+    """A slash command, as a list of commands shows it."""
+
+    name: str
+    usage: str
+    help: str
 
 
 class CommandBody(Data, frozen=True, forbid_unknown_fields=True):
@@ -203,7 +225,10 @@ class TranscriptPage(Data, frozen=True):
 
 
 class RenderBody(Data, frozen=True, forbid_unknown_fields=True):
+    """Markdown, or with `diff` a unified diff."""
+
     text: Annotated[str, Meta(max_length=400_000)]
+    diff: bool = False
 
 
 class RenderReply(Data, frozen=True):
@@ -225,6 +250,13 @@ class PolicyCheckBody(Data, frozen=True, forbid_unknown_fields=True):
     workspace_path: Annotated[str, Meta(max_length=4096)] = ""
 
 
+class RevokeBody(Data, frozen=True, forbid_unknown_fields=True):
+    """The number and the text of a grant, as `GET /policy` lists it."""
+
+    number: Annotated[int, Meta(ge=1)]
+    grant: Name
+
+
 class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
     """Rules as they are in a config file, in YAML."""
 
@@ -233,6 +265,7 @@ class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
 
 
 MAX_ATTACHMENT_BYTES = 10_000_000
+MAX_OUTPUT_BYTES = 200_000  # of a command's output, from its end
 MAX_WAITING_BYTES = 32_000_000  # bytes that wait in one session
 
 
@@ -259,6 +292,11 @@ class PendingAttachments:
         content += body.data
         self._waiting[name] = (body, content)
         return name
+
+    def keep_output(self, command: str, output: str) -> str:
+        """Keep the output of a command for the next message; returns its id."""
+        data = output.encode("utf-8", "replace")[-MAX_OUTPUT_BYTES:]
+        return self.add(AttachmentBody(name=f"$ {command}"[:200], media_type="text/plain", data=data))
 
     def take(self, ids: tuple[str, ...]) -> tuple[Attachment, ...]:
         """Take the attachments that a message names, in its order."""

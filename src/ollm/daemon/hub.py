@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from ollm.daemon.bodies import PendingAttachments
+from ollm.daemon.bodies import MessageBody, PendingAttachments, ShellReply
 from ollm.daemon.event_log import EventFeed, EventFrame, EventLog, EventReader
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.events import (
@@ -20,14 +20,17 @@ from ollm.domain.events import (
     ConfirmationRequested,
     ConfirmationResolved,
     MessageRecorded,
+    Notice,
     TextDelta,
     ThinkingDelta,
     TurnFinished,
     TurnStarted,
 )
 from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.base import Attachment, ConversationOptions
 from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.mentions import attach_file, describe_missing_files, find_mentions
 
 MAX_TURNS = 30
 MIN_WRITING_SECONDS = 0.05
@@ -119,7 +122,8 @@ class DaemonSession:
         self.asked: set[str] = set()  # the questions there were, answered or not
         self.open_questions: set[str] = set()
         self.speeds = TurnSpeeds()
-        self.turn: asyncio.Task[None] | None = None
+        self.turn: asyncio.Task[Any] | None = None
+        self.shell: asyncio.Task[Any] | None = None  # the turn, if it is a command of the person
         self.turn_after = 0  # number of the last event before the turn
         self.turn_message = 0  # number of the message that began it
         self._turn_over = True  # its last event was sent; what is left is saving
@@ -140,7 +144,7 @@ class DaemonSession:
         """True while a turn runs, as seen by those who follow its events."""
         return self.running and not self._turn_over
 
-    async def begin_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> int:
+    async def begin_turn(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> int:
         """Start `work` as the turn; returns the number of the last event before it. A turn that is only being saved
         does not block it."""
         while (turn := self.turn) is not None and not turn.done():
@@ -152,6 +156,38 @@ class DaemonSession:
         self.turn_after, self.turn_message = self.log.last, 0
         self.turn = asyncio.create_task(begun, name=f"turn of {self.session_id}")
         return self.turn_after
+
+    async def run_shell(self, command: str) -> ShellReply:
+        """Run a command of the person, through policy and in the working box. Nothing is recorded."""
+        parts = self.conversation.parts
+
+        async def work() -> ToolCallRecord:
+            try:
+                return await parts.dispatch.get().run_unrecorded("shell", {"command": command})
+            finally:
+                parts.stream.emit(TurnFinished(reason="answered"))
+
+        await self.begin_turn(work)
+        self.shell = self.turn
+        assert self.shell is not None
+        await asyncio.wait([self.shell])
+        if self.shell.cancelled():
+            raise OllmError("The command was stopped.")
+        record = self.shell.result()
+        output = record.result.llm_content if record.result else ""
+        return ShellReply(ok=not record.error, output=output, attachment=self.attachments.keep_output(command, output))
+
+    async def cancel(self) -> None:
+        if self.shell and not self.shell.done():
+            self.shell.cancel()
+        await self.conversation.cancel()
+
+    def attach_mentions(self, text: str) -> tuple[list[Attachment], list[str]]:
+        """Attach the files of the workspace that a text names; returns the attachments and what is missing."""
+        boundary = self.conversation.parts.files.get().boundary
+        names = find_mentions(text, boundary.workspace)
+        found = [one for name in names for one in attach_file(name, boundary)]
+        return found, describe_missing_files(names, boundary.workspace)
 
     def is_at(self, workspace: Path) -> bool:
         return os.path.realpath(self.workspace) == os.path.realpath(workspace)
@@ -309,16 +345,19 @@ class Hub:
         self._timer = None
         self._watch_idle_sessions()
 
-    async def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
-        """Start a turn; returns the number of the last event before it. `attachments` are ids of attachments."""
+    async def start_turn(self, session_id: str, message: MessageBody) -> int:
+        """Start a turn; returns the number of the last event before it."""
         self._refuse_when_closing()
         held = self.get(session_id)
-        return await held.begin_turn(lambda: self._run_turn(held, text, held.attachments.take(attachments)))
+        return await held.begin_turn(lambda: self._run_turn(held, message, held.attachments.take(message.attachments)))
 
-    async def _run_turn(self, held: DaemonSession, text: str, attachments: tuple[Attachment, ...]) -> None:
-        async with held.conversation.turn(text, attachments) as events:
-            async for _ in events:
-                pass
+    async def _run_turn(self, held: DaemonSession, message: MessageBody, attachments: tuple[Attachment, ...]) -> None:
+        named, problems = await asyncio.to_thread(held.attach_mentions, message.text if message.mentions else "")
+        async with held.conversation.turn(message.text, (*named, *attachments)) as events:
+            async for event in events:
+                if isinstance(event, TurnStarted):
+                    for problem in problems:
+                        held.conversation.parts.stream.emit(Notice(level="warning", text=problem))
 
     def follow_turn(self, session_id: str, after: int) -> EventReader:
         """Read the events of the turn that began after number `after`; counts as a client from now on."""

@@ -26,6 +26,8 @@ from ollm.daemon.bodies import (
     OpenBody,
     OpenReply,
     SessionLine,
+    ShellBody,
+    ShellReply,
     TurnReply,
     WorkspaceLine,
 )
@@ -164,11 +166,11 @@ async def send_message(
     found = parse_id(session_id)
     service.hub.get(found)
     if "respond-async" in prefer:
-        after = await service.hub.start_turn(found, data.text, data.attachments)
+        after = await service.hub.start_turn(found, data)
         headers = {"preference-applied": "respond-async"}
         return Response(TurnReply(accepted=True, after=after), status_code=202, headers=headers)
     service.hub.make_room_for_client()
-    before = await service.hub.start_turn(found, data.text, data.attachments)
+    before = await service.hub.start_turn(found, data)
     return make_event_stream(service.hub.follow_turn(found, before))
 
 
@@ -197,6 +199,12 @@ async def run_command(service: DaemonService, session_id: str, data: CommandBody
     return await conversation.command(data.name.removeprefix("/"), data.arguments)
 
 
+@post("/sessions/{session_id:str}/shell", status_code=200)
+async def run_shell(service: DaemonService, session_id: str, data: ShellBody) -> ShellReply:
+    """Run a shell command of the person; policy may ask first. The session's record does not hold it."""
+    return await service.hub.get(parse_id(session_id)).run_shell(data.command)
+
+
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
 async def answer(service: DaemonService, session_id: str, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""
@@ -214,7 +222,7 @@ async def answer(service: DaemonService, session_id: str, correlation_id: str, d
 async def cancel(service: DaemonService, session_id: str) -> Accepted:
     held = service.hub.get(parse_id(session_id))
     running = held.running
-    await held.conversation.cancel()
+    await held.cancel()
     return Accepted(accepted=running)
 
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TypeVar
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -21,11 +21,17 @@ from ollm.daemon.hub import Hub
 from ollm.daemon.transcript import TranscriptCache
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
+from ollm.domain.files import DiscoveryOptions
 from ollm.domain.session import ChatSession, Session, SessionStatus
 from ollm.runtime.base import ConversationOptions
 from ollm.store.lease import DAEMON
 
+if TYPE_CHECKING:
+    from ollm.services.file_discovery.fuzzy import PathFinder
+
 T = TypeVar("T")
+FRESH_SECONDS = 3.0  # a list of files counts for that long
+MAX_FOUND_FILES, MAX_FOUND_DIRECTORIES = 10, 4
 ARCHIVE_PAUSE_SECONDS = 30.0  # without searches, after an archive did not answer
 
 
@@ -37,6 +43,28 @@ class BadFieldError(OllmError):
     """An invalid value in a request."""
 
 
+class FileNames:
+    """Finds the files of the workspace asked about last; a list of them counts for a moment."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Path, float, PathFinder, PathFinder] | None = None
+
+    def find(self, scope: WorkspaceScope, typed: str) -> list[str]:
+        known = self._known
+        if known is None or known[0] != scope.path or time.monotonic() > known[1]:
+            known = self._known = self._list(scope)
+        _, _, files, directories = known
+        inside = [f"{name}/" for name in directories.find_best(typed, MAX_FOUND_DIRECTORIES)] if typed else []
+        return [*inside, *files.find_best(typed, MAX_FOUND_FILES)]
+
+    def _list(self, scope: WorkspaceScope) -> tuple[Path, float, PathFinder, PathFinder]:
+        from ollm.services.file_discovery.fuzzy import PathFinder
+
+        paths = scope.discovery.read_paths(DiscoveryOptions(root=str(scope.path))).paths
+        above = {str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"."}
+        return scope.path, time.monotonic() + FRESH_SECONDS, PathFinder(paths), PathFinder(above)
+
+
 class DaemonService:
     def __init__(self, process: ProcessScope, hub: Hub) -> None:
         self.process = process
@@ -44,6 +72,7 @@ class DaemonService:
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
         self.transcripts = TranscriptCache()
+        self.file_names = FileNames()
         self._archive_away_until = 0.0
         self._warned: set[str] = set()
         self._untold: dict[str, list[str]] = {}  # notices by workspace, until a session is open there

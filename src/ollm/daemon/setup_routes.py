@@ -14,11 +14,11 @@ from litestar.params import Parameter
 
 from ollm.app import ClosedSession, WorkspaceScope
 from ollm.app.toolbox import create_tool_registry, serialize_tools
-from ollm.daemon.bodies import BacktestBody, PolicyCheckBody
+from ollm.daemon.bodies import Accepted, BacktestBody, CommandLine, PolicyCheckBody, RevokeBody
 from ollm.daemon.hub import TurnSpeed
 from ollm.daemon.service import DaemonService, parse_id, parse_workspace
 from ollm.domain.context import format_number_ranges
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.messages import Message
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.breakdown import ContextPart, list_context_parts
@@ -142,6 +142,29 @@ async def list_tools(service: DaemonService, workspace: Folder = "") -> list[dic
     )
 
 
+@get("/files")
+async def find_files(
+    service: DaemonService, workspace: Folder, q: Annotated[str, Parameter(max_length=1000)] = ""
+) -> list[str]:
+    """Files and directories (with a slash) whose names fit what was typed, the likeliest first."""
+    return await look(service, workspace, lambda scope: service.file_names.find(scope, q))
+
+
+@get("/commands")
+async def list_commands(service: DaemonService, workspace: Folder = "") -> list[CommandLine]:
+    """The slash commands of a session in this workspace, except those of MCP servers."""
+    from ollm.runtime.commands import build_command_table
+    from ollm.runtime.commands.help_text import CustomCommands
+
+    def list_all(scope: WorkspaceScope) -> list[CommandLine]:
+        own = CustomCommands(scope.process.find_directories("commands", scope.path))
+        table = build_command_table().list_all()
+        found = [CommandLine(name=one.name, usage=one.usage, help=one.help) for one in table]
+        return found + [CommandLine(name=name, usage="", help=own.describe(name)) for name in own.list_names()]
+
+    return await look(service, workspace, list_all)
+
+
 @get("/policy")
 async def show_policy(service: DaemonService, workspace: Folder = "") -> dict[str, Any]:
     """The rules in the order they are asked, and the grants."""
@@ -150,6 +173,20 @@ async def show_policy(service: DaemonService, workspace: Folder = "") -> dict[st
     return await look(
         service, workspace, lambda scope: serialize_policy(scope.create_policy(), trusted=scope.process.trusted)
     )
+
+
+@post("/policy/revoke", status_code=200)
+async def revoke_grant(service: DaemonService, data: RevokeBody) -> Accepted:
+    """Take back a grant, unless another has its number by now."""
+
+    def revoke(scope: WorkspaceScope) -> Accepted:
+        grants = scope.create_policy().grants
+        if [str(one) for one in grants.list_saved()][data.number - 1 : data.number] != [data.grant]:
+            raise BusyError("The grants have changed.", action="Read them again.")
+        grants.revoke(data.number)
+        return Accepted(accepted=True)
+
+    return await look(service, "", revoke)
 
 
 @post("/policy/check", status_code=200)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from html import escape
 
 from ollm.app import ProcessScope
 from ollm.daemon.bodies import TranscriptMessage, TranscriptPage
 from ollm.domain.messages import Message
-from ollm.domain.session import Session
+from ollm.domain.session import FailedTurn, Session
+from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.session import load_older_messages
 from ollm.services.session_export.html import render_markdown_as_html, render_message_as_html
 from ollm.store.session_files import LoadedSession, MessagePage
@@ -16,6 +18,15 @@ from ollm.system.terminal_text import escape_controls
 MAX_OUTPUT_CHARS = 20_000  # of one output on a page
 MAX_KEPT_BYTES = 32 * 1024 * 1024  # of files; a larger session is read anew for each page
 MAX_KEPT_SESSIONS = 3
+ENDINGS = {
+    "no-server": "No model server answered.",
+    "model-error": "The model failed.",
+    "context-full": "The context is full.",
+    "loop": "Stopped: the model is looping.",
+    "timeout": "Timed out.",
+    "cancelled": "Stopped.",
+    "denied": "Denied by policy.",
+}
 SAMPLE = "A *word*\n\n```python\nprint(1)\n```\n"
 
 
@@ -71,12 +82,27 @@ def _make_stamp(process: ProcessScope, session_id: str) -> tuple[tuple[int, ...]
     return tuple(found), size
 
 
+def render_message(message: Message, calls: dict[str, ToolCallRecord]) -> str:
+    if message.role == "tool" and not message.text:
+        return ""
+    return escape_controls("".join(render_message_as_html(message, calls.get, MAX_OUTPUT_CHARS)))
+
+
+def render_ending(turn: FailedTurn | None) -> str:
+    """Render why the turn ended with this message."""
+    if turn is None:
+        return ""
+    words = turn.message or ENDINGS.get(turn.reason, "The turn failed.")
+    return f'<p class="notice {"info" if turn.reason == "cancelled" else "error"}">{escape(escape_controls(words))}</p>'
+
+
 def read_transcript(
     process: ProcessScope, cache: TranscriptCache, session_id: str, before: int | None, after: int, limit: int
 ) -> TranscriptPage:
     """At most `limit` messages with numbers between `after` and `before`, oldest first."""
     older, session = cache.load(process, session_id, before, limit)
     calls = {call.id: call for call in session.tool_calls}
+    endings = {one.message_id: one for one in session.metadata.failed_turns or ()}
     shown = [message for message in older[-limit:] if message.id > after]
     return TranscriptPage(
         last=older[-1].id if older else 0,
@@ -84,9 +110,7 @@ def read_transcript(
             TranscriptMessage(
                 number=message.id,
                 role=message.role,
-                html=""
-                if message.role == "tool" and not message.text
-                else escape_controls("".join(render_message_as_html(message, calls.get, MAX_OUTPUT_CHARS))),
+                html=render_message(message, calls) + render_ending(endings.get(message.id)),
             )
             for message in shown
         ],

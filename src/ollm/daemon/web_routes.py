@@ -30,7 +30,7 @@ from ollm.daemon.routes import Limit, make_event_stream
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
-from ollm.services.session_export.html import render_markdown_as_html
+from ollm.services.session_export.html import render_diff_as_html, render_markdown_as_html
 from ollm.system.terminal_text import escape_controls
 
 KINDS = {
@@ -176,5 +176,6 @@ async def show_transcript(
 
 @post("/web/render", status_code=200)
 async def render(data: RenderBody) -> RenderReply:
-    """Markdown as HTML, as a page shows it."""
-    return RenderReply(html=escape_controls(render_markdown_as_html(data.text)))
+    """Markdown, or a diff, as HTML."""
+    html = "".join(render_diff_as_html(data.text)) if data.diff else render_markdown_as_html(data.text)
+    return RenderReply(html=escape_controls(html))

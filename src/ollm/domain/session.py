@@ -76,6 +76,14 @@ class ModeChange(Data, frozen=True):
     confidence: float = 1.0
 
 
+class FailedTurn(Data, frozen=True):
+    """A turn that ended without an answer; `message_id` is its last message."""
+
+    message_id: int
+    reason: str
+    message: str = ""
+
+
 class SessionMetadata(Data, frozen=True):
     """Facts about a session besides its messages. Unknown fields survive: the store folds plain dicts."""
 
@@ -90,6 +98,7 @@ class SessionMetadata(Data, frozen=True):
     context_window: int | None = None
     origin: str | None = None
     parent: ParentCall | UnsetType | None = UNSET  # of a task: the call it was begun by
+    failed_turns: tuple[FailedTurn, ...] | UnsetType = UNSET
     schema_version: int = SCHEMA_VERSION
 
 

@@ -223,15 +223,15 @@ class EventStream:
         self.session_id = session_id
         self.last_seq = 0
         self._clock = clock
-        self._redact = redact
+        self.redact = redact
         self._listeners: list[Listener] = []
 
     def emit(self, event: Event) -> None:
         self.last_seq += 1
         if isinstance(event, Notice) and event.level != "info":
-            event = msgspec.structs.replace(event, text=self._redact(event.text))
+            event = msgspec.structs.replace(event, text=self.redact(event.text))
         elif isinstance(event, TurnFinished) and event.message:
-            event = msgspec.structs.replace(event, message=self._redact(event.message))
+            event = msgspec.structs.replace(event, message=self.redact(event.message))
         sent = msgspec.structs.replace(
             event,
             session_id=self.session_id or event.session_id,

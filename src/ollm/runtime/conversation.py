@@ -318,6 +318,9 @@ class LocalConversation:
         )
         self.parts.prompt.entries.remove_context(RESUMED_ENTRY_KEY)
         self.parts.state.last_loop = finished.message if finished.reason == "loop" else ""
+        if finished.reason != "answered":
+            why = self.parts.stream.redact(finished.message)
+            await self._warn_on_failure(self.parts.session.record_failed_turn(finished.reason, why))
         await self._warn_on_failure(recorder.save())
         self._used = self._used + finished.usage
         self._cost += self.parts.state.model.compute_cost(finished.usage)

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import ImagePart
+from ollm.runtime.base import Attachment
+from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.system.paths import Boundary
+
+MAX_TEXT_BYTES = 200_000
+MAX_PICTURE_BYTES = 10_000_000
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 MAX_NEIGHBOURS = 2_000  # that a mistyped name is compared with
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+)(?=(\S*)))')
@@ -64,3 +79,32 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
+
+
+def attach_file(name: str, boundary: Boundary) -> list[Attachment]:
+    """A text or a picture of the workspace; nothing for what is neither, or may not be read unasked."""
+    from ollm.tools.files.file_text import find_media_type
+
+    try:
+        with boundary.open_file(name) as file:
+            content = file.read(MAX_TEXT_BYTES + 1)
+            kind = find_media_type(content)
+            content += file.read(MAX_PICTURE_BYTES + 1 - len(content)) if kind else b""
+    except (ToolFailure, OSError, ValueError):
+        return []
+    if kind in PICTURE_TYPES and len(content) <= MAX_PICTURE_BYTES:
+        image = ImagePart(media_type=kind, data=base64.b64encode(content).decode())
+        return [Attachment(name=name, image=image)]
+    return [] if b"\0" in content[:8192] else [make_text_attachment(name, content)]
+
+
+def make_text_attachment(name: str, content: bytes) -> Attachment:
+    cut = " (truncated)" if len(content) > MAX_TEXT_BYTES else ""
+    return Attachment(name=f"{name}{cut}", text=content[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
+
+
+def describe_missing_files(names: Iterable[str], workspace: Path) -> list[str]:
+    """Sentences about the names that are not files, except words like `@alice`."""
+    gone = [name for name in names if not is_there(workspace / name)]
+    said = [(name, describe_missing(name, workspace)) for name in gone]
+    return [f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why]

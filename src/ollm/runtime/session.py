@@ -11,7 +11,7 @@ from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import AnyPart, Message, Role, ToolCall, ToolCallPart
-from ollm.domain.session import ParentCall, Session, SessionMetadata
+from ollm.domain.session import FailedTurn, ParentCall, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
@@ -20,6 +20,8 @@ from ollm.store.session_files import MessagePage
 
 if TYPE_CHECKING:
     from ollm.store.session_files import LoadedSession
+
+MAX_FAILED_TURNS = 100  # of the newest that are kept
 
 
 def load_history_page(
@@ -203,6 +205,15 @@ class OpenSession:
         history = (*self._metadata.compression_history, msgspec.to_builtins(record))
         self._metadata = msgspec.structs.replace(self._metadata, compression_count=count, compression_history=history)
         await self.update_metadata({"compressionCount": count, "compressionHistory": list(history)})
+
+    async def record_failed_turn(self, reason: str, message: str) -> None:
+        """Keep why the turn ended without an answer."""
+        if not self.recorder.messages:
+            return
+        failed = FailedTurn(message_id=self.recorder.messages[-1].id, reason=reason, message=message)
+        turns = (*(self._metadata.failed_turns or ()), failed)[-MAX_FAILED_TURNS:]
+        self._metadata = msgspec.structs.replace(self._metadata, failed_turns=turns)
+        await self.update_metadata({"failedTurns": msgspec.to_builtins(turns)})
 
     async def record_tool_call(self, record: ToolCallRecord) -> None:
         await self.recorder.record_tool_call(record)

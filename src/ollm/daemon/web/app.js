@@ -136,7 +136,7 @@ class App extends HTMLElement {
   /** @param {string} name What the address asks for. */
   showBlank(name) {
     document.title = name ? "Not found · ollm" : "ollm";
-    const start = makeBlank("Pick a session, or start one", "Everything you and the model said is here, from every folder.");
+    const start = makeBlank("Pick a session, or start one", "Your conversations from every folder are here.");
     if (this.main) fill(this.main, name === "session" ? makeMissingSession() : name ? makeBlank("No such page", "The address names a page that is not there.", { back: true }) : start);
   }
 }

@@ -1,5 +1,6 @@
 // Where one types: text, files, what waits its turn, stop.
 import { post } from "./api.js";
+import { Completion } from "./completion.js";
 import { fill, h, icon, iconButton } from "./dom.js";
 import { attempt, say } from "./toast.js";
 
@@ -7,24 +8,29 @@ const PIECE_BYTES = 600_000;
 const PROBED_BYTES = 8192;
 const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
+/** A file, or what the daemon keeps already. @typedef {File | {name: string, id: string}} Attached */
+/** @typedef {{text: string, files: Attached[]}} Typed */
+
 /** Fires `send` with {text, files}, and `stop`. */
 export class Composer extends HTMLElement {
   constructor() {
     super();
-    /** @type {File[]} */ this.files = [];
-    /** @type {{text: string, files: File[]}[]} */ this.queue = [];
+    /** @type {Attached[]} */ this.files = [];
+    /** @type {Typed[]} */ this.queue = [];
+    this.workspace = "";
     this.running = false;
   }
 
   connectedCallback() {
     if (this.children.length) return;
-    this.field = h("textarea", { rows: 1, placeholder: "Message, or / for a command", "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => void this.addFiles(event.clipboardData?.files) });
+    this.field = h("textarea", { rows: 1, placeholder: "Message, / command, @ file, ! shell", "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => void this.addFiles(event.clipboardData?.files) });
     this.picker = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to attach", onchange: () => void this.addFiles(this.picker?.files) });
     this.waiting = h("ul", { class: "waiting", "aria-label": "Queued messages" });
     this.attached = h("ul", { class: "attached", "aria-label": "Attached files" });
     this.stop = iconButton("stop", "Stop", () => this.dispatchEvent(new Event("stop")), { class: "icon-button stop", hidden: true });
     this.button = iconButton("send", "Send", () => this.submit(), { class: "icon-button send" });
-    fill(this, this.waiting, h("div", { class: "box" }, this.attached, this.field, h("div", { class: "row" }, iconButton("clip", "Attach files", () => this.picker?.click()), this.picker, h("span", { class: "grow" }), this.stop, this.button)));
+    this.completion = new Completion(this.field, () => this.workspace);
+    fill(this, this.waiting, this.completion.list, h("div", { class: "box" }, this.attached, this.field, h("div", { class: "row" }, iconButton("clip", "Attach files", () => this.picker?.click()), this.picker, h("span", { class: "grow" }), this.stop, this.button)));
     this.addEventListener("dragover", (event) => event.preventDefault());
     this.addEventListener("drop", (event) => (event.preventDefault(), void this.addFiles(event.dataTransfer?.files)));
   }
@@ -41,6 +47,7 @@ export class Composer extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   handleKey(event) {
+    if (this.completion?.handleKey(event)) return this.grow();
     const touch = matchMedia("(pointer: coarse)").matches;
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || (touch && !event.ctrlKey)) return;
     event.preventDefault();
@@ -73,18 +80,27 @@ export class Composer extends HTMLElement {
     const text = this.field?.value.trim() ?? "";
     if (!text && this.files.length) say("Write what to do with the files.");
     if (!text || !this.field) return;
-    const message = { text, files: this.files };
-    this.files = [];
+    const command = /^(!.|\/(?!\/))/.test(text);
+    const message = { text, files: command ? [] : this.files };
+    if (!command) this.files = [];
     this.field.value = "";
     this.grow();
     this.drawFiles();
-    if (this.running && !text.startsWith("/")) {
+    if (this.running && !(command && text.startsWith("/"))) {
       this.queue.push(message);
       this.drawQueue();
     } else this.dispatchEvent(new CustomEvent("send", { detail: message }));
   }
 
-  /** Give a message back that could not be sent. @param {{text: string, files: File[]}} message */
+  /** What waits its turn goes back to the field, to be sent, changed or dropped. */
+  takeBackQueue() {
+    const waiting = this.queue.splice(0);
+    this.drawQueue();
+    if (this.field && waiting.length) this.field.value = [...waiting.map((one) => one.text), this.field.value].filter(Boolean).join("\n");
+    for (const one of waiting) this.giveBack({ ...one, text: "" });
+  }
+
+  /** Give a message back that could not be sent. @param {Typed} message */
   giveBack(message) {
     if (this.field && !this.field.value) this.field.value = message.text;
     this.files = [...message.files, ...this.files];
@@ -103,10 +119,14 @@ export class Composer extends HTMLElement {
     if (next) this.dispatchEvent(new CustomEvent("send", { detail: next }));
   }
 
-  /** Upload files in pieces; their ids. @param {string} sessionId @param {File[]} files @returns {Promise<string[]>} */
+  /** Upload files in pieces; their ids. @param {string} sessionId @param {Attached[]} files @returns {Promise<string[]>} */
   static async upload(sessionId, files) {
     /** @type {string[]} */ const ids = [];
     for (const file of files) {
+      if (!(file instanceof File)) {
+        ids.push(file.id);
+        continue;
+      }
       const bytes = new Uint8Array(await file.arrayBuffer());
       const mediaType = IMAGES.has(file.type) ? file.type : "text/plain";
       /** @type {string | null} */ let id = null;

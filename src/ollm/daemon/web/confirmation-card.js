@@ -1,9 +1,22 @@
 // A question of the policy: what would be done, why it asks, and the answers there are.
 import { post, RequestError } from "./api.js";
-import { fill, h } from "./dom.js";
+import { fill, h, showCleanHtml } from "./dom.js";
 import { attempt } from "./toast.js";
 
 const VERDICTS = /** @type {Record<string, string>} */ ({ allow: "✓", ask: "?", deny: "✕" });
+const ALL_EDITS = "all file edits this session";
+const EDIT_TOOLS = new Set(["edit_file", "write_file"]);
+
+/** The ways to say yes, grouped by the rule they add: its words, the rule, and each answer with what is sent. @param {any} details @returns {[string, string, [string, any][]][]} */
+function listAnswers(details) {
+  /** @type {[string, any][]} */ const plain = [["Yes, once", {}]];
+  if (EDIT_TOOLS.has(details.tool) && !details.locked) plain.push(["Yes, and all file edits this session", { text: ALL_EDITS }]);
+  if (details.locked || !details.grant) return [["", "", plain]];
+  const grant = /** @type {[string, any][]} */ ([["This session", { scope: "session" }], ["Always in this folder", { scope: "always" }], ["Always in every folder", { scope: "everywhere" }]]);
+  const prefix = /** @type {[string, any][]} */ ([["Always in this folder", { scope: "always", prefix: true }]]);
+  const begins = details.prefix ? [/** @type {any} */ (["Yes, and all that begins with", details.prefix.replace(/^shell:/, ""), prefix])] : [];
+  return [["Yes, and add the rule", details.grant, grant], ...begins, ["", "", plain]];
+}
 
 export class ConfirmationCard extends HTMLElement {
   constructor() {
@@ -19,31 +32,27 @@ export class ConfirmationCard extends HTMLElement {
     this.setAttribute("aria-label", `Question: ${details.description}`);
     this.typed = h("input", { type: "text", "aria-label": "Your answer", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.isComposing && this.answerTyped() });
     this.reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for no" });
+    this.diff = h("div", { class: "change" }, details.diff ? h("pre", { class: "diff" }, details.diff) : null);
+    if (details.diff) void post("/web/render", { text: details.diff, diff: true }).then((reply) => this.diff && showCleanHtml(this.diff, reply.html), () => undefined);
     fill(
       this,
       h("p", { class: "what" }, h("span", { class: `risk ${details.risk}` }, `${details.risk} risk`), h("strong", null, details.description)),
       details.command ? h("pre", { class: "command", tabIndex: 0 }, details.command) : null,
       details.parts?.length > 1 ? h("ul", { class: "parts" }, ...sortParts(details.parts).map((/** @type {any} */ part) => h("li", { class: part.decision }, h("span", { class: "verdict", title: part.decision }, VERDICTS[part.decision] ?? ""), h("code", null, part.command), h("span", { class: "why" }, part.reason)))) : null,
-      details.diff ? makeDiff(details.diff) : null,
+      this.diff,
       details.typed ? h("div", { class: "refuse" }, this.typed) : null,
-      h("p", { class: "meta" }, details.reason, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : ""),
-      h("div", { class: "buttons" }, ...this.makeButtons(details)),
+      h("p", { class: "meta" }, `Why it asks: ${details.reason}`, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : ""),
+      ...this.makeAnswers(details),
       h("div", { class: "refuse" }, this.reason, h("button", { type: "button", onclick: () => void this.answer({ approved: false, reason: this.reason?.value ?? "" }) }, "No")),
     );
   }
 
   /** @param {any} details */
-  makeButtons(details) {
-    if (details.typed) return [h("button", { type: "button", class: "primary", onclick: () => this.answerTyped() }, "Send")];
-    const choices = [h("button", { type: "button", class: "primary", onclick: () => void this.answer({ approved: true }) }, "Yes, once")];
-    if (details.grant && !details.locked) {
-      choices.push(h("button", { type: "button", title: details.grant, onclick: () => void this.answer({ approved: true, scope: "session" }) }, "Yes, this session"));
-      choices.push(h("button", { type: "button", title: details.grant, onclick: () => void this.answer({ approved: true, scope: "always" }) }, "Always here"));
-    }
-    if (details.prefix && !details.locked) {
-      choices.push(h("button", { type: "button", onclick: () => void this.answer({ approved: true, scope: "session", prefix: true }) }, "All ", h("code", null, `${details.prefix} …`)));
-    }
-    return choices;
+  makeAnswers(details) {
+    if (details.typed) return [h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => this.answerTyped() }, "Send"))];
+    return listAnswers(details).map(([words, rule, answers]) =>
+      h("div", { class: "buttons" }, rule ? h("p", { class: "rule" }, words, " ", h("code", { tabIndex: 0 }, rule)) : null, ...answers.map(([label, said]) => h("button", { type: "button", class: rule || said.text ? "" : "primary", onclick: () => void this.answer({ approved: true, ...said }) }, label))),
+    );
   }
 
   answerTyped() {
@@ -54,6 +63,7 @@ export class ConfirmationCard extends HTMLElement {
   async answer(said) {
     await attempt(async () => {
       try {
+        if (said.text === ALL_EDITS) await post(`/sessions/${this.sessionId}/commands`, { name: "approval", arguments: "accept-edits" });
         await post(`/sessions/${this.sessionId}/confirmations/${this.question.correlationId}`, said);
       } catch (error) {
         if (!(error instanceof RequestError) || error.status !== 409) throw error;
@@ -67,11 +77,4 @@ customElements.define("ollm-confirmation", ConfirmationCard);
 /** What asks comes last, beside the buttons. @param {any[]} parts */
 function sortParts(parts) {
   return [...parts.filter((part) => part.decision === "allow"), ...parts.filter((part) => part.decision !== "allow")];
-}
-
-/** @param {string} diff */
-export function makeDiff(diff) {
-  const kinds = /** @type {Record<string, string>} */ ({ "+": "add", "-": "del", "@": "hunk" });
-  const lines = diff.replace(/\n$/, "").split("\n").map((line) => h("span", { class: /^(---|\+\+\+) /.test(line) ? "head" : kinds[line[0]] ?? "" }, `${line}\n`));
-  return h("pre", { class: "diff", tabIndex: 0, "aria-label": "Changes" }, ...lines);
 }

@@ -4,6 +4,14 @@ import { fill, h, showCleanHtml, showControls } from "./dom.js";
 
 const SHORTEST_RENDER_MS = 120;
 const KEPT_OUTPUT_CHARS = 8000;
+const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…" });
+
+/** @param {any} event */
+export function describeProgress(event) {
+  const share = event.total ? ` ${Math.round((100 * event.processed) / event.total)} %` : "";
+  const left = event.secondsLeft ? `, ${Math.ceil(event.secondsLeft)} s left` : "";
+  return `${STAGES[event.stage] ?? "Working…"}${share}${left}`;
+}
 
 export class LiveTurn extends HTMLElement {
   constructor() {

@@ -1,6 +1,6 @@
 // What was said, of any length: a window of messages in the page, and blank space where the others are.
 import { get } from "./api.js";
-import { fill, h, showCleanHtml } from "./dom.js";
+import { fill, h, iconButton, showCleanHtml } from "./dom.js";
 import { getFirstPage } from "./first-page.js";
 
 const PAGE = 40;
@@ -117,6 +117,7 @@ export class MessageList extends HTMLElement {
   makeItem(message) {
     const item = h("div", { "data-number": message.number, class: "item" });
     if (message.html) showCleanHtml(item, message.html);
+    item.querySelector("section.user > h2")?.append(iconButton("history", `Rewind to before message ${message.number}`, () => this.dispatchEvent(new CustomEvent("rewind", { detail: message.number })), { class: "icon-button rewind-here" }));
     this.markWaiting(item);
     return item;
   }
@@ -201,6 +202,11 @@ export class MessageList extends HTMLElement {
     const wanted = Math.min(Math.max(1, number), this.total);
     if (!this.items.querySelector(`[data-number="${wanted}"]`)) await this.work(() => this.open(wanted));
     else this.point(wanted);
+  }
+
+  /** What a person typed, without what is attached. @param {number} number */
+  readTyped(number) {
+    return this.items.querySelector(`[data-number="${number}"] section.user > .said`)?.textContent ?? "";
   }
 
   /** @param {number} number */

@@ -11,7 +11,7 @@ export async function openSession(workspacePath, sessionId) {
   const query = new URLSearchParams({ workspace: workspacePath, status: "active", limit: "100" });
   const open = /** @type {any[]} */ (await get(`/sessions?${query}`));
   const working = open.find((line) => line.running && line.sessionId !== sessionId);
-  if (working && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. It is stopped when you go on here.`, "Stop it"))) return null;
+  if (working && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. If you continue, it will be stopped.`, "Stop it"))) return null;
   const body = { workspacePath, ...(sessionId ? { sessionId } : {}) };
   try {
     return await post("/sessions", body);

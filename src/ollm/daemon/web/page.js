@@ -12,7 +12,7 @@ export class Page extends HTMLElement {
   connectedCallback() {
     this.className = "page";
     this.body = h("div", { class: "page-body" }, h("p", { class: "meta" }, "Loading…"));
-    const choice = h("select", { "aria-label": "Folder", hidden: !this.hasFolder, onchange: () => ((this.workspace = choice.value), void this.show()) }, h("option", { value: "" }, "No folder (what counts everywhere)"));
+    const choice = h("select", { "aria-label": "Folder", hidden: !this.hasFolder, onchange: () => ((this.workspace = choice.value), void this.show()) }, h("option", { value: "" }, "All folders (global settings)"));
     fill(this, h("div", { class: "inner" }, h("a", { class: "icon-button page-back", href: "#/", "aria-label": "All sessions" }, icon("back")), h("h1", null, this.title_), h("p", { class: "lead" }, this.lead), this.hasFolder ? choice : null, this.body));
     void this.start(choice);
   }

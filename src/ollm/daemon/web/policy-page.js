@@ -2,6 +2,7 @@
 import { get, post } from "./api.js";
 import { fill, formatCount, formatMany, h } from "./dom.js";
 import { Page } from "./page.js";
+import { attempt } from "./toast.js";
 
 const SAMPLE = `policy:
   rules:
@@ -25,11 +26,17 @@ class PolicyPage extends Page {
       h("h2", null, "Try other rules"),
       this.makeBacktest(),
       h("h2", null, "Rules"),
-      h("p", { class: "meta" }, `Approval level: ${policy.approval}. ${policy.trusted ? "This folder is trusted." : "This folder is not trusted."}`),
+      h("p", { class: "meta" }, `Approval level: ${policy.approval}. ${this.workspace ? `This folder is ${policy.trusted ? "" : "not "}trusted.` : ""}`),
       h("div", { class: "wide", tabIndex: 0, role: "region", "aria-label": "Rules" }, h("table", { class: "rows" }, h("thead", null, h("tr", null, h("th", null, "Action"), h("th", null, "Rule"), h("th", null, "From"))), h("tbody", null, ...rows))),
       h("h2", null, "Grants"),
-      policy.grants.length ? h("ul", null, ...policy.grants.map((/** @type {any} */ one) => h("li", null, h("code", null, one.grant), h("span", { class: "meta" }, one.workspace ? ` in ${one.workspace}` : " everywhere")))) : h("p", { class: "meta" }, "No grants. Answers such as “Always here” add them."),
+      policy.grants.length ? h("ul", { class: "grants" }, ...policy.grants.map((/** @type {any} */ one) => h("li", { class: "line" }, h("code", null, one.grant), h("span", { class: "meta grow" }, one.workspace ? `in ${one.workspace}` : "in every folder"), h("button", { type: "button", onclick: () => void this.revoke(one) }, "Revoke")))) : h("p", { class: "meta" }, "No grants. Answers such as “Always in this folder” add them."),
     );
+  }
+
+  /** @param {any} one */
+  async revoke(one) {
+    await attempt(() => post("/policy/revoke", { number: one.number, grant: one.grant }));
+    await this.show();
   }
 
   makeCheck() {

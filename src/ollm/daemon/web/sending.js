@@ -1,33 +1,75 @@
-// What a person sends: a message, or a slash command and its reply.
+// What a person sends: a message, a slash command, or a shell command; and the replies.
 import { post, request } from "./api.js";
+import { listCommands } from "./completion.js";
+import { Composer } from "./composer-box.js";
 import { h, iconButton, showCleanHtml } from "./dom.js";
 import { openSession } from "./open-session.js";
 
-/** @param {string} sessionId @param {string} text @param {string[]} attachments */
-export async function sendMessage(sessionId, text, attachments) {
-  await request("POST", `/sessions/${sessionId}/messages`, { text, attachments }, { prefer: "respond-async" });
+const KEYS = [
+  ["Enter, Shift-Enter", "send (queued while the model works), new line"],
+  ["/ in the box", "list the commands; Tab or the arrows choose"],
+  ["@", "attach a file or an image of the folder"],
+  ["!command", "run a shell command; its output goes with your next message"],
+  ["//", "a message that starts with a slash"],
+  ["Esc", "stop the model; queued messages come back to the box"],
+  ["/ elsewhere", "search the sessions"],
+];
+
+/** @param {any} page The session's page. @param {import("./composer-box.js").Typed} message */
+export async function sendTyped(page, message) {
+  const { text } = message;
+  if (text.startsWith("!") && text.length > 1) return runShell(page, text.slice(1).trim());
+  if (text.startsWith("/") && !text.startsWith("//")) return runCommand(page, text);
+  const attachments = await Composer.upload(page.sessionId, message.files);
+  await sendMessage(page.sessionId, text.replace(/^\/\//, "/"), attachments);
 }
 
-/** @param {any} page The session's page. @param {string} text */
-export async function runCommand(page, text) {
+/** @param {string} sessionId @param {string} text @param {string[]} [attachments] */
+async function sendMessage(sessionId, text, attachments = []) {
+  await request("POST", `/sessions/${sessionId}/messages`, { text, attachments, mentions: true }, { prefer: "respond-async" });
+}
+
+/** @param {any} page @param {string} command */
+async function runShell(page, command) {
+  page.showWorking();
+  try {
+    const reply = await post(`/sessions/${page.sessionId}/shell`, { command });
+    page.composer.giveBack({ text: "", files: [{ name: `$ ${command}`, id: reply.attachment }] });
+    showReply(page, `!${command}`, reply.ok, h("pre", { class: "output", tabIndex: 0 }, reply.output));
+  } finally {
+    page.endTurn();
+  }
+}
+
+/** @param {any} page @param {string} text */
+async function runCommand(page, text) {
   const [name, ...rest] = text.slice(1).split(" ");
-  const reply = await post(`/sessions/${page.sessionId}/commands`, { name: name || "help", arguments: rest.join(" ") });
-  if (reply.followUp === "send") await sendMessage(page.sessionId, reply.argument, []);
+  if (["", "help"].includes(name) && !rest.length) return showHelp(page, text);
+  const reply = await post(`/sessions/${page.sessionId}/commands`, { name, arguments: rest.join(" ") });
+  if (reply.followUp === "send") await sendMessage(page.sessionId, reply.argument);
   if (reply.followUp === "exit") location.hash = "#/";
   if (reply.followUp === "open-session") location.hash = `#/session/${reply.argument}`;
   if (reply.followUp === "new-session") {
     const opened = await openSession(page.workspace);
     if (opened) location.hash = `#/session/${opened.sessionId}`;
   }
-  if (reply.text) await showReply(page, text, reply);
-  return true;
-}
-
-/** @param {any} page @param {string} command @param {any} reply */
-async function showReply(page, command, reply) {
+  if (name === "copy") return navigator.clipboard.writeText(reply.text);
+  if (!reply.text) return;
   const shown = h("div", { class: "text" });
   showCleanHtml(shown, (await post("/web/render", { text: reply.text })).html);
-  const card = h("div", { class: reply.ok ? "reply" : "reply bad" }, h("p", { class: "meta" }, h("code", null, command)), shown);
+  showReply(page, text, reply.ok, shown);
+}
+
+/** @param {any} page @param {string} typed */
+async function showHelp(page, typed) {
+  const rows = (/** @type {string[][]} */ lines) => h("table", { class: "rows" }, h("tbody", null, ...lines.map(([name, about]) => h("tr", null, h("td", null, h("code", null, name)), h("td", null, about)))));
+  const commands = await listCommands(page.workspace);
+  showReply(page, typed, true, h("div", null, rows(KEYS), rows(commands.map((one) => [`/${one.name} ${one.usage}`, one.help]))));
+}
+
+/** @param {any} page @param {string} typed @param {boolean} ok @param {HTMLElement} shown */
+function showReply(page, typed, ok, shown) {
+  const card = h("div", { class: ok ? "reply" : "reply bad" }, h("p", { class: "meta" }, h("code", null, typed)), shown);
   card.append(iconButton("close", "Dismiss", () => card.remove()));
   page.notices?.append(card);
   page.list?.toEnd();

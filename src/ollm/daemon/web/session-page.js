@@ -1,15 +1,13 @@
 // One session: what was said, the turn under way, questions, and where to type.
 import { feed, get, post, RequestError } from "./api.js";
 import { makeMissingSession } from "./blank.js";
-import { Composer } from "./composer-box.js";
 import "./confirmation-card.js";
 import { baseName, fill, formatCount, formatMany, h, icon, iconButton, showControls } from "./dom.js";
-import { LiveTurn } from "./live-turn.js";
+import { describeProgress, LiveTurn } from "./live-turn.js";
 import { takeEarlyList } from "./message-list.js";
 import { openSession } from "./open-session.js";
-import { runCommand, sendMessage } from "./sending.js";
+import { sendTyped } from "./sending.js";
 import { attempt, loadPart } from "./toast.js";
-import { describeProgress, ENDINGS } from "./turn-words.js";
 
 const REFRESH_MS = 60;
 
@@ -21,6 +19,7 @@ class SessionPage extends HTMLElement {
     this.workspace = "";
     this.running = false;
     this.turnFirst = 0; // number of the last message before the turn
+    this.staleAfter = 0; // messages after this number may have changed since they were read
     this.recorded = false; // what was written so far is in the archive
     this.timer = 0;
     this.refreshing = false;
@@ -35,7 +34,7 @@ class SessionPage extends HTMLElement {
     this.live = /** @type {LiveTurn} */ (document.createElement("ollm-live-turn"));
     this.questions = h("div", { class: "questions" });
     this.notices = h("div", { class: "notices" });
-    this.composer = /** @type {Composer} */ (document.createElement("ollm-composer"));
+    this.composer = /** @type {import("./composer-box.js").Composer} */ (document.createElement("ollm-composer"));
     this.name = h("h1", null, "Session");
     this.about = h("p", { class: "about" });
     this.meter = h("button", { type: "button", class: "meter", hidden: true, title: "Context", onclick: () => void this.showPanel("context") });
@@ -59,6 +58,7 @@ class SessionPage extends HTMLElement {
     feed.addEventListener("event", this.onEvent);
     feed.addEventListener("reset", this.onReset);
     this.list.addEventListener("moved", () => this.latest && (this.latest.hidden = !!this.list?.pinned));
+    this.list.addEventListener("rewind", (event) => void this.showPanel("snapshot", /** @type {CustomEvent} */ (event).detail));
     this.composer.addEventListener("send", (event) => void this.send(/** @type {CustomEvent} */ (event).detail));
     this.composer.addEventListener("stop", () => this.stop());
     let told = 0; // somebody types: what the daemon prepares meanwhile makes way
@@ -82,6 +82,7 @@ class SessionPage extends HTMLElement {
   }
 
   stop() {
+    this.composer?.takeBackQueue();
     void attempt(() => post(`/sessions/${this.sessionId}/cancel`));
   }
 
@@ -117,6 +118,7 @@ class SessionPage extends HTMLElement {
     if (!line || !this.isConnected) return; // one has gone elsewhere: the title is that page's
     this.summary = line;
     this.workspace = line.workspace ?? "";
+    if (this.composer) this.composer.workspace = this.workspace;
     const title = line.title || "Untitled session";
     document.title = showControls(`${title} · ollm`);
     if (this.name) fill(this.name, title);
@@ -148,7 +150,7 @@ class SessionPage extends HTMLElement {
   }
 
   showElsewhere() {
-    this.notice("info", "This session is open in another terminal. What it says appears here when you come back to this page; sending a message asks to take it over.");
+    this.notice("info", "This session is open in another terminal. Reload to see what is new there. If you send a message, you are asked whether to take it over.");
   }
 
   /** @param {number} used @param {number} limit */
@@ -192,16 +194,21 @@ class SessionPage extends HTMLElement {
 
   /** @param {number} before Number of the last message before the turn. */
   beginTurn(before) {
-    this.running = true;
     this.turnFirst = before;
+    this.staleAfter = Math.min(this.staleAfter, before);
     this.recorded = false;
     this.live?.clearText();
-    this.live?.showState("Working…");
     fill(this.questions ?? this);
     if (this.notices) fill(this.notices);
-    this.composer?.setRunning(true);
+    this.showWorking();
     if (this.spoken) this.spoken.textContent = "The model is working.";
     this.later();
+  }
+
+  showWorking() {
+    this.running = true;
+    this.live?.showState("Working…");
+    this.composer?.setRunning(true);
   }
 
   /** @param {() => void} add */
@@ -218,9 +225,7 @@ class SessionPage extends HTMLElement {
   finishTurn(event) {
     this.recorded = true;
     this.endTurn();
-    const ending = ENDINGS[event.reason];
-    if (ending) this.notice(event.reason === "cancelled" ? "info" : "error", event.message || ending);
-    if (this.spoken) this.spoken.textContent = ending ?? "Answer finished.";
+    if (this.spoken) this.spoken.textContent = event.reason === "answered" ? "Answer finished." : event.message || "Stopped.";
     this.later();
     void this.loadSummary().catch(() => undefined);
   }
@@ -242,8 +247,10 @@ class SessionPage extends HTMLElement {
     if (this.refreshing) return this.later();
     this.refreshing = true;
     const clear = this.recorded;
+    const after = this.staleAfter;
     try {
-      await this.list?.refresh(this.turnFirst);
+      await this.list?.refresh(after);
+      if (after === this.staleAfter) this.staleAfter = this.turnFirst;
       if (clear && (this.recorded || !this.running)) {
         this.live?.clearText();
         this.recorded = false;
@@ -293,13 +300,11 @@ class SessionPage extends HTMLElement {
     return !!(await openSession(this.workspace, this.sessionId));
   }
 
-  /** @param {{text: string, files: File[]}} message */
+  /** @param {import("./composer-box.js").Typed} message */
   async send(message) {
     const sent = await attempt(async () => {
       if (!(await this.ensureOpen())) return false;
-      if (message.text.startsWith("/")) return runCommand(this, message.text);
-      const attachments = await Composer.upload(this.sessionId, message.files);
-      await sendMessage(this.sessionId, message.text, attachments);
+      await sendTyped(this, message);
       if (this.list) this.list.pinned = true;
       return true;
     });
@@ -317,16 +322,17 @@ class SessionPage extends HTMLElement {
     this.list?.toEnd();
   }
 
-  /** @param {"context" | "snapshot"} kind */
-  async showPanel(kind) {
+  /** @param {"context" | "snapshot"} kind @param {number} [number] Message to go back to. */
+  async showPanel(kind, number) {
     const tag = `ollm-${kind}-panel`;
     const there = this.panel?.firstElementChild?.localName;
-    if (there === tag) return this.closePanel();
+    if (there === tag && !number) return this.closePanel();
     if (!there) this.opener = document.activeElement;
     if (this.panel) fill(this.panel);
     if (!(await loadPart(() => (kind === "context" ? import("./context-panel.js") : import("./snapshot-panel.js"))))) return;
     const panel = /** @type {any} */ (document.createElement(tag));
     panel.page = this;
+    if (number) panel.number = number;
     this.panel?.append(panel);
     panel.focus();
   }

@@ -14,7 +14,7 @@ class SettingsPage extends Page {
     const words = h("input", { type: "search", placeholder: "Filter settings", "aria-label": "Filter settings", oninput: () => draw() });
     const list = h("div");
     const draw = () => fill(list, ...makeSections(found, words.value.toLowerCase(), only.checked));
-    fill(this.body, ...found.problems.map((/** @type {string} */ text) => h("p", { class: "notice error" }, text)), h("div", { class: "line" }, words, h("label", { class: "check" }, only, " Only what is set")), list);
+    fill(this.body, ...found.problems.map((/** @type {string} */ text) => h("p", { class: "notice error" }, text)), h("div", { class: "line" }, words, h("label", { class: "check" }, only, " Only changed settings")), list);
     draw();
   }
 }

@@ -9,6 +9,7 @@ class SnapshotPanel extends HTMLElement {
   constructor() {
     super();
     /** @type {any} */ this.page = null;
+    this.number = 0; // message to go back to
   }
 
   connectedCallback() {
@@ -17,23 +18,23 @@ class SnapshotPanel extends HTMLElement {
     this.setAttribute("aria-label", "Snapshots and rewind");
     this.tabIndex = 0;
     this.list = h("ul", { class: "snapshots" });
-    this.number = h("input", { type: "number", min: 1, "aria-label": "Message number", placeholder: "Message #" });
-    this.scope = h("select", { "aria-label": "What to rewind" }, h("option", { value: "both" }, "Talk and files"), h("option", { value: "talk" }, "Talk only"), h("option", { value: "files" }, "Files only"));
+    this.scope = h("select", { "aria-label": "What to rewind", hidden: true, onchange: () => void this.rewind(true) }, h("option", { value: "both" }, "Conversation and files"), h("option", { value: "talk" }, "Conversation only"), h("option", { value: "files" }, "Files only"));
     this.stretches = h("ul", { class: "stretches" });
     this.preview = h("div", { class: "text preview" });
     fill(
       this,
       h("div", { class: "head" }, h("h2", null, "Go back"), iconButton("close", "Close", () => this.page.closePanel())),
       h("h3", null, "Rewind"),
-      h("p", { class: "meta" }, "Go back to before one of your messages. Nothing is removed from the history."),
+      h("p", { class: "meta" }, "Choose the clock beside one of your messages, or a turn that changed files. Nothing is removed from the history."),
       this.stretches,
-      h("div", { class: "rewind" }, this.number, this.scope, h("button", { type: "button", onclick: () => void this.rewind(true) }, "Preview")),
+      h("div", { class: "rewind" }, this.scope),
       this.preview,
       h("h3", null, "Snapshots"),
       h("button", { type: "button", onclick: () => void this.take() }, "Take a snapshot now"),
       this.list,
     );
     void this.load();
+    void this.rewind(true);
   }
 
   get place() {
@@ -60,7 +61,7 @@ class SnapshotPanel extends HTMLElement {
 
   /** @param {number} number */
   choose(number) {
-    if (this.number) this.number.value = String(number);
+    this.number = number;
     void this.rewind(true);
   }
 
@@ -97,14 +98,16 @@ class SnapshotPanel extends HTMLElement {
 
   /** First what it would do, then, when that is wanted, that. @param {boolean} dryRun */
   async rewind(dryRun) {
-    const number = Number(this.number?.value);
-    if (!number || !this.preview) return;
+    const { number } = this;
+    if (!number || !this.preview || !this.scope) return;
+    this.scope.hidden = false;
     const reply = await attempt(() => post(`${this.place}/checkpoints/${number}/restore`, { what: this.scope?.value, dryRun, diff: dryRun }));
     if (!reply) return fill(this.preview);
     const shown = h("div", { class: "transcript" });
     showCleanHtml(shown, (await post("/web/render", { text: reply.text.replace(/To confirm: .*/, "") })).html);
     fill(this.preview, shown, dryRun ? h("button", { type: "button", class: "primary", onclick: () => void this.rewind(false) }, `Rewind to before message ${number}`) : null);
     if (dryRun) return;
+    if (this.scope.value !== "files") this.page.composer.giveBack({ text: this.page.list.readTyped(number), files: [] });
     void this.page.reload();
     await this.load();
   }

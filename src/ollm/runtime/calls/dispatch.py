@@ -11,11 +11,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+import msgspec
+
 from ollm.config.settings import OutputSettings
 from ollm.domain.events import Notice
-from ollm.domain.messages import ToolCall
+from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.tools import ToolCallRecord, ToolResult
-from ollm.runtime.calls.tool_call import CallServices, ToolCallRun, build_failure
+from ollm.runtime.base import ChangeWatch
+from ollm.runtime.calls.tool_call import CallServices, ToolCallRun, build_failure, discard_record
 
 MAX_PARALLEL_CALLS = 8
 CANCEL_GRACE_SECONDS = 0.1
@@ -52,6 +55,12 @@ class Dispatch:
         self.look_after_boxes()
         await self._services.changes.after_changes()
         return [one.record for one in ones]
+
+    async def run_unrecorded(self, name: str, arguments: JsonObject) -> ToolCallRecord:
+        """Run a call of the person: the same policy and box, but no record, and no checkpoint of the files."""
+        services = msgspec.structs.replace(self._services, record=discard_record, changes=ChangeWatch())
+        (record,) = await Dispatch(services).run([ToolCall(id="own", name=name, arguments=arguments)], 0)
+        return record
 
     def look_after_boxes(self) -> None:
         """Move aside what background jobs and servers made that steers tools; done at every step's end."""

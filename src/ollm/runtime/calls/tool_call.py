@@ -36,7 +36,7 @@ log = logging.getLogger("ollm.dispatch")
 MAX_NAMED_TOOLS = 60
 
 
-async def _discard_record(_record: ToolCallRecord) -> None:
+async def discard_record(_record: ToolCallRecord) -> None:
     """Nothing is kept."""
 
 
@@ -55,7 +55,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     asker: Asker = UnattendedAsker()
     answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
     hooks: ToolHooks = NoHooks()
-    record: Callable[[ToolCallRecord], Awaitable[None]] = _discard_record
+    record: Callable[[ToolCallRecord], Awaitable[None]] = discard_record
     remember: Callable[[str, GrantScope], object] = _discard_grant
     changes: ChangeWatch = ChangeWatch()
     clock: Clock = now
