@@ -158,7 +158,7 @@ async def list_commands(service: DaemonService, workspace: Folder = "") -> list[
 
     def list_all(scope: WorkspaceScope) -> list[CommandLine]:
         own = CustomCommands(scope.process.find_directories("commands", scope.path))
-        table = build_command_table().list_all()
+        table = build_command_table().values()
         found = [CommandLine(name=one.name, usage=one.usage, help=one.help) for one in table]
         return found + [CommandLine(name=name, usage="", help=own.describe(name)) for name in own.list_names()]
 
