@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ollm.config.settings import LoopSettings
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.turn import PROMPT_CUT
@@ -127,7 +128,7 @@ async def test_more_requests_than_the_limit_end_the_turn(talking: Talking) -> No
 
     async with talking(say) as talk:  # type: ignore[arg-type]
         loops = talk.conversation.parts.loops
-        loops.configure({"maxTurns": 3})
+        loops.configure(LoopSettings(max_turns=3))
         events = await talk.say("hello")
 
         assert len(talk.server.chats) == 3
@@ -258,7 +259,7 @@ async def test_requests_are_counted_anew_for_each_message(talking: Talking) -> N
         return Answer(calls=[("ls", {"path": "."})]) if asked else Answer(text="done")
 
     async with talking(say) as talk:  # type: ignore[arg-type]
-        talk.conversation.parts.loops.configure({"maxTurns": 3})
+        talk.conversation.parts.loops.configure(LoopSettings(max_turns=3))
         ends = [get_end(await talk.say(f"look {number}")).reason for number in range(3)]
 
     assert ends == ["answered"] * 3

@@ -3,7 +3,6 @@
 import base64
 import logging
 import string
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -210,28 +209,15 @@ def test_configured_rules_add_to_the_built_in_ones() -> None:
 
 
 @covers("S10.5", "D628", "D350")
-@pytest.mark.parametrize(
-    "bad", ["[A-", "{A,B", "A}", "", " ", "A=B", "A\nB", 12, None, "[z-a]" * 0 + "[", "{a,b}" * 12]
-)
-def test_a_bad_pattern_is_skipped_and_said_while_the_rest_stands(bad: Any) -> None:
+@pytest.mark.parametrize("bad", ["[A-", "{A,B", "A}", "", " ", "A=B", "A\nB", "[", "{a,b}" * 12])
+def test_a_bad_pattern_is_skipped_and_said_while_the_rest_stands(bad: str) -> None:
     service = EnvironmentSanitizationService()
 
-    service.configure({"denyPatterns": [bad, "GOOD_*"], "allowList": []})
+    service.configure(EnvironmentSettings(deny_patterns=(bad, "GOOD_*")))
 
     assert len(service.warnings) == 1
     assert repr(bad) in service.warnings[0]
     assert set(service.sanitize({"GOOD_ONE": "1", "A_KEY": "1", "PLAIN": "1"})) == {"PLAIN"}
-
-
-@covers("D629")
-@pytest.mark.parametrize("shape", ["text", 5, None, [], {"allowList": "PATH"}, {"denyPatterns": {"a": 1}}])
-def test_settings_of_the_wrong_shape_let_only_core_variables_pass(shape: Any) -> None:
-    service = EnvironmentSanitizationService()
-
-    service.configure(shape)
-
-    assert service.warnings
-    assert set(service.sanitize({"PATH": "/bin", "LC_ALL": "C", "PLAIN": "1"})) == {"PATH", "LC_ALL"}
 
 
 def test_a_pattern_of_many_stars_is_no_trap() -> None:

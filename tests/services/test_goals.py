@@ -50,11 +50,11 @@ def test_all_of_an_open_goal_is_said_and_stands_as_a_checkpoint() -> None:
 
     said = [
         goals.set("  Ship it  "),
-        goals.subtask(" Write the notes "),
+        goals.note("subtask", " Write the notes "),
         goals.decision(" Use SQLite ", locked=True),
         goals.decision("Name it x", tags=["style"]),
-        goals.artifact(" notes.md "),
-        goals.blocker(" No licence "),
+        goals.note("artifact", " notes.md "),
+        goals.note("blocker", " No licence "),
     ]
 
     assert said == [
@@ -80,7 +80,7 @@ def test_all_of_an_open_goal_is_said_and_stands_as_a_checkpoint() -> None:
 
 def test_what_cannot_be_a_goal_is_refused() -> None:
     goals = GoalKeeper()
-    for change in (goals.subtask, goals.decision, goals.artifact, goals.blocker, lambda _: goals.complete()):
+    for change in (lambda text: goals.note("blocker", text), goals.decision, lambda _: goals.complete()):
         with pytest.raises(UsageError, match="No active goal"):
             change("x")
     with pytest.raises(UsageError, match="The text is empty"):

@@ -13,8 +13,6 @@ from ollm.services.syntax_check import describe_broken_syntax, describe_lost_syn
         ("a.py", "x = (\n", "y = (\n", ""),
         ("a.py", "x = 1\n", "x = 2\n", ""),
         ("a.json", "{}", "{", "a.json no longer parses"),
-        ("a.csv", None, '[{"a": 1}]', "a.csv does not parse: it is JSON and no table"),
-        ("a.csv", None, "[a],[b]\n1,2\n", ""),
         ("a.toml", "a = 1\n", "a = \n", "a.toml no longer parses"),
         ("a.txt", "x", "(", ""),
         ("a.ts", "const a = 1;\n", "const a = 1;\nfunction b( {\n", "a.ts no longer parses: line 2: syntax error"),

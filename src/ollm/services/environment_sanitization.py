@@ -12,7 +12,6 @@ import fnmatch
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
 from ollm.domain.struct import Data
@@ -74,13 +73,11 @@ class EnvironmentSanitizationService:
         self.warnings: tuple[str, ...] = ()
         self.configure(settings or EnvironmentSettings())
 
-    def configure(self, config: EnvironmentSettings | Mapping[str, Any]) -> None:
-        """Use these rules besides the built-in ones. A bad pattern is skipped with a warning (S10.5); a configuration
-        of the wrong shape lets only the core variables pass."""
-        allow, deny, troubles = _read_settings(config)
-        good_allow, more = _split_usable(allow)
-        good_deny, most = _split_usable(deny)
-        self.warnings = (*troubles, *more, *most, *_warn_of_wide_patterns(good_allow))
+    def configure(self, config: EnvironmentSettings) -> None:
+        """Use these rules besides the built-in ones. A bad pattern is skipped with a warning (S10.5)."""
+        good_allow, more = _split_usable(config.allow_list)
+        good_deny, most = _split_usable(config.deny_patterns)
+        self.warnings = (*more, *most, *_warn_of_wide_patterns(good_allow))
         for warning in self.warnings:
             _log.warning("%s", warning)
         self._named = frozenset(pattern.upper() for pattern in good_allow)
@@ -226,16 +223,6 @@ _SHELL_CODE_NAMES = (
 SHELL_CODE = _NamePatterns(_SHELL_CODE_NAMES)
 
 
-def _read_settings(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:
-    if isinstance(config, EnvironmentSettings):
-        return list(config.allow_list), list(config.deny_patterns), []
-    if isinstance(config, Mapping):
-        allow, deny = config.get("allowList", []), config.get("denyPatterns", [])
-        if isinstance(allow, list | tuple) and isinstance(deny, list | tuple):
-            return list(allow), list(deny), []
-    return [], ["*"], ["the environment settings are invalid: tools get only the core variables"]
-
-
 def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:
     """Patterns that match secrets, which pass only by their exact names."""
     probes = ("API_KEY", "GITHUB_TOKEN", "DB_PASSWORD")
@@ -246,20 +233,18 @@ def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:
     ]
 
 
-def _split_usable(patterns: list[Any]) -> tuple[list[str], list[str]]:
+def _split_usable(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
     good, warnings = [], []
     for pattern in patterns:
         trouble = _find_trouble(pattern)
         if trouble:
             warnings.append(f"the environment pattern {pattern!r} is skipped: {trouble}")
         else:
-            good.append(str(pattern))
+            good.append(pattern)
     return good, warnings
 
 
-def _find_trouble(pattern: Any) -> str | None:
-    if not isinstance(pattern, str):
-        return "it is not text"
+def _find_trouble(pattern: str) -> str | None:
     if not pattern.strip() or "=" in pattern or not pattern.isprintable():
         return "not a valid variable name"
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -13,6 +14,10 @@ from ollm.domain.messages import PromptMessage
 from ollm.services.token_counting import TokenCounter
 
 MAX_TEXT_CHARS = 2000
+NoteKind = Literal["subtask", "artifact", "blocker"]
+NOTES: dict[NoteKind, str] = {
+    "subtask": "Subtask added", "artifact": "Artefact noted", "blocker": "Blocker noted",
+}  # fmt: skip
 GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions in force
 
 
@@ -30,28 +35,17 @@ class GoalKeeper:
         self.stack = GoalStack(goals=(*self.stack.goals, goal))
         return f"Goal set: {goal.text}"
 
-    def subtask(self, text: str) -> str:
-        goal = self._require_active_goal()
-        self._replace_goal(msgspec.structs.replace(goal, subtasks=(*goal.subtasks, _check_text(text))))
-        return f"Subtask added: {text.strip()}"
-
     def decision(self, text: str, *, locked: bool = False, tags: Sequence[str] = ()) -> str:
-        goal = self._require_active_goal()
         made = GoalDecision(
             text=_check_text(text), locked=locked, tags=tuple(tags), timestamp=format_stamp(self._clock())
         )
-        self._replace_goal(msgspec.structs.replace(goal, decisions=(*goal.decisions, made)))
+        self._append("decisions", made)
         return f"Decision {'locked' if locked else 'noted'}: {made.text}"
 
-    def artifact(self, text: str) -> str:
-        goal = self._require_active_goal()
-        self._replace_goal(msgspec.structs.replace(goal, artifacts=(*goal.artifacts, _check_text(text))))
-        return f"Artefact noted: {text.strip()}"
-
-    def blocker(self, text: str) -> str:
-        goal = self._require_active_goal()
-        self._replace_goal(msgspec.structs.replace(goal, blockers=(*goal.blockers, _check_text(text))))
-        return f"Blocker noted: {text.strip()}"
+    def note(self, kind: NoteKind, text: str) -> str:
+        noted = _check_text(text)
+        self._append(f"{kind}s", noted)
+        return f"{NOTES[kind]}: {noted}"
 
     def complete(self) -> str:
         goal = self._require_active_goal()
@@ -63,6 +57,10 @@ class GoalKeeper:
         if goal is None:
             raise UsageError("No active goal.", action="Set one first.")
         return goal
+
+    def _append(self, field: str, entry: object) -> None:
+        goal = self._require_active_goal()
+        self._replace_goal(msgspec.structs.replace(goal, **{field: (*getattr(goal, field), entry)}))
 
     def _replace_goal(self, changed: Goal) -> None:
         goals = tuple(changed if goal.id == changed.id else goal for goal in self.stack.goals)

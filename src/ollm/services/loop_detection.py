@@ -256,9 +256,9 @@ class LoopDetectionService:
         self._emit = emit or (lambda _: None)
         self.configure(settings or LoopSettings())
 
-    def configure(self, config: LoopSettings | Mapping[str, Any]) -> None:
-        """Use these limits; what a mapping (with the YAML names) holds wrongly is replaced by its default (D615)."""
-        self.settings = config if isinstance(config, LoopSettings) else _read_settings(config)
+    def configure(self, config: LoopSettings) -> None:
+        """Use these limits from now on, and forget everything."""
+        self.settings = config
         self.reset()
 
     def reset(self) -> None:
@@ -337,15 +337,3 @@ class LoopDetectionService:
 def format_advice(pattern: LoopPattern) -> str:
     """Format the warning to a model that is about to loop, or continues after one."""
     return f"You are repeating yourself: {pattern.details}. Try something else, or say what is blocking you."
-
-
-def _read_settings(config: Mapping[str, Any]) -> LoopSettings:
-    good: dict[str, Any] = {}
-    for name, value in config.items() if isinstance(config, Mapping) else ():
-        try:
-            msgspec.convert({name: value}, LoopSettings)
-        except msgspec.ValidationError as error:
-            _log.warning("loopDetection.%s: %s; the default is used", name, error)
-        else:
-            good[name] = value
-    return msgspec.convert(good, LoopSettings)

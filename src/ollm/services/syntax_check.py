@@ -35,8 +35,6 @@ def find_syntax_error(name: str, text: str) -> str | None:
                 tomllib.loads(text)
             case "yaml" | "yml":
                 return _find_yaml_error(text)
-            case "csv" | "tsv":
-                return "it is JSON and no table" if _is_json(text) else None
             case _:
                 return _find_by_grammar(name, text)
     except SyntaxError as error:
@@ -58,19 +56,6 @@ def _find_yaml_error(text: str) -> str | None:
         where = error.problem_mark or error.context_mark
         return f"line {where.line + 1}: {error.problem}" if where else str(error.problem)
     return None
-
-
-def _is_json(text: str) -> bool:
-    """Return True for a list or an object in JSON: the result of a converter that converted nothing."""
-    import json
-
-    if text.lstrip()[:1] not in ("[", "{"):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _find_by_grammar(name: str, text: str) -> str | None:

@@ -52,9 +52,4 @@ class GoalTool(Tool[GoalKeeper], frozen=True):
                 return goals.complete()
             case "set":
                 return goals.set(self.text)
-            case "subtask":
-                return goals.subtask(self.text)
-            case "artifact":
-                return goals.artifact(self.text)
-            case "blocker":
-                return goals.blocker(self.text)
+        return goals.note(self.action, self.text)
