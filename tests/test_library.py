@@ -12,6 +12,7 @@ from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
 ROOT = Path(__file__).parents[1]
+
 SERVICES = {
     "ChatRecordingService": "create_session record_message record_tool_call save_session get_session list_sessions "
     "delete_session delete_oldest_sessions",
@@ -146,3 +147,13 @@ async def test_ask_gives_the_answer_or_raises_and_leaves_no_record_where_none_is
     assert server.chats[0]["messages"][-1]["content"] == "/approval yolo"
     assert list((tmp_path / "elsewhere" / "sessions").glob("*.json")) == []
     assert len(list((tmp_path / "home" / "sessions").glob("*.json"))) == 1
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "sessions.md"
+
+
+def test_the_example_for_use_as_a_library_runs(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "title='Hello'" in done.stdout

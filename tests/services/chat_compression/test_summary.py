@@ -1,4 +1,4 @@
-"""How a summary is asked for, and how a bad one is told without a model."""
+"""Summaries of a model: how they are asked for, checked, and which facts they must keep."""
 
 import re
 
@@ -8,14 +8,26 @@ from hypothesis import strategies as st
 
 from ollm.domain.context import Checkpoint, RequestLine
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
-from ollm.services.chat_compression.folding import FOLDED_RESULT_TOKENS, cut_text, fold_calls, fold_result, write_digest
+from ollm.services.chat_compression.folding import (
+    FOLDED_RESULT_TOKENS,
+    cut_text,
+    find_facts,
+    find_missing,
+    fold_calls,
+    fold_result,
+    strip_markers,
+    write_digest,
+)
 from ollm.services.chat_compression.summary import INSTRUCTION, build_request, clean_answer, drop_repeats, find_fault
 from ollm.services.token_counting import TokenCounter
 from tests.services import contexts as make
 
 counter = TokenCounter()
+
 FACTS = "src/a.py src/b.py src/c.py src/d.py src/e.py src/f.py src/g.py src/h.py 8443"
+
 RECORD = f"<record>\n#1 user: look at the parser and the printer of the compiler in {FACTS}\n</record>"
+
 GOOD = "Goal:\n- mend the parser and the printer of the compiler in src/a.py"
 
 
@@ -135,7 +147,9 @@ def test_a_copy_of_the_record_is_no_summary_but_a_few_of_its_lines_are() -> None
 
 
 WAY = 'recall {"callId": "c1"}'
+
 LINES = "".join(f"line {number}\n" for number in range(1, 101))
+
 cost = TokenCounter().count_text
 
 
@@ -214,3 +228,39 @@ def test_a_digest_without_room_keeps_the_newest_and_counts_the_rest() -> None:
     assert write_digest(groups, 2 * line, len) == "- and 18 earlier steps\n- #19: said: step 19\n- #20: said: step 20"
     assert write_digest(groups, 2 * line - 1, len).startswith("- and 19 earlier steps\n")
     assert write_digest(groups, 0, len) == "- and 20 earlier steps"
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("use port 8443", {"8443"}),
+        ("see src/a/b.py:12 please", {"src/a/b.py"}),
+        ("call parseLine and max_size", {"parseLine", "max_size"}),
+        ("look at https://x.test/a?b=1.", {"https://x.test/a?b=1"}),
+        ("keep `make all` working", {"make all"}),
+        ("TypeError: no such thing", {"TypeError: no such thing"}),
+        ("An ordinary sentence of no importance.", set()),
+    ],
+)
+def test_names_numbers_places_and_errors_are_facts(text: str, facts: set[str]) -> None:
+    assert facts <= set(find_facts([text]))
+    assert facts or not find_facts([text])
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        '[... 31 lines, 878 characters left out; recall {"messageId": 1107} reads them]',
+        '[... 1 lines, 5123 characters left out; recall {"callId": "c430", "startLine": 120} reads them]',
+        "[Folded messages 812-900; recall brings them back]",
+        "[Record of messages 100-340; recall brings back any by number]",
+    ],
+)
+def test_our_own_markers_hold_none(marker: str) -> None:
+    assert find_facts([f"before {marker} after"]) == ()
+    assert find_facts([f"port 7001 {marker} src/x.py"]) == ("7001", "src/x.py")
+    assert "left out" not in strip_markers(marker)
+
+
+def test_what_is_missing_is_told_in_order() -> None:
+    assert find_missing("port 8443 only", ["8443", "src/a.py", "9000"]) == ["src/a.py", "9000"]

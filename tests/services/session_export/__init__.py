@@ -1,1 +1,0 @@
-"""Tests of the exports of a session, module by module."""

@@ -1,0 +1,312 @@
+"""What a workspace remembers of a session: recent messages within four caps, and a rolling summary."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.context import ReasoningStorage
+from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.domain.session import CommandOutcome, Episode, PlanState, PlanStep
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
+from ollm.runtime.prompt.prompt import add_trace
+from ollm.services.token_counting import TokenCounter
+from ollm.services.workspace_memory import (
+    INTERRUPTED_TEXT,
+    RecentWindow,
+    count_json_chars,
+    from_records,
+    make_episode,
+    render_rolling_summary,
+    to_record,
+)
+from tests.covers import covers
+
+texts = st.text(max_size=120)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[PromptMessage]:
+    messages: list[PromptMessage] = []
+    for turn in range(draw(st.integers(1, 6))):
+        messages.append(PromptMessage(role="user", content=draw(texts)))
+        for step in range(draw(st.integers(0, 4))):
+            calls = tuple(
+                ToolCall(id=f"c{turn}-{step}-{n}", name="grep", arguments={"pattern": draw(texts)})
+                for n in range(draw(st.integers(0, 3)))
+            )
+            messages.append(PromptMessage(role="assistant", content=draw(texts), calls=calls))
+            answered = draw(st.integers(0, len(calls)))
+            messages += [
+                PromptMessage(role="tool", content=draw(texts), call_id=call.id, tool_name="grep")
+                for call in calls[:answered]
+            ]
+    return messages
+
+
+@st.composite
+def caps(draw: st.DrawFn) -> ResumeSettings:
+    return ResumeSettings(
+        messages=draw(st.integers(1, 30)),
+        message_chars=draw(st.integers(1, 200)),
+        tool_output_chars=draw(st.integers(1, 100)),
+        total_chars=draw(st.integers(600, 6000)),
+    )
+
+
+@covers("W56", "W61", "W63", "W66", "W67", "W127", "W151", "W152", "W153")
+@settings(max_examples=100)
+@given(messages=conversations(), limits=caps())
+def test_every_cap_holds_and_calls_keep_their_results(messages: list[PromptMessage], limits: ResumeSettings) -> None:
+    kept = RecentWindow(limits, messages).collect_messages()
+
+    assert len(kept) <= limits.messages
+    assert count_json_chars(kept) <= max(limits.total_chars, count_json_chars(kept[:1]))
+    for message in kept:
+        cap = limits.tool_output_chars if message.role == "tool" else limits.message_chars
+        assert len(message.content) <= max(cap, len(INTERRUPTED_TEXT) if message.role == "tool" else 0)
+    if kept:
+        assert kept[0].role == "user"
+    asked = [call.id for message in kept for call in message.calls]
+    answered = [message.call_id for message in kept if message.role == "tool"]
+    assert sorted(asked) == sorted(str(name) for name in answered)
+
+
+@covers("W63")
+def test_an_interrupted_call_gets_a_placeholder() -> None:
+    call = ToolCall(id="c1", name="shell", arguments={"command": "make"})
+    window = RecentWindow(
+        ResumeSettings(),
+        [PromptMessage(role="user", content="build"), PromptMessage(role="assistant", content="", calls=(call,))],
+    )
+
+    assert [message.content for message in window.collect_messages()] == ["build", "", INTERRUPTED_TEXT]
+
+
+def test_long_arguments_of_a_call_keep_an_equal_share_and_short_ones_stay() -> None:
+    for arguments, kept in (
+        ({"path": "a.py", "content": "x" * 5000}, {"path": 4, "content": 50}),
+        ({"content": "x" * 5000}, {"content": 100}),
+        ({"lines": ["x" * 5000]}, {"cut": 100}),
+    ):
+        call = ToolCall(id="c1", name="write_file", arguments=arguments)
+        said = PromptMessage(role="assistant", content="", calls=(call,))
+        window = RecentWindow(ResumeSettings(message_chars=200), [PromptMessage(role="user", content="write"), said])
+        (short,) = window.collect_messages()[1].calls
+        assert {name: len(value) for name, value in short.arguments.items()} == kept
+
+
+def test_a_turn_longer_than_the_window_still_starts_with_its_request() -> None:
+    window = RecentWindow(ResumeSettings(messages=5), [PromptMessage(role="user", content="do it all")])
+    for n in range(50):
+        call = ToolCall(id=f"c{n}", name="read_file", arguments={"path": str(n)})
+        window.add(PromptMessage(role="assistant", content="", calls=(call,)))
+        window.add(PromptMessage(role="tool", content=str(n), call_id=call.id))
+
+    kept = window.collect_messages()
+
+    assert kept[0].content == "do it all"
+    assert [message.content for message in kept if message.role == "tool"] == ["48", "49"]
+
+
+@pytest.mark.parametrize(("spare", "kept"), [(0, ["a", "b"]), (-1, ["b"])])
+def test_the_window_may_be_filled_to_the_last_character(spare: int, kept: list[str]) -> None:
+    said = [PromptMessage(role="user", content=text) for text in "ab"]
+    room = count_json_chars([*said, said[1]]) + spare
+
+    window = RecentWindow(ResumeSettings(total_chars=room), said)
+
+    assert [message.content for message in window.collect_messages()] == kept
+
+
+@pytest.mark.parametrize(("messages", "kept"), [(1, 1), (2, 1), (3, 2), (4, 3), (20, 9)])
+def test_as_many_messages_stay_as_are_asked_for_beside_the_newest_request(messages: int, kept: int) -> None:
+    said = [PromptMessage(role="user", content=str(number)) for number in range(9)]
+
+    found = RecentWindow(ResumeSettings(messages=messages), said).collect_messages()
+
+    assert [message.content for message in found] == [str(number) for number in range(9 - kept, 9)]
+
+
+@covers("W59", "W60", "W61", "W62", "W63")
+def test_messages_come_back_as_they_were_kept() -> None:
+    call = ToolCall(id="c1", name="grep", arguments={"pattern": "x", "maxResults": 3})
+    messages = [
+        PromptMessage(role="user", content="find x", sources=(1,)),
+        PromptMessage(role="assistant", content="", calls=(call,), sources=(2,)),
+        PromptMessage(role="tool", content="a.py:1:x", call_id="c1", sources=(3,)),
+        PromptMessage(role="assistant", content="in a.py", sources=(4,)),
+    ]
+
+    records = [to_record(message) for message in messages]
+
+    assert records[1]["tool_calls"][0]["function"] == {"name": "grep", "arguments": '{"pattern":"x","maxResults":3}'}
+    assert from_records(records) == messages
+
+
+def test_records_of_another_shape_are_left_out() -> None:
+    odd = [{"role": "wizard", "content": "x"}, {"role": "user", "content": 7}, {"role": "user", "content": "kept"}]
+
+    assert [message.content for message in from_records(odd)] == ["kept"]
+
+
+def test_a_call_that_cannot_be_read_does_not_lose_its_message() -> None:
+    broken = {"role": "assistant", "content": "hm", "tool_calls": [7, {"id": "c", "function": {"arguments": "{"}}]}
+
+    (message,) = from_records([broken])
+
+    assert message.calls == (ToolCall(id="c", name="", arguments={}),)
+
+
+def episode(number: int, request: str = "fix the parser", **more: object) -> Episode:
+    return Episode(session_id="s", number=number, timestamp=number, request=request, **more)  # type: ignore[arg-type]
+
+
+episodes = st.lists(
+    st.builds(
+        Episode,
+        session_id=st.just("s"),
+        number=st.integers(1, 10_000),
+        timestamp=st.integers(0, 2**40),
+        request=st.text(max_size=90),
+        answer=st.text(max_size=90),
+        files=st.lists(st.text(max_size=60), max_size=12).map(tuple),
+        errors=st.lists(st.text(max_size=200), max_size=4).map(tuple),
+        decisions=st.lists(st.text(max_size=200), max_size=4).map(tuple),
+        commands=st.lists(
+            st.builds(CommandOutcome, command=st.text(max_size=80), outcome=st.sampled_from(["ok", "exit 1"])),
+            max_size=5,
+        ).map(tuple),
+    ),
+    max_size=15,
+)
+
+
+@covers("W130", "W150")
+@settings(max_examples=100)
+@given(done=episodes, limit=st.integers(1, 5000))
+def test_it_never_grows_over_its_cap_and_is_the_same_each_time(done: list[Episode], limit: int) -> None:
+    text = render_rolling_summary(done, PlanState(), limit)
+
+    assert len(text) <= limit
+    assert text == render_rolling_summary(done, PlanState(), limit)
+
+
+@covers("W54")
+def test_a_person_reading_it_knows_what_to_do_next() -> None:
+    plan = PlanState(
+        steps=(PlanStep(text="write tests", done=True), PlanStep(text="mend parser")), current_step_index=1
+    )
+    done = [
+        episode(1, "look at the parser"),
+        episode(
+            7,
+            "make the tests pass",
+            files=("src/parser.py",),
+            commands=(CommandOutcome(command="pytest -q", outcome="exit 1"),),
+            errors=("AssertionError: 3 != 4",),
+        ),
+    ]
+
+    text = render_rolling_summary(done, plan, 4000)
+
+    assert "more" not in text
+    for part in (
+        "1 of 2 steps done",
+        "Now: mend parser",
+        "`pytest -q` ended with exit 1",
+        "#7",
+        "src/parser.py",
+        "3 != 4",
+    ):
+        assert part in text
+
+
+def test_a_command_that_was_put_right_is_not_unfinished() -> None:
+    failed, passed = (CommandOutcome(command="make", outcome=outcome) for outcome in ("exit 2", "ok"))
+
+    text = render_rolling_summary([episode(1, commands=(failed,)), episode(3, commands=(passed,))], PlanState(), 4000)
+
+    assert "Unfinished" not in text
+
+
+def test_old_requests_are_counted_when_they_no_longer_fit() -> None:
+    text = render_rolling_summary([episode(n, f"request number {n}") for n in range(1, 201)], PlanState(), 1500)
+
+    assert "#200" in text
+    assert "#199" in text
+    assert "requests before that" in text
+    assert "request number 3;" not in text
+
+
+def failed(command: str, outcome: str = "exit 1") -> CommandOutcome:
+    return CommandOutcome(command=command, outcome=outcome)
+
+
+def test_a_plan_says_how_it_stands() -> None:
+    steps = tuple(PlanStep(text=f"s{n}", done=n < 2) for n in range(8))
+    rest = "Now: s2\nThen: s3; s4; s5; s6; s7"
+
+    assert render_rolling_summary([], PlanState(), 9000) == ""
+    for plan, text in (
+        (PlanState(steps=steps, current_step_index=2), f"Plan: 2 of 8 steps done, in progress.\n{rest}"),
+        (PlanState(steps=steps[:3], current_step_index=2, paused=True), "Plan: 2 of 3 steps done, paused.\nNow: s2"),
+        (
+            PlanState(steps=steps[:2], current_step_index=1, awaiting_continuation=True),
+            "Plan: 2 of 2 steps done, waiting for you.",
+        ),
+    ):
+        assert render_rolling_summary([], plan, 9000) == text
+
+
+def call(name: str, args: dict[str, object], status: str = "ok", **more: object) -> ToolCallRecord:
+    return ToolCallRecord(id="c", name=name, args=args, timestamp="", status=status, **more)  # type: ignore[arg-type]
+
+
+@covers("W54")
+def test_files_commands_decisions_and_errors_are_drawn_from_the_calls() -> None:
+    calls = [
+        call("read_file", {"path": "a.py"}),
+        call("edit_file", {"path": "a.py"}),
+        call("edit_file", {"path": "a.py"}),
+        call("write_file", {"path": "b.py"}, "failed", error=ErrorInfo(type="FileExists", message="b.py is there")),
+        call("shell", {"command": "pytest"}, result=RecordedResult(llm_content="", exit_code=1)),
+        call("shell", {"command": "ls"}, result=RecordedResult(llm_content="", exit_code=0)),
+        call("shell", {"command": "sleep 9"}, "failed", error=ErrorInfo(type="Timeout", message="after 1 s")),
+        call("goal", {"action": "decision", "text": "use sqlite"}),
+    ]
+
+    episode = make_episode("s", 3, 0, "mend it", "done", "answered", calls, {"write_file", "edit_file"})
+
+    assert episode.files == ("a.py",)
+    assert [(c.command, c.outcome) for c in episode.commands] == [
+        ("pytest", "exit 1"),
+        ("ls", "ok"),
+        ("sleep 9", "Timeout"),
+    ]
+    assert episode.decisions == ("use sqlite",)
+    assert episode.errors == ("write_file: b.py is there", "shell: after 1 s")
+
+
+def test_the_five_newest_traces_stand_in_full_and_older_ones_short() -> None:
+    storage = ReasoningStorage()
+    for number in range(1, 9):
+        storage = add_trace(storage, number, f"{number} " + "thinking " * 100, TokenCounter())
+
+    lengths = [len(trace.text) for trace in storage.traces]
+    assert all(length <= 200 for length in lengths[:3])
+    assert all(length > 800 for length in lengths[3:])
+    assert storage.total_tokens > 800
+
+
+def test_no_thinking_leaves_no_trace() -> None:
+    assert add_trace(ReasoningStorage(), 1, " \n", TokenCounter()) == ReasoningStorage()
+
+
+def test_traces_do_not_pile_up_for_ever() -> None:
+    storage = ReasoningStorage()
+    for number in range(300):
+        storage = add_trace(storage, number, "so", TokenCounter())
+
+    assert [trace.message_id for trace in storage.traces] == list(range(200, 300))
+    assert storage.total_tokens == 300 * TokenCounter().count_text("so")
