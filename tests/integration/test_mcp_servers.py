@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration import packages, wire_tap
+from tests.integration import packages, recordings, wire_tap
 from tests.integration.mcp_cases import CASES, WORKSPACE_MARK, McpCase, check_cases, fill_in
 
-RECORDED = Path(__file__).with_name("recorded")
 pytestmark = pytest.mark.skipif(not packages.WANTED, reason="needs the registries: make integration")
 
 
@@ -48,8 +47,7 @@ def write_recording(case: McpCase, version: str, lines: Path, workspace: Path) -
         "date": datetime.now(UTC).date().isoformat(),
         "exchanges": exchanges,
     }
-    text = json.dumps(made, indent=1, ensure_ascii=False).replace(str(workspace), WORKSPACE_MARK)
-    (RECORDED / f"{case.name}.json").write_text(text + "\n", encoding="utf-8")
+    recordings.write_recording(case.name, made, {str(workspace): WORKSPACE_MARK})
 
 
 def drop_repeated(exchanges: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -58,4 +56,4 @@ def drop_repeated(exchanges: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for exchange in exchanges:
         params = {key: value for key, value in (exchange["params"] or {}).items() if key != "_meta"}
         kept.setdefault(json.dumps([exchange["method"], params]), {**exchange, "params": params})
-    return list(kept.values())
+    return list(map(recordings.drop_unread, kept.values()))

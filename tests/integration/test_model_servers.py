@@ -19,10 +19,10 @@ from tests.integration import packages
 from tests.integration.model_cases import CASES, SCENARIOS, ModelCase
 from tests.integration.model_servers import start_litellm, start_transformers, start_vllm
 from tests.integration.model_tap import ModelTap, tap_model_server
+from tests.integration.recordings import pack_scenarios, write_recording
 from tests.integration.refusals import ask_for_refusals
 from tests.servers.openai import ScriptedServer
 
-RECORDED = Path(__file__).with_name("recorded")
 pytestmark = pytest.mark.skipif(not packages.WANTED, reason="needs the registries: make integration")
 
 
@@ -63,9 +63,8 @@ def keep_recording(case: ModelCase, server: str, said: dict[str, Any], url: str)
     if not packages.RECORD:
         return
     date, refusals = datetime.now(UTC).date().isoformat(), ask_for_refusals(url, case.model, bounded=case.says_window)
-    kept = {"server": server, "date": date, "scenarios": said, "refusals": refusals}
-    text = json.dumps(kept, indent=1, ensure_ascii=False).replace(str(Path.home()), "/home/me")
-    (RECORDED / f"model-{case.name}.json").write_text(text + "\n", encoding="utf-8")
+    kept = {"server": server, "date": date, **pack_scenarios(said), "refusals": refusals}
+    write_recording(f"model-{case.name}", kept, {str(Path.home()): "/home/me"})
 
 
 async def test_vllm_as_started_by_default(tmp_path: Path) -> None:

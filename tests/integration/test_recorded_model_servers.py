@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,10 @@ from ollm.system.http import FullResponse
 from tests.cli.running import Ended, Runner
 from tests.integration.model_cases import CASES, SCENARIOS
 from tests.integration.model_tap import CHAT_PATH, ReplayedModelServer
+from tests.integration.recordings import load_model_server
 from tests.integration.refusals import MEANINGS
 
-RECORDED = Path(__file__).with_name("recorded")
-RECORDINGS: dict[str, dict[str, Any]] = {
-    name: json.loads((RECORDED / f"model-{name}.json").read_text(encoding="utf-8")) for name in CASES
-}
+RECORDINGS: dict[str, dict[str, Any]] = {name: load_model_server(name) for name in CASES}
 REFUSALS = [(name, refused) for name, kept in RECORDINGS.items() for refused in kept["refusals"]]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure
 from tests.integration.mcp_cases import BY_NAME, CASES, McpCase, check_cases
+from tests.integration.recordings import RECORDED
 from tests.servers.answers import Answer
 
-RECORDED = Path(__file__).with_name("recorded")
 REPLAY = str(Path(__file__).parents[1] / "servers" / "recorded_mcp.py")
 
 
