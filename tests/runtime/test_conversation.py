@@ -223,7 +223,7 @@ async def test_a_page_of_the_history_has_fifty_messages_unless_it_is_said(talkin
     async with talking() as talk:
         await talk.conversation.create_session()
         for number in range(52):
-            await talk.conversation.parts.session.recorder.record_message("user", (TextPart(f"text {number}"),))
+            await talk.conversation.parts.session.record_message("user", (TextPart(f"text {number}"),))
 
         assert len(await talk.conversation.history()) == 50
         assert [found["id"] for found in await talk.conversation.history(before=3)] == [1, 2]

@@ -19,7 +19,7 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
-from ollm.runtime.session import OpenSession, Recorder, load_history_page
+from ollm.runtime.session import OpenSession, load_history_page
 from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_files import LoadedSession, MessagePage, SessionFiles, SessionPlaces
 from tests.covers import covers
@@ -49,7 +49,7 @@ async def test_before_the_first_message_there_is_none(tmp_path: Path) -> None:
 
     assert (session.id, session.title, session.load_page(None, 10)) == (None, "", [])
     with pytest.raises(NotFoundError, match="No session yet"):
-        _ = session.recorder
+        session.require_id()
     await session.update_metadata({"title": "x"})
     await session.ensure_saved()
     await session.close()
@@ -59,7 +59,7 @@ async def test_before_the_first_message_there_is_none(tmp_path: Path) -> None:
 async def test_a_session_is_created_for_its_model_and_workspace(tmp_path: Path) -> None:
     session = open_session(tmp_path)
     session_id = await session.create(MODEL)
-    await session.recorder.record_message("user", (TextPart("hello"),))
+    await session.record_message("user", (TextPart("hello"),))
 
     loaded = session.load()
     assert session.id == session_id
@@ -81,7 +81,7 @@ async def test_a_session_is_created_for_its_model_and_workspace(tmp_path: Path) 
 async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Path) -> None:
     first = open_session(tmp_path)
     session_id = await first.create(MODEL)
-    await first.recorder.record_message("user", (TextPart("hello"),))
+    await first.record_message("user", (TextPart("hello"),))
     await first.close()
 
     again = open_session(tmp_path)
@@ -89,8 +89,8 @@ async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Pa
 
     assert [message.text for message in resumed.session.messages] == ["hello"]
     assert (resumed.damage, resumed.skipped, again.title) == ("", 0, "hello")
-    assert again.recorder.make_call_id() == "c1"
-    assert (await again.recorder.record_message("user", (TextPart("two"),))).id == 2
+    assert again.make_call_id() == "c1"
+    assert (await again.record_message("user", (TextPart("two"),))).id == 2
     await again.close()
 
 
@@ -104,7 +104,7 @@ def test_each_compression_counts_one_more_also_where_the_history_is_shorter(roun
     async def compress(place: Path) -> None:
         session = open_session(place)
         session_id = await session.create(MODEL)
-        await session.recorder.record_message("user", (TextPart("hello"),))
+        await session.record_message("user", (TextPart("hello"),))
         await session.update_metadata({"compressionCount": before})
         await session.close()
         for number in rounds:
@@ -129,7 +129,7 @@ async def test_calls_of_a_new_session_are_numbered_from_one_and_an_empty_one_sta
         session = open_session(tmp_path / str(kept))
         await session.keep()
         session_id = await session.create(MODEL)
-        assert session.recorder.make_call_id() == "c1"
+        assert session.make_call_id() == "c1"
         if kept:
             await session.keep()
         await session.close()
@@ -206,16 +206,14 @@ def test_calls_stand_beside_the_message_that_asked_and_unknown_ones_are_left_out
     assert found["parts"][0] == {"type": "text", "text": "m6"}
 
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
-
-
 @pytest.fixture
-async def recorder(tmp_path: Path) -> Recorder:
-    service = ChatRecordingService(SessionFiles(SessionPlaces(directory=tmp_path / "sessions")))
-    return Recorder(service, await service.create_session("m", "p"), 3, lambda: NOW)
+async def recorder(tmp_path: Path) -> OpenSession:
+    session = open_session(tmp_path)
+    await session.create(MODEL)
+    return session
 
 
-async def test_messages_are_numbered_stamped_and_remembered_for_the_turn(recorder: Recorder) -> None:
+async def test_messages_are_numbered_stamped_and_remembered_for_the_turn(recorder: OpenSession) -> None:
     first = await recorder.record_message("user", (TextPart("one\ntwo"),))
     second = await recorder.record_message("assistant", (TextPart("half"),), interrupted=True)
 
@@ -228,21 +226,21 @@ async def test_messages_are_numbered_stamped_and_remembered_for_the_turn(recorde
     assert recorder.title == "one"
 
 
-async def test_an_answer_is_written_with_the_calls_that_start(recorder: Recorder) -> None:
+async def test_an_answer_is_written_with_the_calls_that_start(recorder: OpenSession) -> None:
     calls = [ToolCall(id="c4", name="ls", arguments={"path": "."})]
 
     answer = await recorder.record_answer((TextPart("Looking"),), calls)
 
     assert answer.parts == (TextPart("Looking"), ToolCallPart("c4"))
     assert recorder.calls["c4"].message_id == answer.id
-    found = recorder._service.load(recorder.session_id).session
+    found = recorder.load()
     assert [(call.id, call.status, call.message_id) for call in found.tool_calls] == [("c4", "running", answer.id)]
     assert (await recorder.record_answer((TextPart("done"),), [])).call_ids == ()
 
 
-async def test_an_answer_under_way_is_kept_and_saving_folds(recorder: Recorder) -> None:
+async def test_an_answer_under_way_is_kept_and_saving_folds(recorder: OpenSession) -> None:
     await recorder.record_message("user", (TextPart("go"),))
     await recorder.record_partial((TextPart("half an ans"),))
-    found = recorder._service.load(recorder.session_id).session
+    found = recorder.load()
     assert [(m.text, m.interrupted) for m in found.messages] == [("go", False), ("half an ans", True)]
     await recorder.save()

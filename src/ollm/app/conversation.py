@@ -21,11 +21,9 @@ from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
     FileWatchObserver,
-    LateObserver,
     LazyObserver,
     ModelFactsObserver,
     PageCacheObserver,
-    WorkspaceMoveObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
@@ -40,9 +38,8 @@ if TYPE_CHECKING:
     from ollm.extensions.hooks import Hooks
     from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
-    from ollm.runtime.resume.saved_context import ResumePoint
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
-    from ollm.runtime.session import ResumedSession
+    from ollm.store.session_files import LoadedSession
     from ollm.tools.framework.base import EditorFiles
 
 CHATS_ONLY = (
@@ -142,7 +139,7 @@ class ConversationScope:
         self.toolbox = create_toolbox(self.storage, stack, attached, task)
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
         self.workspace_sessions = Lazy(lambda: self.scope.context)
-        self.resume_point: ResumePoint | None = None
+        self.resumed_at = 0
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
@@ -167,7 +164,7 @@ class ConversationScope:
         observers = self.create_observers(parts)
         self.stack.callback(self.scope.close)
         if resumed:
-            self.resume_point = await resume_session(storage, self.workspace_sessions, parts, resumed)
+            self.resumed_at = await resume_session(storage, self.workspace_sessions, parts, resumed)
             for observer in observers:
                 await observer.session_opened(resumed.session.session_id, resumed=True)
         return LocalConversation(parts, observers)
@@ -208,7 +205,7 @@ class ConversationScope:
         self.asked_to_close = lease.is_asked_to_close
         self.stack.callback(lease.release)
 
-    async def choose_model(self, resumed: ResumedSession | None) -> Model:
+    async def choose_model(self, resumed: LoadedSession | None) -> Model:
         """The model a resumed session had, when it can be had and no other is configured."""
         if self.task and (self.task.agent is None or self.task.agent.model in ("", self.task.model.name)):
             return self.task.model  # its parent closes the server
@@ -234,13 +231,12 @@ class ConversationScope:
             return []  # its parent's turn is the one that is told of
         toolbox = self.toolbox
         observers: list[TurnObserver] = [
-            WorkspaceMoveObserver(self.workspace_sessions),
             LazyObserver(lambda opened: self.create_workspace_memory(parts, opened), self.process.clock),
             PageCacheObserver(toolbox.pages),
             ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
         ]
         if toolbox.takes_checkpoints:
-            observers.insert(0, LateObserver(toolbox.checkpoint_observer))
+            observers.insert(0, toolbox.checkpoint_observer)
         if not self.options.one_shot:
             observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
             if embedder := self.storage.embedder:
@@ -274,6 +270,7 @@ class ConversationScope:
         """Build the keeper of the workspace's record of this session."""
         from ollm.runtime.resume.workspace_record import WorkspaceMemory
 
+        self.workspace_sessions.get()  # looks whether the folder was moved
         return WorkspaceMemory(
             self.scope.database,
             self.process.settings.resume,
@@ -281,7 +278,7 @@ class ConversationScope:
             self.process.clock,
             self.scope.list_writing_tools,
             opened=opened,
-            resume_point=self.resume_point,
+            resumed_at=self.resumed_at,
             at_end=self.options.one_shot,
         )
 

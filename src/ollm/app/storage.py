@@ -17,7 +17,7 @@ from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
 from ollm.runtime.base import EventStream
 from ollm.runtime.parts import Plan, TodoOwner
-from ollm.runtime.resume.saved_context import ResumePoint, read_saved_context
+from ollm.runtime.resume.saved_context import read_saved_context
 from ollm.runtime.session import OpenSession
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
-    from ollm.runtime.session import ResumedSession
     from ollm.services.message_search import MessageMatch
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.store.notes import NoteStore
+    from ollm.store.session_files import LoadedSession
     from ollm.store.session_index.session_texts import Vector
 
 
@@ -228,9 +228,9 @@ MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record
 
 
 async def resume_session(
-    storage: Storage, sessions: Lazy[WorkspaceContext], parts: ConversationParts, resumed: ResumedSession
-) -> ResumePoint:
-    """Fill the prompt with the session's state; gives the point from which it goes on."""
+    storage: Storage, sessions: Lazy[WorkspaceContext], parts: ConversationParts, resumed: LoadedSession
+) -> int:
+    """Fill the prompt with the session's state; gives the number of its newest message."""
     from ollm.runtime.resume.resume import resume_prompt
 
     session = resumed.session
@@ -246,14 +246,13 @@ async def resume_session(
     newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
     parts.state.mode_history.extend(session.metadata.mode_history)
     parts.state.context_history.extend(session.metadata.context_history)
-    point = ResumePoint.from_prompt(parts.prompt, newest)
     parts.stream.session_id = session.session_id
     parts.prompt.set_session_id(session.session_id)
     storage.notices.extend([how] if how else [])
-    return point
+    return newest
 
 
-def _find_source(storage: Storage, sessions: Lazy[WorkspaceContext], resumed: ResumedSession) -> ResumeSource:
+def _find_source(storage: Storage, sessions: Lazy[WorkspaceContext], resumed: LoadedSession) -> ResumeSource:
     from ollm.runtime.resume.resume import ResumeSource
 
     session = resumed.session

@@ -257,4 +257,4 @@ class TaskToolbox(Toolbox):
         return self._parent.edits
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        return self._parent.create_asker(self._parent.checkpoint_observer.get().before_question)
+        return self._parent.create_asker(self._parent.checkpoint_observer.before_question)

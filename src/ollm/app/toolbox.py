@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.calls.tool_call import CallServices
-    from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
+    from ollm.runtime.observers.housekeeping import FileCheckpointObserver
     from ollm.runtime.parts import ConversationState, TaskStarter
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.small_models.project_files import ProjectFiles
@@ -334,7 +334,7 @@ class Toolbox:
             policy=self.policy,
             context=context,
             emit=self.storage.stream.emit,
-            asker=self.create_asker(self.checkpoint_observer.get().before_question),
+            asker=self.create_asker(self.checkpoint_observer.before_question),
             answers=self.answers,
             hooks=self.hooks or NoHooks(),
             record=self.storage.session.record_tool_call,
@@ -365,14 +365,11 @@ class Toolbox:
 
     @property
     def change_watch(self) -> ChangeWatch:
-        return self.checkpoint_observer.get()
+        return self.checkpoint_observer
 
     @cached_property
-    def checkpoint_observer(self) -> Lazy[FileCheckpointObserver]:
-        return Lazy(self._create_checkpoint_observer)
-
-    def _create_checkpoint_observer(self) -> FileCheckpointObserver:
-        from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
+    def checkpoint_observer(self) -> FileCheckpointObserver:
+        from ollm.runtime.observers.housekeeping import FileCheckpointObserver
 
         return FileCheckpointObserver(self.checkpoints, self.storage.session, self.storage.stream.emit)
 

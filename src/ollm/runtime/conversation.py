@@ -176,9 +176,9 @@ class LocalConversation:
         return reply
 
     def _read_lasting_state(self) -> tuple[object, ...]:
-        """What commands change and a crash must not take: goals, the user's context entries, the mode."""
+        """What commands change and a crash must not take: the context, goals, the user's entries, the mode."""
         prompt = self.parts.prompt
-        return prompt.goals.stack, tuple(prompt.entries.get_context_by_source("user")), prompt.mode
+        return prompt.revision, prompt.goals.stack, tuple(prompt.entries.get_context_by_source("user")), prompt.mode
 
     async def status(self) -> Status:
         parts, budget = self.parts, self.parts.prompt.compute_budget()
@@ -237,8 +237,7 @@ class LocalConversation:
     async def _run_turn(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         await self._open_session()
         parts = self.parts
-        recorder = parts.session.recorder
-        recorder.begin_turn()
+        parts.session.begin_turn()
         held: list[TurnFinished] = []
 
         def emit(event: Event) -> None:
@@ -247,7 +246,7 @@ class LocalConversation:
             else:
                 parts.stream.emit(event)
 
-        turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request, self._create_guide, self._explore)
+        turn = Turn(parts, emit, self._prepare_turn, self._prepare_request, self._create_guide, self._explore)
         self._in_turn = True
         try:
             await turn.run(build_message_parts(text, attachments), text, [each.text for each in attachments])
@@ -306,13 +305,13 @@ class LocalConversation:
 
     async def _after_turn(self, finished: TurnFinished) -> None:
         """Save, tell the observers, and only then say that the turn is over."""
-        recorder = self.parts.session.recorder
+        session = self.parts.session
         if self.parts.tasks and (tasks := self.parts.tasks.built):
             finished = msgspec.structs.replace(finished, usage=finished.usage + tasks.take_usage())
         report = TurnReport(
-            session_id=recorder.session_id,
-            messages=tuple(recorder.messages),
-            calls=tuple(recorder.calls.values()),
+            session_id=session.require_id(),
+            messages=tuple(session.messages),
+            calls=tuple(session.calls.values()),
             reason=finished.reason,
             usage=finished.usage,
         )
@@ -320,8 +319,8 @@ class LocalConversation:
         self.parts.state.last_loop = finished.message if finished.reason == "loop" else ""
         if finished.reason != "answered":
             why = self.parts.stream.redact(finished.message)
-            await self._warn_on_failure(self.parts.session.record_failed_turn(finished.reason, why))
-        await self._warn_on_failure(recorder.save())
+            await self._warn_on_failure(session.record_failed_turn(finished.reason, why))
+        await self._warn_on_failure(session.save())
         self._used = self._used + finished.usage
         self._cost += self.parts.state.model.compute_cost(finished.usage)
         for observer in self._observers:

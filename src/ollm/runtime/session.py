@@ -12,7 +12,6 @@ from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import AnyPart, Message, Role, ToolCall, ToolCallPart
 from ollm.domain.session import FailedTurn, ParentCall, Session, SessionMetadata
-from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
 from ollm.services.chat_recording.service import ChatRecordingService, make_title
@@ -53,21 +52,55 @@ def load_older_messages(
         count *= 4
 
 
-class Recorder:
-    """Records into one session, and remembers the messages and calls of the turn under way."""
+class OpenSession:
+    """The session of a conversation, from its first message on. `messages` and `calls` are those of the turn under
+    way."""
 
-    def __init__(self, service: ChatRecordingService, session_id: str, calls_so_far: int, clock: Clock) -> None:
-        self.session_id = session_id
+    def __init__(
+        self,
+        service: ChatRecordingService,
+        workspace: str,
+        origin: str | None,
+        clock: Clock,
+        parent: ParentCall | None = None,
+    ) -> None:
+        self.id: str | None = None
+        self.title = ""
         self.calls: dict[str, ToolCallRecord] = {}
         self.messages: list[Message] = []
-        self.title = ""
-        self._service = service
-        self._count = calls_so_far
+        self.service = service
+        self.workspace = workspace
+        self.origin = origin
+        self._parent = parent
         self._clock = clock
+        self._call_count = 0
+        self._metadata = SessionMetadata()  # as it was when the session was opened, with the compressions since
+
+    def require_id(self) -> str:
+        if self.id is None:
+            raise NotFoundError("No session yet.", action="Send a message first.")
+        return self.id
+
+    async def create(self, model: Model) -> str:
+        self.id = await self.service.create_session(
+            model.name,
+            model.provider.name,
+            workspace=self.workspace,
+            origin=self.origin,
+            context_window=model.window,
+            parent=self._parent,
+        )
+        return self.id
+
+    async def resume(self, session_id: str, since: int) -> LoadedSession:
+        """Messages up to number `since` need not be read; `load` reads them too."""
+        loaded = await self.service.open_session(session_id, since)
+        self.id, self._call_count = loaded.session.session_id, loaded.calls_so_far
+        self._metadata, self.title = loaded.session.metadata, loaded.session.metadata.title
+        return loaded
 
     def begin_turn(self) -> None:
-        self.calls = {}
-        self.messages = []
+        self.calls, self.messages = {}, []
 
     async def record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
         at = format_stamp(self._clock())
@@ -92,7 +125,7 @@ class Recorder:
         return await self._write_message(message, started)
 
     async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
-        message = await self._service.record_message(self.session_id, draft, started)
+        message = await self.service.record_message(self.require_id(), draft, started)
         self.messages.append(message)
         self.calls |= {call.id: msgspec.structs.replace(call, message_id=message.id) for call in started}
         if message.role == "user" and not self.title:
@@ -100,103 +133,35 @@ class Recorder:
         return message
 
     async def record_partial(self, parts: tuple[AnyPart, ...]) -> None:
-        await self._service.record_partial(self.session_id, parts)
+        await self.service.record_partial(self.require_id(), parts)
 
     async def record_tool_call(self, record: ToolCallRecord) -> None:
         """A call that starts or has ended; that it starts may have been written with the answer that asked for it."""
         known = self.calls.get(record.id)
         self.calls[record.id] = record
         if known is None or (known.status, known.args) != (record.status, record.args):
-            await self._service.record_tool_call(self.session_id, record)
+            await self.service.record_tool_call(self.require_id(), record)
 
     def make_call_id(self) -> str:
         """Call ids are ours: unique in the session, short to cite."""
-        self._count += 1
-        return f"c{self._count}"
+        self._call_count += 1
+        return f"c{self._call_count}"
 
     async def save(self) -> None:
-        await self._service.end_turn(self.session_id)
-
-
-class ResumedSession(Data, frozen=True):
-    """A session that was opened again, and what could not be read of it.
-
-    Messages up to number `skipped` were left where they are; `OpenSession.load` reads them too.
-    """
-
-    session: Session
-    damage: str
-    skipped: int
-
-
-class OpenSession:
-    """Knows whether there is a session yet, and records into it."""
-
-    def __init__(
-        self,
-        service: ChatRecordingService,
-        workspace: str,
-        origin: str | None,
-        clock: Clock,
-        parent: ParentCall | None = None,
-    ) -> None:
-        self.service = service
-        self.workspace = workspace
-        self.origin = origin
-        self._parent = parent
-        self._clock = clock
-        self._recorder: Recorder | None = None
-        self._metadata = SessionMetadata()  # as it was when the session was opened, with the compressions since
-
-    @property
-    def id(self) -> str | None:
-        return self._recorder.session_id if self._recorder else None
-
-    @property
-    def recorder(self) -> Recorder:
-        if self._recorder is None:
-            raise NotFoundError("No session yet.", action="Send a message first.")
-        return self._recorder
-
-    async def create(self, model: Model) -> str:
-        session_id = await self.service.create_session(
-            model.name,
-            model.provider.name,
-            workspace=self.workspace,
-            origin=self.origin,
-            context_window=model.window,
-            parent=self._parent,
-        )
-        self._recorder = Recorder(self.service, session_id, 0, self._clock)
-        return session_id
-
-    async def resume(self, session_id: str, since: int) -> ResumedSession:
-        """Messages up to number `since` need not be read."""
-        loaded = await self.service.open_session(session_id, since)
-        session = loaded.session
-        self._recorder = Recorder(self.service, session.session_id, loaded.calls_so_far, self._clock)
-        self._recorder.title = session.metadata.title
-        self._metadata = session.metadata
-        return ResumedSession(session=session, damage=str(loaded.damage or ""), skipped=loaded.skipped)
-
-    @property
-    def title(self) -> str:
-        return self._recorder.title if self._recorder else ""
+        await self.service.end_turn(self.require_id())
 
     def load(self, page: MessagePage | None = None) -> Session:
         """All that was recorded so far; with `page` at least that much of it."""
-        return self.service.load(self.recorder.session_id, page).session
+        return self.service.load(self.require_id(), page).session
 
     def load_user_messages(self) -> dict[int, str]:
-        """What the user said, in full, by number."""
-        return self.service.read_user_words(self.recorder.session_id)
+        """The user's messages in full, by number."""
+        return self.service.read_user_words(self.require_id())
 
     def load_page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
         """A page of the archive, oldest first, as plain JSON; empty before there is a session."""
-        if self._recorder is None:
+        if (session_id := self.id) is None:
             return []
-
-        session_id = self._recorder.session_id
         return load_history_page(lambda part: self.service.load(session_id, part), before, limit)
 
     async def record_compression(self, record: CompressionRecord) -> None:
@@ -208,37 +173,34 @@ class OpenSession:
 
     async def record_failed_turn(self, reason: str, message: str) -> None:
         """Keep why the turn ended without an answer."""
-        if not self.recorder.messages:
+        if not self.messages:
             return
-        failed = FailedTurn(message_id=self.recorder.messages[-1].id, reason=reason, message=message)
+        failed = FailedTurn(message_id=self.messages[-1].id, reason=reason, message=message)
         turns = (*(self._metadata.failed_turns or ()), failed)[-MAX_FAILED_TURNS:]
         self._metadata = msgspec.structs.replace(self._metadata, failed_turns=turns)
         await self.update_metadata({"failedTurns": msgspec.to_builtins(turns)})
 
-    async def record_tool_call(self, record: ToolCallRecord) -> None:
-        await self.recorder.record_tool_call(record)
-
     async def update_metadata(self, changes: dict[str, Any]) -> None:
         """Set metadata of the session, when there is one."""
-        if self._recorder:
-            await self.service.update_metadata(self._recorder.session_id, changes)
+        if self.id:
+            await self.service.update_metadata(self.id, changes)
 
     async def rename(self, title: str) -> None:
-        self.recorder.title = title
-        await self.update_metadata({"title": title})
+        self.title = title
+        await self.service.update_metadata(self.require_id(), {"title": title})
 
     async def ensure_saved(self) -> None:
         """Raises `UnsavedError` when something that was said is in memory only."""
-        if self._recorder:
-            await self.service.ensure_saved(self._recorder.session_id)
+        if self.id:
+            await self.service.ensure_saved(self.id)
 
     async def keep(self) -> None:
         """Let the session stay when it is closed, even when nothing was said in it."""
-        if self._recorder:
-            await self.service.keep_session(self._recorder.session_id)
+        if self.id:
+            await self.service.keep_session(self.id)
 
     async def close(self) -> None:
         """Raises `UnsavedError` when something could not be written."""
-        if self._recorder:
-            session_id, self._recorder = self._recorder.session_id, None
+        session_id, self.id = self.id, None
+        if session_id:
             await self.service.close_session(session_id)

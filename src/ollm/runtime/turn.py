@@ -30,7 +30,6 @@ from ollm.domain.messages import (
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
 from ollm.runtime.prompt.compaction import ContextFull
-from ollm.runtime.session import Recorder
 from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class Turn:
     def __init__(
         self,
         parts: ConversationParts,
-        recorder: Recorder,
         emit: Callable[[Event], None],
         prepare: Callable[[str, str], Awaitable[None]],
         before_request: Callable[[], Awaitable[None]],
@@ -57,11 +55,11 @@ class Turn:
     ) -> None:
         self._parts = parts
         self._explore = explore
-        self._recorder = recorder
+        self._session = parts.session
         self._emit = emit
         self._prepare = prepare
         self._before_request = before_request
-        self._calls = TurnCalls(parts, self._record_results, recorder.make_call_id, create_guide)
+        self._calls = TurnCalls(parts, self._record_results, parts.session.make_call_id, create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
@@ -85,7 +83,7 @@ class Turn:
     async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str]) -> None:
         """The user's words are on disk before anything else happens."""
         self._parts.loops.reset()
-        message = await self._recorder.record_message("user", parts)
+        message = await self._session.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._prepare(message.text, typed)
         primed = await self._calls.prime_request(typed, attached)
@@ -162,7 +160,7 @@ class Turn:
 
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
-        answer = StreamedAnswer(self._emit, self._recorder.record_partial, self._parts.monotonic)
+        answer = StreamedAnswer(self._emit, self._session.record_partial, self._parts.monotonic)
         whole = False
         try:
             async with aclosing(self._stream_answer()) as pieces:
@@ -224,7 +222,7 @@ class Turn:
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """The answer with its calls, which are not run yet."""
-        message = await self._recorder.record_answer(answer.parts, calls, cut=answer.cut, written=answer.own_text)
+        message = await self._session.record_answer(answer.parts, calls, cut=answer.cut, written=answer.own_text)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
         }
@@ -235,8 +233,8 @@ class Turn:
         await self._record_message("tool", parts)
 
     async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> None:
-        message = await self._recorder.record_message(role, parts, interrupted=interrupted)
-        self._parts.prompt.add_message(message, self._recorder.calls)
+        message = await self._session.record_message(role, parts, interrupted=interrupted)
+        self._parts.prompt.add_message(message, self._session.calls)
 
     def _finish(self, reason: TurnReason, message: str) -> None:
         if done := self._calls.describe_steps():

@@ -199,7 +199,7 @@ async def test_the_history_word_for_word_and_what_it_takes(talking: Talking) -> 
 async def test_long_histories_are_shown_from_their_end_and_a_silent_answer_is_not_copied(talking: Talking) -> None:
     async with talking(["said", Answer(text=" ", calls=[("ls", {})]), " \n"]) as talk:
         await talk.say("one")
-        recorder = talk.conversation.parts.session.recorder
+        recorder = talk.conversation.parts.session
         for number in range(199):
             await recorder.record_message("user", (TextPart(text=f"more {number}"),))
         shown = await talk.run("/history")

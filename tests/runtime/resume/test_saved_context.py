@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ollm.runtime.resume.saved_context import ResumePoint, SavedContext, read_last_number, read_saved_context
+from ollm.runtime.resume.saved_context import SavedContext, read_last_number, read_saved_context
 from tests.runtime.prompt.test_prompt import Talk
 
 
@@ -48,18 +48,6 @@ def test_what_cannot_be_read_is_none() -> None:
     assert read_saved_context(b'{"lastNumber": 5}') is None
     assert read_last_number(b'{"lastNumber": 5, "other": 1}') == 5
     assert (read_last_number(None), read_last_number(b"{"), read_last_number(b"{}")) == (0, 0, 0)
-
-
-def test_a_resume_point_shows_what_commands_changed() -> None:
-    talk = talked()
-    before = ResumePoint.from_prompt(talk.prompt, 3)
-    assert before == ResumePoint.from_prompt(talk.prompt, 3)
-
-    talk.entries.add_context("more", "x", source="user")
-    assert before != ResumePoint.from_prompt(talk.prompt, 3)
-    talk.entries.remove_context("more")
-    talk.prompt.goals.set("Ship it")
-    assert before != ResumePoint.from_prompt(talk.prompt, 3)
 
 
 def test_one_of_an_earlier_version_knows_of_no_goals_to_tell_and_no_snapshot() -> None:

@@ -83,7 +83,7 @@ async def take_snapshot(conversation: ConversationParts, arguments: str) -> Comm
 
 
 async def list_snapshots(conversation: ConversationParts, arguments: str) -> CommandReply:
-    found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
+    found = await conversation.snapshots.list_snapshots(conversation.session.require_id())
     rows = [
         (entry.id[:8], format_age(entry.timestamp), str(entry.token_count), entry.trigger, entry.summary)
         for entry in found
@@ -95,7 +95,7 @@ async def list_snapshots(conversation: ConversationParts, arguments: str) -> Com
 async def restore_snapshot(conversation: ConversationParts, arguments: str) -> CommandReply:
     if not arguments:
         raise WrongUsage("restore ID")
-    found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
+    found = await conversation.snapshots.list_snapshots(conversation.session.require_id())
     fits = [entry for entry in found if entry.id.startswith(arguments.strip())]
     if len(fits) != 1:
         raise UsageError(f"{len(fits)} snapshots start with {arguments!r}.", action="List them with /context list.")

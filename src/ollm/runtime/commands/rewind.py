@@ -98,7 +98,7 @@ async def plan_files(conversation: ConversationParts, request: RewindRequest) ->
     try:
         plan = await asyncio.to_thread(
             conversation.checkpoints.get().plan_rewind,
-            require_session_id(conversation),
+            conversation.session.require_id(),
             request.number,
             force=request.force,
         )
@@ -124,7 +124,7 @@ async def include_editor(
     from ollm.services.file_checkpoints.restore import find_changes
 
     checkpoints = conversation.checkpoints.get()
-    changes = find_changes(checkpoints.list_records(require_session_id(conversation)), number, since)
+    changes = find_changes(checkpoints.list_records(conversation.session.require_id()), number, since)
     return await EditorRewind(files, checkpoints).revise_plan(plan, changes, number, force=force)
 
 
@@ -136,7 +136,7 @@ async def restore_files(
 
     checkpoints = conversation.checkpoints.get()
     write = EditorRewind(conversation.files.get(), checkpoints).write if plan.in_editor else None
-    session_id, newest = require_session_id(conversation), find_newest_number(conversation)
+    session_id, newest = conversation.session.require_id(), find_newest_number(conversation)
     return await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, scope, kind, write)
 
 
@@ -187,7 +187,7 @@ async def run_redo(conversation: ConversationParts, arguments: str) -> CommandRe
     context = await find_context_before(conversation, step) if talk else None
     done: dict[str, Any] = {}
     if (number := step.get("record")) is not None:
-        checkpoints, session_id = conversation.checkpoints.get(), require_session_id(conversation)
+        checkpoints, session_id = conversation.checkpoints.get(), conversation.session.require_id()
         plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, number, force=bool(words))
         plan = await include_editor(conversation, plan, plan.message_id, number, force=bool(words)) or plan
         _, result, restore_id = await restore_files(conversation, plan, "both" if talk else "files", "redo")
@@ -246,15 +246,10 @@ async def tell_model(conversation: ConversationParts, what: str, data: dict[str,
         return
     more = f" and {len(paths) - MAX_NAMED_PATHS} more" if len(paths) > MAX_NAMED_PATHS else ""
     text = f"{what}: {', '.join(paths[:MAX_NAMED_PATHS])}{more}. Read them again before you change them."
-    recorder = conversation.session.recorder
-    message = await recorder.record_message("system", (TextPart(text),))
+    message = await conversation.session.record_message("system", (TextPart(text),))
     conversation.prompt.add_message(message, {})
 
 
 def find_newest_number(conversation: ConversationParts) -> int:
     page = conversation.session.load_page(None, 1)
     return int(page[-1]["id"]) if page else 0
-
-
-def require_session_id(conversation: ConversationParts) -> str:
-    return conversation.session.recorder.session_id

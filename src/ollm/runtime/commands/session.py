@@ -88,7 +88,7 @@ async def export(conversation: ConversationParts, arguments: str) -> CommandRepl
     if not arguments.strip():
         raise WrongUsage
     target = conversation.workspace / Path(arguments.strip()).expanduser()
-    conversation.export(conversation.session.recorder.session_id, target)
+    conversation.export(conversation.session.require_id(), target)
     return CommandReply(text=f"Written to {target}.", data={"file": str(target)})
 
 

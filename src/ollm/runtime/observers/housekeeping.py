@@ -1,10 +1,10 @@
-"""Observers of every conversation: title and session limits, model facts, file changes."""
+"""Observers of every conversation: model facts, web pages, embeddings, states of files before and after changes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +12,8 @@ import msgspec
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
-from ollm.runtime.base import TurnObserver, TurnReport
+from ollm.domain.text import format_count
+from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport
 from ollm.runtime.parts import ConversationState
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.prompt.token_meter import DOUBT_SHARES
@@ -24,23 +25,11 @@ if TYPE_CHECKING:
     from ollm.domain.clock import Clock
     from ollm.domain.files import ChangeKind
     from ollm.domain.lazy import Lazy
-    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
+    from ollm.runtime.session import OpenSession
+    from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.tools.web_fetch import PageCache
-
-
-class WorkspaceMoveObserver(TurnObserver):
-    """Looks once, and only when the first turn is over: the model is asked first."""
-
-    def __init__(self, workspace: Lazy[WorkspaceContext]) -> None:
-        self._workspace = workspace
-        self._looked = False
-
-    async def after_turn(self, report: TurnReport) -> None:
-        if not self._looked:
-            self._workspace.get().detect_move()
-            self._looked = True
 
 
 class LazyObserver(TurnObserver):
@@ -77,17 +66,6 @@ class LazyObserver(TurnObserver):
         self._observer = self._build(opened)
         await self._observer.session_opened(session_id, resumed=resumed)
         return self._observer
-
-
-class LateObserver(TurnObserver):
-    """In place of one that somebody else builds during a turn, and that hears of the turn's end then."""
-
-    def __init__(self, observer: Lazy[TurnObserver]) -> None:
-        self._observer = observer
-
-    async def after_turn(self, report: TurnReport) -> None:
-        if observer := self._observer.built:
-            await observer.after_turn(report)
 
 
 class PageCacheObserver(TurnObserver):
@@ -220,3 +198,89 @@ class EmbeddingObserver(TurnObserver):
 
     async def session_closed(self, session_id: str) -> None:
         await self._embedder.stop()
+
+
+SLOW_CHECKPOINT_SECONDS = 3.0
+
+
+class FileCheckpointObserver(TurnObserver, ChangeWatch):
+    """A turn that changes nothing costs nothing. That none is taken here is said once."""
+
+    def __init__(self, checkpoints: Lazy[FileCheckpoints], session: OpenSession, emit: Callable[[Event], None]) -> None:
+        self._checkpoints = checkpoints
+        self._session = session
+        self._emit = emit
+        self._missed = False  # the state before this turn is not known
+        self._beginning: asyncio.Future[CheckpointRecord] | None = None
+        self._ending: asyncio.Future[None] | None = None
+        self._said: set[str] = set()
+
+    async def before_change(self, names: Sequence[str] | None) -> None:
+        """Whatever goes wrong here does not stop the call."""
+        if self._missed or self._session.id is None:
+            return
+        await self._settle()
+        loop = asyncio.get_running_loop()
+        began, message_id = loop.time(), self._find_message_id()
+        if not self._checkpoints.get().wanted:
+            await self._note_missed(self._session.id, message_id)
+            return
+        try:
+            begin = asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id, "turn", names)
+            self._beginning = asyncio.ensure_future(begin)
+            record = await asyncio.shield(self._beginning)
+        except (OllmError, OSError) as error:
+            self._report(error)
+            await self._note_missed(self._session.id, message_id)
+            return
+        if loop.time() - began > SLOW_CHECKPOINT_SECONDS:
+            saved = format_count(record.files, "file")
+            text = f"Saved {saved} before the first change; later turns save only what changed."
+            self._emit(Notice(level="info", text=text))
+
+    async def after_changes(self) -> None:
+        """The model goes on while the state is taken."""
+        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
+            await self._settle()
+            self._ending = asyncio.ensure_future(self._take_end(checkpoints))
+
+    async def before_question(self) -> None:
+        """A person is asked next: what changes until a call runs again is theirs, not the turn's."""
+        await self._end()
+
+    async def after_turn(self, report: TurnReport) -> None:
+        self._missed = False
+        await self._end()
+
+    async def _end(self) -> None:
+        await self._settle()
+        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
+            self._ending = asyncio.ensure_future(self._take_end(checkpoints))
+            await asyncio.shield(self._ending)
+
+    async def _settle(self) -> None:
+        """A turn that was cancelled meanwhile has its beginning and its end too."""
+        if under_way := [one for one in (self._beginning, self._ending) if one and not one.done()]:
+            await asyncio.wait(under_way)
+
+    async def _take_end(self, checkpoints: FileCheckpoints) -> None:
+        try:
+            await asyncio.to_thread(checkpoints.end)
+        except (OllmError, OSError) as error:
+            self._report(error)
+
+    def _find_message_id(self) -> int:
+        return next((message.id for message in self._session.messages if message.role == "user"), 0)
+
+    async def _note_missed(self, session_id: str, message_id: int) -> None:
+        self._missed = True
+        try:
+            await asyncio.to_thread(self._checkpoints.get().note_missed, session_id, message_id)
+        except (OllmError, OSError):
+            return
+
+    def _report(self, error: Exception) -> None:
+        text = f"{error} /rewind cannot bring files back."
+        if text not in self._said:
+            self._said.add(text)
+            self._emit(Notice(level="warning", text=text))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.domain.context import ActiveContext, ContextEntry, GoalStack, ModeName
+from ollm.domain.context import ActiveContext, ContextEntry, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.prefix import LedgerEntry
@@ -58,20 +58,6 @@ class SavedContext(Data, frozen=True):
             armed=prompt.snapshot_armed,
             counted=prompt.meter.counted_prompt,
         )
-
-
-class ResumePoint(Data, frozen=True):
-    """What a resumed session was at, to see whether commands alone have changed it."""
-
-    last_number: int
-    revision: int
-    goals: GoalStack
-    entries: tuple[ContextEntry, ...]
-
-    @staticmethod
-    def from_prompt(prompt: Prompt, last_number: int) -> ResumePoint:
-        entries = tuple(prompt.entries.get_context_by_source("user"))
-        return ResumePoint(last_number=last_number, revision=prompt.revision, goals=prompt.goals.stack, entries=entries)
 
 
 def read_saved_context(kept: bytes | None) -> SavedContext | None:

@@ -17,7 +17,7 @@ from ollm.domain.session import ChatSession, Episode
 from ollm.runtime.base import TurnObserver, TurnReport
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.prompt.messages import render_message
-from ollm.runtime.resume.saved_context import ResumePoint, SavedContext
+from ollm.runtime.resume.saved_context import SavedContext
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
 
@@ -27,8 +27,8 @@ SMALL_RECORD_CHARS = 16_384
 class WorkspaceMemory(TurnObserver):
     """A new session is written down with its first turn: until then the archive alone has it.
 
-    `opened` is when the session was, `resume_point` where it was if it was resumed. With `at_end`, as suits a session
-    of one turn, all is written when it closes."""
+    `opened` is when the session was, `resumed_at` the number of its newest message then. With `at_end`, as suits one
+    of a single turn, all is written when it closes."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class WorkspaceMemory(TurnObserver):
         list_writing_tools: Callable[[], Collection[str]],
         *,
         opened: datetime,
-        resume_point: ResumePoint | None,
+        resumed_at: int,
         at_end: bool,
     ) -> None:
         self._database = database
@@ -48,7 +48,7 @@ class WorkspaceMemory(TurnObserver):
         self._clock = clock
         self._list_writing_tools = list_writing_tools
         self._opened = to_epoch_ms(opened)
-        self._resume_point = resume_point
+        self._resumed_at = resumed_at
         self._at_end = at_end
         self._window = RecentWindow(settings)
         self._record: ChatSession | None = None
@@ -103,8 +103,8 @@ class WorkspaceMemory(TurnObserver):
 
     async def context_changed(self) -> None:
         if self._record is not None:
-            known = self._resume_point.last_number if self._resume_point else 0
-            context = SavedContext.from_prompt(self._conversation.prompt, self._last_number or known)
+            self._last_number = self._last_number or self._resumed_at
+            context = SavedContext.from_prompt(self._conversation.prompt, self._last_number)
             with self._database.begin_transaction():
                 self._save_record(self._record)
                 self._database.save_context(self._record.session_id, msgspec.json.encode(context))
@@ -131,17 +131,10 @@ class WorkspaceMemory(TurnObserver):
         episodes = self._database.list_episodes(self._record.session_id)
         summary = render_rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
         recent = tuple(to_record(message) for message in self._window.collect_messages())
-        if last := self._last_number or self._find_changed_number():
-            context = SavedContext.from_prompt(self._conversation.prompt, last)
+        if self._last_number:
+            context = SavedContext.from_prompt(self._conversation.prompt, self._last_number)
             self._database.save_context(self._record.session_id, msgspec.json.encode(context))
         self._save_record(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
-
-    def _find_changed_number(self) -> int:
-        """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
-        before = self._resume_point
-        if before is None or before == ResumePoint.from_prompt(self._conversation.prompt, before.last_number):
-            return 0
-        return before.last_number
 
     def _save_record(self, record: ChatSession) -> None:
         self._database.put_session(record)
