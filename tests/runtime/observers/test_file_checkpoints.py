@@ -7,7 +7,7 @@ import pytest
 
 from ollm.domain.events import ConfirmationRequested, Notice, ToolFinished
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.observers import file_checkpoints
+from ollm.runtime.observers import housekeeping
 from ollm.services.file_checkpoints.capture import CapturedTree
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
@@ -130,7 +130,7 @@ async def test_what_a_person_changes_while_they_are_asked_is_theirs(talking: Tal
 async def test_that_saving_took_long_is_said(
     talking: Talking, monkeypatch: pytest.MonkeyPatch, seconds: float, said: int
 ) -> None:
-    monkeypatch.setattr(file_checkpoints, "SLOW_SECONDS", seconds)
+    monkeypatch.setattr(housekeeping, "SLOW_CHECKPOINT_SECONDS", seconds)
     async with talking([shell("echo 1 > a"), "Done."], yes=True) as talk:
         (talk.workspace / "b").write_text("x")
         events = await talk.say("one")
