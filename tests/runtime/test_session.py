@@ -88,7 +88,7 @@ async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Pa
     resumed = await again.resume(session_id, 0)
 
     assert [message.text for message in resumed.session.messages] == ["hello"]
-    assert (resumed.damage, resumed.skipped, again.title) == ("", 0, "hello")
+    assert (resumed.damage, resumed.skipped, again.title) == (None, 0, "hello")
     assert again.make_call_id() == "c1"
     assert (await again.record_message("user", (TextPart("two"),))).id == 2
     await again.close()

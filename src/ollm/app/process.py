@@ -289,6 +289,7 @@ class ProcessScope:
     async def choose_model(self, name: str | None = None, *, anew: bool = False) -> Model:
         """The model to talk to and the window it is used with; `name` replaces the configured one. `anew`: what was
         learnt of the window does not count."""
+        from ollm.providers.model_families import BLOCKS_BELOW, read_size
         from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
         from ollm.store.model_facts import make_facts_key
@@ -313,6 +314,8 @@ class ProcessScope:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
         model.said_window, model.price = said, self.settings.provider.price
+        parameters = facts.parameters or read_size(model.name)
+        model.is_small = parameters is not None and parameters < BLOCKS_BELOW
         return model
 
     async def compare_set_window(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:

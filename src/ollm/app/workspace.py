@@ -143,7 +143,8 @@ class WorkspaceScope:
 
     def create_checkpoints(self) -> FileCheckpoints:
         """States of this workspace's files. What is ours below it is never one of them."""
-        from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
+        from ollm.services.file_checkpoints.service import FileCheckpoints
+        from ollm.services.file_checkpoints.tree import CheckpointPlace
         from ollm.store.workspace_place import get_checkpoint_directory
 
         root, home = Path(os.path.realpath(self.path)), Path(os.path.realpath(self.process.home.root))

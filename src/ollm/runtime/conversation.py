@@ -185,10 +185,10 @@ class LocalConversation:
         return Status(
             session_id=parts.session.id,
             title=parts.session.title,
-            model=parts.model.name,
-            provider=parts.model.provider.name,
-            base_url=parts.model.provider.base_url,
-            window=parts.model.window,
+            model=parts.state.model.name,
+            provider=parts.state.model.provider.name,
+            base_url=parts.state.model.provider.base_url,
+            window=parts.state.model.window,
             mode=parts.prompt.mode,
             approval=get_approval(parts),
             workspace=str(parts.workspace),
@@ -264,11 +264,11 @@ class LocalConversation:
     def _create_guide(self, typed: str) -> TurnGuide | None:
         """Help for a model that writes blocks; None for the others."""
         parts = self.parts
-        if parts.model.facts.call_form != "blocks" or not parts.prompt.tools:
+        if parts.state.model.facts.call_form != "blocks" or not parts.prompt.tools:
             return None
         from ollm.runtime.small_models.guide import TurnGuide
 
-        files, window = parts.project_files.get(), parts.model.window
+        files, window = parts.project_files.get(), parts.state.model.window
         return TurnGuide(files, window, typed, without=parts.left_out)
 
     async def _explore(self, typed: str, attached: Sequence[str]) -> str:
@@ -277,17 +277,12 @@ class LocalConversation:
             from ollm.runtime.task_offer import offer_task
 
             return await offer_task(self.parts, typed)
-        facts = self.parts.model.facts
-        if facts.call_form not in ("native", "unknown"):
-            return ""
-        from ollm.providers.model_families import BLOCKS_BELOW, read_size
-
-        size = facts.parameters or read_size(self.parts.model.name)
-        if size is None or size >= BLOCKS_BELOW:
+        model = self.parts.state.model
+        if not model.is_small or model.facts.call_form not in ("native", "unknown"):
             return ""
         from ollm.runtime.small_models.guide import TurnGuide
 
-        files, window = self.parts.project_files.get(), self.parts.model.window
+        files, window = self.parts.project_files.get(), model.window
         return await TurnGuide(files, window, typed, without=self.parts.left_out).prime_request(attached)
 
     async def _prepare_turn(self, text: str, typed: str) -> None:
@@ -331,7 +326,7 @@ class LocalConversation:
 
     async def _open_session(self) -> None:
         if self.parts.session.id is None:
-            session_id = await self.parts.session.create(self.parts.model)
+            session_id = await self.parts.session.create(self.parts.state.model)
             self.parts.stream.session_id = session_id
             self.parts.prompt.set_session_id(session_id)
             for observer in self._observers:
@@ -379,7 +374,7 @@ class IdleSummary:
 
     def start(self) -> None:
         """An answer was given: prepare what the next compaction needs, if it is near."""
-        server = self._parts.model.provider
+        server = self._parts.state.model.provider
         if isinstance(server, IdleReporter) and self._is_due():
             self._task = asyncio.create_task(self._prepare(server), name="idle summary")
 
@@ -416,7 +411,7 @@ class IdleSummary:
         from ollm.services.chat_compression.compression_state import PreparedSummary
         from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer
 
-        prompt, model = self._parts.prompt, self._parts.model
+        prompt, model = self._parts.prompt, self._parts.state.model
         budget = prompt.compute_budget()
         longest = rules.compute_summary_cap(budget, self._parts.compactor.settings.summary_max_tokens)
         order = PromptMessage(role="user", content=IDLE_ORDER.format(tokens=longest))

@@ -148,8 +148,3 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     closing: AsyncExitStack
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
-
-    @property
-    def model(self) -> Model:
-        """The model of the moment."""
-        return self.state.model

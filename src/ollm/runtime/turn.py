@@ -141,19 +141,19 @@ class Turn:
         prompt, self._retried_refusal = self._parts.prompt, True
         refused = prompt.used_tokens
         self._emit(Notice(level="warning", text=f"{error.message} The prompt was long; trying a shorter one."))
-        await self._parts.compactor.compact(prompt, self._emit, self._parts.model.summarise)
+        await self._parts.compactor.compact(prompt, self._emit, self._parts.state.model.summarise)
         await self._make_room()
         answer = await self._request_answer()
         prompt.learn_window(refused)
         return answer
 
     async def _make_room(self) -> None:
-        parts, facts = self._parts, self._parts.model.facts
+        parts, facts = self._parts, self._parts.state.model.facts
         parts.compactor.speeds = facts.prefill_per_second, facts.decode_per_second
-        await parts.compactor.compact_if_needed(parts.prompt, self._emit, parts.model.summarise)
+        await parts.compactor.compact_if_needed(parts.prompt, self._emit, parts.state.model.summarise)
 
     def _learn_from_overflow(self, error: PromptTooLongError) -> None:
-        self._parts.prompt.correct_sent_forms(self._parts.model.facts)
+        self._parts.prompt.correct_sent_forms(self._parts.state.model.facts)
         self._parts.prompt.learn_from_rejection(error)
         if not error.only_answer_too_long:
             self._emit(Notice(level="warning", text=f"{error.message} Compacting to fit."))
@@ -186,7 +186,7 @@ class Turn:
         prompt = self._parts.prompt
         self._sent = prompt.build_request_messages()
         heat = self._calls.temperature
-        return self._parts.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, heat)
+        return self._parts.state.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, heat)
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count what was used; whether the window turned out to be smaller than thought."""
@@ -196,14 +196,14 @@ class Turn:
             completion_tokens=self._usage.completion_tokens + used.completion_tokens,
             reused_tokens=self._usage.reused_tokens + used.reused_tokens,
         )
-        prompt.correct_sent_forms(self._parts.model.counted)
+        prompt.correct_sent_forms(self._parts.state.model.counted)
         before = prompt.model.window
         if cut := prompt.observe_usage(used, await self._count_exact_tokens(used)):
             self._emit(cut)
         return prompt.model.window < before
 
     def _report_usage(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> None:
-        self._parts.prompt.set_forms(self._parts.model.facts)
+        self._parts.prompt.set_forms(self._parts.state.model.facts)
         self._emit(self._parts.prompt.measure_usage())
         prompt = self._parts.prompt
         limit = min(prompt.max_answer_tokens, prompt.model.window - answer.usage.prompt_tokens)
@@ -214,7 +214,7 @@ class Turn:
         """The server's own count of what was sent, asked for only when its report is hard to believe."""
         if not self._parts.prompt.should_verify_usage(used):
             return None
-        return await self._parts.model.count_tokens(self._sent, self._parts.prompt.tools)
+        return await self._parts.state.model.count_tokens(self._sent, self._parts.prompt.tools)
 
     def _check_for_loop(self) -> None:
         if found := self._parts.loops.check_for_loop():

@@ -109,7 +109,7 @@ class TurnCalls:
     def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
         calls = []
-        if self._guide is None and self._parts.model.facts.call_form == "blocks":
+        if self._guide is None and self._parts.state.model.facts.call_form == "blocks":
             self._guide = self._create_guide(self._typed)  # the form was found out in the middle of the turn
         if self._guide:
             self._guide.begin_answer(answer.text)

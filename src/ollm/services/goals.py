@@ -67,29 +67,6 @@ class GoalKeeper:
         self.stack = GoalStack(goals=goals)
 
 
-class ToldGoals:
-    """State of the goals that the model was sent."""
-
-    def __init__(self, keeper: GoalKeeper) -> None:
-        self._keeper = keeper
-        self._told = keeper.stack
-
-    @property
-    def are_told(self) -> bool:
-        return self._told is self._keeper.stack
-
-    def mark_told(self) -> None:
-        self._told = self._keeper.stack
-
-    def forget(self) -> None:
-        """As if the model had heard of none."""
-        self._told = GoalStack()
-
-    def describe_changed(self) -> str:
-        """The goals, where they are not as the model heard of them; else nothing."""
-        return "" if self.are_told else describe_goals(self._keeper.stack)
-
-
 def list_lasting_decisions(stack: GoalStack) -> tuple[GoalDecision, ...]:
     """Decisions that no compression may lose: locked, or tagged architecture; whatever became of their goal."""
     return tuple(

@@ -112,9 +112,9 @@ async def test_the_factor_is_that_of_a_model_that_calls_natively(home: Path, for
     native, _, _ = await talked(home, "native")
     writer, events, server = await talked(home, form)
 
-    assert native.parts.model.facts.call_form == "native"
-    assert writer.parts.model.facts.call_form == "text"
-    assert writer.parts.model.facts.takes_tools is (form == "text")
+    assert native.parts.state.model.facts.call_form == "native"
+    assert writer.parts.state.model.facts.call_form == "text"
+    assert writer.parts.state.model.facts.takes_tools is (form == "text")
     factors = [each.parts.prompt.counter.factor for each in (native, writer)]
     assert factors[1] == pytest.approx(factors[0], rel=0.04)
     assert factors[1] == pytest.approx(1, abs=0.06)

@@ -39,6 +39,7 @@ class Model:
         self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
         self.price = TokenPrice()
+        self.is_small = False  # it is shown files with a request, though it calls natively
         self.advice = ""  # how the server would take tools, when it refused them
 
     def compute_cost(self, usage: Usage) -> float:

@@ -16,6 +16,7 @@ from ollm.domain.context import (
     ActiveContext,
     Budget,
     ContextView,
+    GoalStack,
     ModeName,
     PromptModel,
     ReasoningStorage,
@@ -33,7 +34,7 @@ from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilde
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
-from ollm.services.goals import GoalKeeper, ToldGoals
+from ollm.services.goals import GoalKeeper, describe_goals
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Prompt:
         self._history = MessageHistory(counter, self.meter, self._notices.warn)
         self._prefix = PromptPrefix(counter, entries, self._notices.warn_once)
         self._words = UserMessages()
-        self._told_goals = ToldGoals(self.goals)
+        self._told_goals = self.goals.stack  # as the model heard of them
         self.just_compressed = False  # in this turn
         self.window_learnt = False  # the server serves less than it said: worth keeping for the next process
         self.sent_as_restored = False  # a context somebody went back to is sent once before it is compacted
@@ -174,7 +175,7 @@ class Prompt:
             self._record_thinking(message)
         aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
-            self._told_goals.mark_told()
+            self._told_goals = self.goals.stack
         cut = self._history.add_message(message, calls, self.compute_budget(), aside, primed)
         self.revision += 1
         if cut and not self._context.folded:
@@ -195,16 +196,17 @@ class Prompt:
 
     def _render_aside(self) -> str:
         """What is true at this moment only, and goals the user changed since the model last spoke."""
-        return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), self._told_goals.describe_changed())))
+        changed = "" if self.goals_told else describe_goals(self.goals.stack)
+        return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), changed)))
 
     @property
     def goals_told(self) -> bool:
         """Whether the model has heard of the goals as they are."""
-        return self._told_goals.are_told
+        return self._told_goals is self.goals.stack
 
     def tell_goals_again(self) -> None:
         """The next message of the user tells them."""
-        self._told_goals.forget()
+        self._told_goals = GoalStack()
 
     # What is sent
 
@@ -307,7 +309,7 @@ class Prompt:
         self._history.replace_messages(context.messages)
         if cause == "compression":
             self.just_compressed = True
-            self._told_goals.mark_told()  # a record of their own tells them
+            self._told_goals = self.goals.stack  # a record of their own tells them
 
     # Keeping and restoring
 
@@ -319,7 +321,7 @@ class Prompt:
         if words is not None:
             self._words = UserMessages(words)
         self.goals.stack = context.goals
-        self._told_goals.mark_told()
+        self._told_goals = self.goals.stack
         self._context = context
         self.refresh_system_prompt()
         folded = context.folded or bool(context.checkpoints)
