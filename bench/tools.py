@@ -12,8 +12,7 @@ from bench.row import Row, pair, seconds
 from ollm.config.settings import OutputSettings, ToolSettings
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import PolicyRequest, Verdict
-from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import CallServices
+from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
 from ollm.tools.edit_file import EditFile

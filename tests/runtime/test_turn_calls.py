@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,6 +54,7 @@ class Parts:
     def __init__(self, threshold: int = 3) -> None:
         provider = OpenAICompatible(Exchange("http://127.0.0.1:9", ProviderTimeouts()))
         self.model = Model(provider, "m", 4096, ModelFacts(key="k"))
+        self.state = SimpleNamespace(model=self.model)
         self.loops = LoopDetectionService(LoopSettings(repeat_threshold=threshold))
         self.desk = Desk()
         self.dispatch = Lazy(lambda: self.desk)

@@ -10,8 +10,7 @@ from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolCallRecord
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
-from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import CallServices
+from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.services.code_map import CodeMapService
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.file_discovery import FileDiscoveryService

@@ -18,8 +18,7 @@ from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolResult
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
-from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import CallServices
+from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.system.paths import Boundary

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.base import ChangeWatch
-    from ollm.runtime.calls.dispatch import Dispatch
+    from ollm.runtime.calls.dispatch import CallServices, Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
-    from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.observers.housekeeping import FileCheckpointObserver
     from ollm.runtime.parts import ConversationState, TaskStarter
     from ollm.runtime.resume.session_archive import SessionArchive
@@ -322,7 +321,7 @@ class Toolbox:
         """Build the services that calls run with; `state` has the current model, if there is one."""
 
         from ollm.domain.tools import NoHooks
-        from ollm.runtime.calls.tool_call import CallServices
+        from ollm.runtime.calls.dispatch import CallServices
 
         context = msgspec.structs.replace(
             self.file_context, environment=self.process.tool_environment, sandbox=self.sandbox
@@ -387,7 +386,7 @@ async def run_tool_call(
 ) -> ToolCallRecord:
     """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
     from ollm.runtime.calls.dispatch import Dispatch
-    from ollm.runtime.calls.tool_call import discard_record
+    from ollm.runtime.calls.dispatch import discard_record
 
     process = ProcessScope(workspace=options.workspace, flags=options.flags)
     async with AsyncExitStack() as stack:

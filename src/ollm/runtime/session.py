@@ -113,7 +113,7 @@ class OpenSession:
         behind them."""
         if not calls:
             return await self.record_message("assistant", parts)
-        from ollm.runtime.calls.tool_call import sanitize_arguments
+        from ollm.runtime.calls.dispatch import sanitize_arguments
 
         at = format_stamp(self._clock())
         asked = tuple(ToolCallPart(call.id) for call in calls)

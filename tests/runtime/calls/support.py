@@ -16,8 +16,7 @@ from ollm.domain.tools import (
     ToolResult,
     Verdict,
 )
-from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import CallServices
+from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry
 

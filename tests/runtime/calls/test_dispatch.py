@@ -18,7 +18,7 @@ from ollm.domain.tools import (
     ToolResult,
     Verdict,
 )
-from ollm.runtime.calls.tool_call import UNPARSED_KEY
+from ollm.runtime.calls.dispatch import UNPARSED_KEY
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.covers import covers
 from tests.runtime.calls.support import ALLOW, ASK, DENY, Table, asked

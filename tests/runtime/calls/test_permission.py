@@ -20,14 +20,13 @@ from ollm.domain.tools import (
     Verdict,
 )
 from ollm.policy.message_bus import MessageBus
-from ollm.runtime.calls.dispatch import Dispatch
+from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.runtime.calls.permission import (
     AnswerLog,
     BusAsker,
     UnattendedAsker,
     explain_refusal,
 )
-from ollm.runtime.calls.tool_call import CallServices
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry
 from tests.covers import covers

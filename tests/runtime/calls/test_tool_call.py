@@ -14,8 +14,7 @@ from ollm.domain.tools import (
     ToolCallRecord,
     ToolResult,
 )
-from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import UNPARSED_KEY, CallServices
+from ollm.runtime.calls.dispatch import UNPARSED_KEY, CallServices, Dispatch
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.covers import covers

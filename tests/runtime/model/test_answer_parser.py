@@ -10,8 +10,14 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.providers.text_calls.rendering import ANSWER_TOOL
-from ollm.runtime.model import answer_parser
-from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, AnswerParser, SpeedMeter, get_answer_text
+from ollm.runtime.model import tool_call_fallback
+from ollm.runtime.model.tool_call_fallback import (
+    MAX_BLANK_CHARS,
+    MAX_BLANK_LINES,
+    AnswerParser,
+    StreamWatch,
+    get_answer_text,
+)
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (ToolSchema(name="read_file", description="Read a file.", parameters=PATH),)
@@ -136,7 +142,7 @@ FACTS = ModelFacts(key="k")
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, to be moved by the test."""
     now = [100.0]
-    monkeypatch.setattr(answer_parser, "monotonic", lambda: now[0])
+    monkeypatch.setattr(tool_call_fallback, "monotonic", lambda: now[0])
     return now
 
 
@@ -149,7 +155,7 @@ def measure(
     **finish: bool,
 ) -> ModelFacts:
     clock[0] = 100.0
-    meter = SpeedMeter()
+    meter = StreamWatch()
     for at, piece in timed:
         clock[0] = 100.0 + at
         meter.observe_piece(piece)

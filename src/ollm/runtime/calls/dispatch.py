@@ -1,4 +1,4 @@
-"""How calls are run: each is parsed, judged, confirmed, run and recorded, and gets one result.
+"""How calls are run (T10, T12): each is parsed, judged, confirmed, run, truncated and recorded, and gets one result.
 
 Delivery: for every call one `ToolStarted`, any number of `ToolOutput`, one `ToolFinished`, and one finished
 `ToolCallRecord`, whatever happens. Cancelling `run` ends the tools, records every call that had not ended as
@@ -8,17 +8,371 @@ cancelled, and then goes on being a cancellation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.events import Notice
-from ollm.domain.messages import JsonObject, ToolCall
-from ollm.domain.tools import ToolCallRecord, ToolResult
+from ollm.domain.clock import Clock, format_stamp, monotonic, now
+from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
+from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall, replace_surrogates
+from ollm.domain.tools import (
+    MAX_SUMMARY_CHARS,
+    AnsweredQuestion,
+    CallStatus,
+    ErrorInfo,
+    GrantScope,
+    NoHooks,
+    RecordedResult,
+    ToolCallRecord,
+    ToolHooks,
+    ToolResult,
+)
 from ollm.runtime.base import ChangeWatch
-from ollm.runtime.calls.tool_call import CallServices, ToolCallRun, build_failure, discard_record
+from ollm.runtime.calls.permission import AnswerLog, Asker, Permission, Permit, Policy, UnattendedAsker
+from ollm.system.paths import make_tool_failure as file_failure
+from ollm.system.terminal_text import render_command
+from ollm.tools.framework.base import Invocation, Keep, ToolContext, ToolRegistry, ToolSpec
+from ollm.tools.framework.output import StreamCleaner, clean_text, trim_for_session, trim_output
+
+log = logging.getLogger("ollm.dispatch")
+MAX_NAMED_TOOLS = 60
+
+
+async def discard_record(_record: ToolCallRecord) -> None:
+    """Nothing is kept."""
+
+
+def _discard_grant(_grant: str, _scope: GrantScope) -> None:
+    """Grants count for the one call."""
+
+
+class CallServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What running calls takes. `record` gets each call when it starts and again when it has ended; `remember` gets
+    the grants that a person gave for the session or for good."""
+
+    registry: ToolRegistry
+    policy: Policy
+    context: ToolContext
+    emit: Callable[[Event], None]
+    asker: Asker = UnattendedAsker()
+    answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
+    hooks: ToolHooks = NoHooks()
+    record: Callable[[ToolCallRecord], Awaitable[None]] = discard_record
+    remember: Callable[[str, GrantScope], object] = _discard_grant
+    changes: ChangeWatch = ChangeWatch()
+    clock: Clock = now
+    monotonic: Callable[[], float] = monotonic
+
+
+class ToolCallRun:
+    """Ends exactly once: `finish` after the first time does nothing."""
+
+    def __init__(
+        self, services: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
+    ) -> None:
+        self._arguments: Any = unwrap_arguments(call.arguments)
+        self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
+        self.record = ToolCallRecord(
+            id=call_id,
+            name=self._spec.name if self._spec else call.name,
+            args=sanitize_arguments(call.arguments),
+            timestamp=format_stamp(services.clock()),
+            message_id=message_id,
+        )
+        self._services = services
+        self._limits = limits
+        self._invocation: Invocation | None = None
+        self._permission = Permission(services.policy, services.asker, services.remember)
+        self._permit = Permit(services.context.boundary)
+        self._began = services.monotonic()
+        self._started = False
+        self._finished = False
+        self._questions: tuple[AnsweredQuestion, ...] = ()
+        self._must_ask = ""  # why a hook wants a person to be asked
+        self._printed: list[str] = []
+
+    @property
+    def reads_only(self) -> bool:
+        return self._spec is not None and self._spec.reads_only
+
+    @property
+    def _may_change_files(self) -> bool:
+        """Not what only reads, as it says itself or as policy found, and not what writes nowhere but to our notes."""
+        spec = self._require_spec()
+        return not (spec.reads_only or self._permit.unasked or spec.category in ("read", "notes", "web"))
+
+    def _find_written_files(self) -> list[str] | None:
+        """The files that it writes, where it says so itself and no hook comes after it that may write others."""
+        if self._require_spec().category != "write" or not isinstance(self._services.hooks, NoHooks):
+            return None
+        assert self._invocation is not None
+        return [location.target for location in self._invocation.locations()]
+
+    async def prepare(self) -> bool:
+        """Everything before it runs; False when it has ended here, with the reason as its result."""
+        self._services.answers.begin_call(self.record.id)
+        try:
+            self._invocation = await self._parse_call()
+            self._permit = await self._permission.authorize_call(
+                self._require_spec(), self._invocation, self._services.context, self.record.id, self._must_ask
+            )
+        except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
+            await self.finish(self._log_and_build_failure(error))
+            return False
+        self._began = self._services.monotonic()
+        return True
+
+    async def run(self) -> ToolResult:
+        """The tool's own work. Never raises, except for cancellation."""
+        assert self._invocation is not None
+        stream = StreamCleaner(self._emit_output)
+        context = msgspec.structs.replace(
+            self._services.context,
+            emit=stream.feed,
+            boundary=self._permit.boundary,
+            unasked=self._permit.unasked,
+            approved=self._permit.approved,
+            outside=self._permit.outside,
+            call_id=self.record.id,
+        )
+        try:
+            if context.approved and context.sandbox is not None:
+                context.sandbox.allow(context.approved)
+            if self._may_change_files:
+                await self._services.changes.before_change(self._find_written_files())
+            if context.editor is not None:
+                from ollm.tools.files.file_change import load_buffers
+
+                context = await load_buffers(context, self._invocation.locations())
+            return await self._invocation.run(context)
+        except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
+            return self._log_and_build_failure(error)
+        finally:
+            stream.close()
+
+    def _emit_output(self, text: str) -> None:
+        self._printed.append(text)
+        self._services.emit(ToolOutput(call_id=self.record.id, text=text))
+
+    async def finish(self, result: ToolResult) -> None:
+        """Shape the result, record it, tell it."""
+        if self._finished:
+            return
+        self._finished = True
+        self._questions = self._services.answers.end_call(self.record.id)
+        result = keep_output(result, "".join(self._printed))
+        self._announce(self._name_target())
+        keep = self._spec.keep if self._spec else "head"
+        result = trim_result(result, self._limits, keep, self._build_recall_hint())
+        self._set_result(result)
+        if words := await self._run_after_hooks():
+            result = msgspec.structs.replace(result, llm_content=f"{result.llm_content}\n\n[hook] {words}")
+            self._set_result(result)
+        await self.write_record()
+        seconds = round(self._services.monotonic() - self._began, 3)
+        status, name = self.record.status, self.record.name
+        self._services.emit(
+            ToolFinished(call_id=self.record.id, name=name, status=status, result=result, seconds=seconds)
+        )
+
+    def _set_result(self, result: ToolResult) -> None:
+        kept = RecordedResult(
+            llm_content=result.llm_content,
+            return_display=result.return_display,
+            full_output=result.full_output,
+            exit_code=result.exit_code,
+            diff=result.diff,
+            images=result.images,
+            questions=self._questions,
+        )
+        status = "ok" if result.error is None else _STATUS.get(result.error.type, "failed")
+        self.record = msgspec.structs.replace(self.record, result=kept, status=status, error=result.error)
+
+    def _require_spec(self) -> ToolSpec:
+        if self._spec is not None:
+            return self._spec
+        near = self._services.registry.find_nearest(self.record.name)
+        names = [spec.name for spec in self._services.registry.list()]
+        more = f" and {len(names) - MAX_NAMED_TOOLS} more" if len(names) > MAX_NAMED_TOOLS else ""
+        listed = f"Available: {', '.join(names[:MAX_NAMED_TOOLS])}{more}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else listed
+        raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
+
+    async def _parse_call(self) -> Invocation:
+        spec = self._require_spec()
+        invocation = self._parse_arguments(spec)
+        self._keep_summary(invocation)
+        self._announce(render_command(invocation.summary()))
+        decision = await self._services.hooks.before_tool(spec.name, invocation.params)
+        if decision.blocked is not None:
+            raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
+        self._must_ask = decision.ask
+        if decision.arguments is None:
+            return invocation
+        self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(decision.arguments))
+        changed = spec.parse(decision.arguments)
+        self._keep_summary(changed)
+        return changed
+
+    def _keep_summary(self, invocation: Invocation) -> None:
+        summary = " ".join(render_command(invocation.summary()).split())[:MAX_SUMMARY_CHARS]
+        self.record = msgspec.structs.replace(self.record, summary=summary)
+
+    def _parse_arguments(self, spec: ToolSpec) -> Invocation:
+        """As they were written, or with near names of parameters as they were meant."""
+        try:
+            return spec.parse(self._arguments)
+        except ToolFailure as failure:
+            from ollm.runtime.calls.leading_errors import rename_parameters
+
+            renamed = rename_parameters(str(failure), self._arguments)
+            if not renamed:
+                raise
+            try:
+                invocation = spec.parse(renamed)
+            except ToolFailure:
+                raise failure from None
+        self._arguments = renamed
+        self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(renamed))
+        return invocation
+
+    def _name_target(self) -> str:
+        """The tool and the file or command it is for: all that is known of a call that was refused unread."""
+        target = self.record.args.get("path") or self.record.args.get("command") or ""
+        return " ".join(render_command(f"{self.record.name} {target}").split())[:MAX_SUMMARY_CHARS]
+
+    def _announce(self, summary: str) -> None:
+        if not self._started:
+            self._started = True
+            call_id, name = self.record.id, self.record.name
+            self._services.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=self.record.args))
+
+    async def write_record(self) -> None:
+        try:
+            await self._services.record(self.record)
+        except (OllmError, OSError) as error:
+            self._services.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
+
+    async def _run_after_hooks(self) -> str:
+        """What hooks add for the model."""
+        try:
+            return await self._services.hooks.after_tool(self.record)
+        except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
+            self._services.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
+            return ""
+
+    def _log_and_build_failure(self, error: Exception) -> ToolResult:
+        failure = to_tool_failure(error)
+        if failure.kind == "Interrupted":
+            log.error("A tool crashed.", exc_info=error, extra={"operation": self.record.name})
+        return build_failure(failure.kind, " ".join(filter(None, (str(failure), self._suggest_call(failure)))))
+
+    def _suggest_call(self, failure: ToolFailure) -> str:
+        """The call that was probably meant, where that is plain."""
+        if failure.kind not in ("UnknownTool", "ValidationError", "FileNotFound"):
+            return ""
+        from ollm.runtime.calls.leading_errors import suggest_call
+
+        near = [] if self._spec else self._services.registry.find_nearest(self.record.name)
+        workspace = self._services.context.workspace
+        return suggest_call(failure.kind, str(failure), self.record.name, self._arguments, near, workspace)
+
+    def _build_recall_hint(self) -> str:
+        if self._services.registry.get("recall") is None:
+            return ""
+        return f'read it with recall {{"callId": "{self.record.id}", "startLine": LINE}}'
+
+
+def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
+    """The tool meant by a name that no tool has."""
+    from ollm.runtime.calls.leading_errors import find_meant_tool
+
+    return registry.get(find_meant_tool(call.name, call.arguments, [spec.name for spec in registry.list()]))
+
+
+def unwrap_arguments(arguments: Any) -> Any:
+    """What the model wrote, also where it was no object and had to be wrapped to be recorded."""
+    if isinstance(arguments, dict) and arguments.keys() == {UNPARSED_KEY}:
+        return arguments[UNPARSED_KEY]
+    return arguments
+
+
+MAX_ARGUMENT_DEPTH = 64
+_STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
+
+
+def build_failure(kind: str, message: str) -> ToolResult:
+    message = clean_text(message)
+    return ToolResult(
+        llm_content=f"Error {kind}: {message}", return_display=message, error=ErrorInfo(type=kind, message=message)
+    )
+
+
+def keep_output(result: ToolResult, printed: str) -> ToolResult:
+    """A cancelled call with what it had printed by then."""
+    if result.error is None or result.error.type != "Cancelled" or not printed:
+        return result
+    text = f"{printed.rstrip()}\n[{result.error.message}]"
+    return msgspec.structs.replace(result, llm_content=text, return_display=text)
+
+
+def to_tool_failure(error: Exception) -> ToolFailure:
+    """Any exception as the model reads it; what is not foreseen is a bug, and said to be one."""
+    match error:
+        case ToolFailure():
+            return error
+        case OSError() if error.errno is not None:
+            return file_failure(error, str(error.filename or "A file"))
+        case OllmError():
+            return ToolFailure("Interrupted", str(error))
+        case RecursionError():
+            return ToolFailure("ValidationError", "The arguments are nested too deeply.")
+    return ToolFailure("Interrupted", f"The tool crashed ({type(error).__name__}: {error}).")
+
+
+def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
+    """Clean and within limits. What was cut is in `full_output`."""
+    short = trim_output(clean_text(result.llm_content), limits, keep=keep, way_back=way_back)
+    full = short.full if result.full_output is None else trim_for_session(clean_text(result.full_output))
+    return msgspec.structs.replace(
+        result,
+        llm_content=short.text,
+        full_output=full,
+        return_display=trim_output(clean_text(result.return_display), limits, keep=keep).text,
+        diff=clean_text(result.diff),
+    )
+
+
+def sanitize_arguments(arguments: Any) -> JsonObject:
+    """Arguments as they can be written down, whatever a model sent: an object, of bounded depth, all of it text."""
+    given = arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
+    try:
+        msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        plain: JsonObject = _sanitize_value(given, MAX_ARGUMENT_DEPTH)
+        return plain
+    return given
+
+
+def _sanitize_value(value: Any, depth: int) -> Any:
+    match value:
+        case _ if depth == 0:
+            return "…"
+        case dict():
+            return {replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_sanitize_value(item, depth - 1) for item in value]
+        case str():
+            return replace_surrogates(value)
+        case None | bool() | int() | float():
+            return value
+    return replace_surrogates(str(value))
+
 
 MAX_PARALLEL_CALLS = 8
 CANCEL_GRACE_SECONDS = 0.1
@@ -40,13 +394,14 @@ class Dispatch:
         ones = [self._create_call(call, message_id, limits) for call in calls]
         try:
             for one in ones:
-                await one.record_start()
+                await one.write_record()
             for reads_only, group in groupby(ones, key=lambda one: one.reads_only):
                 if reads_only:
                     await self._run_in_parallel(list(group))
-                else:
-                    for one in group:
-                        await self._run_in_order(one)
+                    continue
+                for one in group:
+                    if await one.prepare():
+                        await self._run_tool(one)
         except asyncio.CancelledError:
             await self._finish_all(
                 ones, build_failure("Cancelled", "The turn was cancelled before this call finished.")
@@ -96,10 +451,6 @@ class Dispatch:
             return limits
         share = max(max_chars // max(count, 2), 1)
         return OutputSettings(max_chars=min(limits.max_chars, share), max_lines=limits.max_lines)
-
-    async def _run_in_order(self, one: ToolCallRun) -> None:
-        if await one.prepare():
-            await self._run_tool(one)
 
     async def _run_in_parallel(self, ones: list[ToolCallRun]) -> None:
         """Questions are asked one after the other; what may run then runs together."""

@@ -17,9 +17,8 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece
 from ollm.providers.window import measure_speed
-from ollm.runtime.model.answer_parser import AnswerParser
 from ollm.runtime.model.block_answer import BlockAnswer
-from ollm.runtime.model.tool_call_fallback import ToolCallFallback
+from ollm.runtime.model.tool_call_fallback import AnswerParser, ToolCallFallback
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.edits import read_change
 

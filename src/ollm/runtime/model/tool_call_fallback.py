@@ -6,12 +6,15 @@ what was wrong; if that fails too, the next attempt can only be a call. What was
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import JsonObject, PromptMessage
@@ -24,8 +27,10 @@ from ollm.providers.base import (
     CompletionRequest,
     FinishPiece,
     PieceStream,
+    ProgressPiece,
     Provider,
     TextPiece,
+    ThinkingPiece,
     relay,
 )
 from ollm.providers.text_calls.rendering import (
@@ -43,10 +48,18 @@ from ollm.providers.text_calls.rendering import (
     find_named_tool,
     render_messages,
 )
-from ollm.runtime.model.answer_parser import MAX_CALL_REPEATS, AnswerParser
 from ollm.services.loop_detection import StreamTracker
 from ollm.services.token_counting import TokenCounter
 
+if TYPE_CHECKING:
+    from ollm.providers.text_calls.stream_parser import CallStreamParser
+
+MAX_BLANK_CHARS = 400  # characters of nothing but blank space in a row
+MAX_BLANK_LINES = 60  # line breaks among them
+MAX_CALL_REPEATS = 40  # how often a piece of a call may repeat: files hold such things too
+MIN_READ_TOKENS = 100  # tokens that must have been read, and written, for a figure
+MIN_WRITTEN_TOKENS = 16
+MIN_MEASURED_SECONDS = 0.2
 Messages = tuple[PromptMessage, ...]
 ToolSchemas = tuple[ToolSchema, ...]
 
@@ -69,6 +82,159 @@ def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) ->
     shown = add_answer_tool(tools, facts)
     told = add_worked_example(render_messages(messages, facts.written_form), shown, facts.written_form)
     return (told, shown) if facts.takes_tools else (add_tool_list(told, shown, facts.written_form), ())
+
+
+class StreamWatch:
+    """Hears the pieces of one answer as the server sends them, from the moment it is made: how fast they come, how the
+    answer ends, and whether anything good can still follow."""
+
+    def __init__(self) -> None:
+        self.finish = FinishPiece()
+        self.repeats = False  # the same was written again and again
+        self._begin = monotonic()
+        self._first = self._last = 0.0
+        self._loaded = True
+        self._prompt_tokens = 0
+        self._blank = ""  # that the answer ends with so far
+        self._loop = StreamTracker("text", MAX_CALL_REPEATS)
+
+    def observe_piece(self, piece: AnyPiece) -> None:
+        match piece:
+            case TextPiece() | ThinkingPiece():
+                self._last = monotonic()
+                self._first = self._first or self._last
+            case ProgressPiece():
+                self._loaded = self._loaded and piece.stage != "loading"
+                self._prompt_tokens = max(self._prompt_tokens, piece.total)
+            case FinishPiece():
+                self.finish = piece
+
+    def is_endless(self, text: str, *, held: bool) -> bool:
+        """True if nothing but blank space comes, or what is `held` as a call repeats itself."""
+        self._blank = self._blank + text if not text.strip() else text[len(text.rstrip()) :]
+        self.repeats = self.repeats or (held and self._loop.add(text) is not None)
+        return self.repeats or len(self._blank) > MAX_BLANK_CHARS or self._blank.count("\n") > MAX_BLANK_LINES
+
+    def end_early(self) -> None:
+        """The answer is read no further: what is known of its prompt is its count."""
+        if self.finish.reason == "unknown" and self._prompt_tokens:
+            self.finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
+
+    def update_facts(self, facts: ModelFacts) -> ModelFacts:
+        """The facts with the speeds that were not known yet, where this answer was long enough to tell. What a server
+        took from its cache was not read: where it does not say how much that was, no speed of reading is learnt."""
+        usage = self.finish.usage
+        fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
+        reading, writing = self._first - self._begin, self._last - self._first
+        if (
+            facts.prefill_per_second is None
+            and self._loaded
+            and self.finish.counts_reuse
+            and fresh >= MIN_READ_TOKENS
+            and reading > MIN_MEASURED_SECONDS
+        ):
+            facts = replace(facts, prefill_per_second=round(fresh / reading, 1))
+        if facts.decode_per_second is None and written >= MIN_WRITTEN_TOKENS and writing > MIN_MEASURED_SECONDS:
+            facts = replace(facts, decode_per_second=round((written - 1) / writing, 1))
+        return facts
+
+
+class AnswerParser:
+    """`bound` stops at the first sign of a call, so that it can be written under a schema."""
+
+    def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False, bound: bool = False) -> None:
+        self.calls: list[CallPiece] = []
+        self.finish = FinishPiece()
+        self.native = False
+        self.form: WrittenForm | None = None
+        self.rejected = ""
+        self.mistake = ""
+        self.wants_schema = False
+        self._tools = tools
+        self._careful = careful
+        self._may_answer = ANSWER_TOOL in tools
+        self._bound = bound
+        self.watch = StreamWatch()
+
+    @cached_property
+    def _call_text(self) -> CallStreamParser:
+        """Made when the answer begins: the request is on its way before calls in text are thought about."""
+        from ollm.providers.text_calls.stream_parser import CallStreamParser
+
+        return CallStreamParser(self._tools, careful=self._careful)
+
+    @property
+    def call_failed(self) -> bool:
+        """A call was meant, and none came of it."""
+        return not self.calls and bool(self.rejected)
+
+    @property
+    def shown_text(self) -> str:
+        return self._call_text.shown
+
+    @property
+    def full_text(self) -> str:
+        return self.shown_text + self.rejected
+
+    async def parse_stream(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
+        """What may be seen, as it comes. The end and the calls are kept back."""
+        async with aclosing(pieces):
+            async for piece in pieces:
+                self.watch.observe_piece(piece)
+                match piece:
+                    case TextPiece(text=text):
+                        if shown := self._call_text.feed(text):
+                            yield TextPiece(shown)
+                        if self._should_stop(text):
+                            self.watch.end_early()
+                            break
+                    case CallPiece() if self._is_answer(piece):
+                        yield TextPiece(get_answer_text(piece))
+                    case CallPiece():
+                        self._add_native_call(piece)
+                    case FinishPiece():
+                        pass
+                    case _:
+                        yield piece
+        self.finish = self.watch.finish
+        if shown := self._finish_parsing():
+            yield TextPiece(shown)
+
+    def _is_answer(self, call: CallPiece) -> bool:
+        return self._may_answer and call.name == ANSWER_TOOL.name
+
+    def _add_native_call(self, piece: CallPiece) -> None:
+        from ollm.providers.text_calls.repair import repair_arguments
+
+        self.native = True
+        arguments = piece.arguments if isinstance(piece.arguments, dict) else repair_arguments(piece.arguments)
+        self.calls.append(CallPiece(piece.name, arguments))
+
+    def _should_stop(self, text: str) -> bool:
+        """Whether nothing good can follow."""
+        if self._bound and self._call_text.is_calling:
+            self.wants_schema = True
+            return True
+        return self._call_text.is_over or self.watch.is_endless(text, held=bool(self._call_text.held_text))
+
+    def _finish_parsing(self) -> str:
+        if self.wants_schema:
+            return ""
+        shown = self._call_text.finish()
+        if self.native:
+            return shown
+        self.calls += [call for call in self._call_text.calls if not self._is_answer(call)]
+        shown += "\n".join(get_answer_text(call) for call in self._call_text.calls if self._is_answer(call))
+        self.form = self._call_text.form
+        if self._call_text.attempts:
+            self.rejected = "".join(attempt.text for attempt in self._call_text.attempts)
+            self.mistake = self._call_text.attempts[0].mistake
+        return shown
+
+
+def get_answer_text(call: CallPiece) -> str:
+    """The words of a call that is none."""
+    return str(call.arguments.get("text", "")) if isinstance(call.arguments, dict) else call.arguments
 
 
 MAX_CALL_TOKENS = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
@@ -151,7 +317,7 @@ class ToolCallFallback:
                 self.advice = error.action
                 self.facts = replace(self.facts, takes_tools=False, result_form="user")
                 request = self._render_request()
-        self.facts = parser.pace.update_facts(self.facts)
+        self.facts = parser.watch.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
 
     async def _decide_call(self, parser: AnswerParser) -> list[CallPiece]:
@@ -276,14 +442,14 @@ class ToolCallFallback:
 
     async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
         """What was written under the schema; nothing when it stopped early or was cut, for a value would be half."""
-        parser, loop = AnswerParser(()), StreamTracker("text", MAX_CALL_REPEATS)
+        parser, watch = AnswerParser(()), StreamWatch()
         text = ""
         async with aclosing(parser.parse_stream(pieces)) as heard:
             async for piece in heard:
                 text += piece.text if isinstance(piece, TextPiece) else ""
-                if isinstance(piece, TextPiece) and loop.add(piece.text):
+                if isinstance(piece, TextPiece) and watch.is_endless(piece.text, held=True):
                     break
-        self.facts = parser.pace.update_facts(self.facts)
+        self.facts = parser.watch.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
         self._last_collected = text
         return text if text.rstrip().endswith("}") else ""
@@ -292,16 +458,13 @@ class ToolCallFallback:
 
     def _revise_facts(self, parser: AnswerParser) -> ModelFacts | None:
         """What to take for true when the answer shows that what was known does not hold: then it is asked again."""
-        if self._repeats_calls(parser.calls):
+        writes = self.facts.result_form != "user" and self.facts.call_form != "native"
+        if writes and self._were_made_before(parser.calls):  # it did not take the result for what it is
             return replace(self.facts, result_form="user")
         if parser.wants_schema and not parser.calls:
             self.stumbles = 0
             return replace(self.facts, call_form="text")
         return None
-
-    def _repeats_calls(self, calls: list[CallPiece]) -> bool:
-        """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""
-        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._were_made_before(calls)
 
     def _were_made_before(self, calls: list[CallPiece]) -> bool:
         """Whether these calls were all made before since the user's last words."""
