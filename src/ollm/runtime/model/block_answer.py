@@ -90,15 +90,8 @@ class BlockAnswer:
     def _make_call(self, step: Block) -> CallPiece:
         """The call that a block stands for; one that is not whole says why under `brokenOff`, and is not to be run."""
         call = self._read_call(step)
-        cut = (
-            ""
-            if step.closed
-            else REPEATED
-            if self._watch.repeats
-            else CUT_OFF
-            if self._watch.finish.reason == "length"
-            else ""
-        )
+        why = REPEATED if self._watch.repeats else CUT_OFF if self._watch.finish.reason == "length" else ""
+        cut = "" if step.closed else why
         whole = call.arguments if isinstance(call.arguments, dict) else {}
         return CallPiece(call.name, {**whole, "brokenOff": cut}) if cut else call
 
