@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.running import running
 from tests.servers.answers import Answer
 
-MAX_FILES, MAX_TEXT_TO_WIRE, MAX_CALL_TO_DISK = 170, 40, 47  # only ever lowered
+MAX_FILES, MAX_TEXT_TO_WIRE, MAX_CALL_TO_DISK = 166, 36, 46  # only ever lowered
 TRACER = """
 import inspect, json, os, sys, threading
 
