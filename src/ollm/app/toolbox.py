@@ -385,8 +385,7 @@ async def run_tool_call(
     options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
 ) -> ToolCallRecord:
     """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
-    from ollm.runtime.calls.dispatch import Dispatch
-    from ollm.runtime.calls.dispatch import discard_record
+    from ollm.runtime.calls.dispatch import Dispatch, discard_record
 
     process = ProcessScope(workspace=options.workspace, flags=options.flags)
     async with AsyncExitStack() as stack:
