@@ -12,7 +12,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.tools import ToolCategory
 from ollm.services import budget as rules
-from ollm.services.goals import GoalKeeper, ToldGoals, describe_goals, list_lasting_decisions, make_goals_checkpoint
+from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions, make_goals_checkpoint
 from ollm.services.mode_proposal import propose_mode
 from ollm.services.modes import MODES, make_mode_change, shows_tool, to_history_entry
 from ollm.services.token_counting import TokenCounter
@@ -144,18 +144,6 @@ def test_what_cannot_be_a_goal_is_refused() -> None:
         goals.set("x" * 2001)
     assert goals.stack.goals == ()
     assert goals.set("x" * 2000) == f"Goal set: {'x' * 2000}"
-
-
-def test_goals_are_described_again_once_they_differ_from_what_was_told() -> None:
-    keeper = GoalKeeper()
-    told = ToldGoals(keeper)
-    assert (told.are_told, told.describe_changed()) == (True, "")
-    keeper.set("ship it")
-    assert (told.are_told, told.describe_changed()) == (False, "Goal: ship it")
-    told.mark_told()
-    assert (told.are_told, told.describe_changed()) == (True, "")
-    told.forget()
-    assert (told.are_told, told.describe_changed()) == (False, "Goal: ship it")
 
 
 @covers("H397", "H400", "H403", "H407", "D205")
